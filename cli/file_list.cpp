@@ -279,7 +279,7 @@ private:
         if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
-    /// Whether the directory is the output directory, which may lie in one of the inputs and contain results of an
+    /// Whether the directory is the output directory, which may be in one of the inputs and contain results of an
     /// earlier run.
     [[nodiscard]] bool is_output_directory(const fs::path& path) const {
         std::error_code error;

@@ -356,7 +356,7 @@ WARPAES_API warpaes_status warpaes_file_inspect(const char* path, const char* te
 /* ------------------------------------------------------------------------------------------------ readers and writers
  */
 
-/** Where a reader's ciphertext comes from: exactly one of a path, memory, and a function of the caller. A path of a
+/** The source of a reader's ciphertext: exactly one of a path, memory, and a function of the caller. A path of a
     pipe, terminal or socket, such as /dev/stdin, has no positions: it is read as with `next`. */
 typedef struct warpaes_source {
     uint32_t struct_size;
@@ -382,7 +382,7 @@ typedef struct warpaes_source {
     forward: each read begins where the previous one ended, by one thread at a time, in the process that opened it. */
 typedef struct warpaes_reader warpaes_reader;
 
-/** Where a writer's ciphertext goes: a path, or a function of the caller. */
+/** The destination of a writer's ciphertext: a path, or a function of the caller. */
 typedef struct warpaes_sink {
     uint32_t struct_size;
     uint32_t flags;   /**< WARPAES_FILE_OVERWRITE, WARPAES_FILE_NO_SYNC */

@@ -104,7 +104,7 @@ WARPAES_API warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_ch
 /**
  * The same as a table, which costs a GPU's host much less than entries do: writes `count` rows to `messages` and sets
  * `*table`, for warpaes_batch_enqueue_table or warpaes_batch_submit_table. `statuses`, one for each page, is not NULL.
- * `scratch` and `messages` lie in host memory and must stay until warpaes_batch_enqueue_table returns, or the submitted
+ * `scratch` and `messages` are in host memory and must stay until warpaes_batch_enqueue_table returns, or the submitted
  * batch is finished.
  */
 WARPAES_API warpaes_status warpaes_parquet_page_table(const warpaes_parquet_chunk* chunk,
@@ -126,7 +126,7 @@ WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const
 /*
  * The same for a GPU, with one copy of a chunk and one buffer on it:
  *
- *  1. Read the modules into host memory, WARPAES_PARQUET_SHIFT(flags) bytes behind the start of an image of
+ *  1. Read the modules into host memory, WARPAES_PARQUET_SHIFT(flags) bytes after the start of an image of
  *     modules_len + 16 bytes (page-locked memory is the fastest to copy).
  *  2. warpaes_parquet_walk, and warpaes_parquet_stage: the image becomes the plain view, except that the pages in it
  *     are still ciphertext.

@@ -19,7 +19,7 @@ typedef struct warpaes_work {
     uint32_t key_bits; /**< 128, 192 or 256 */
     warpaes_mode mode;
     warpaes_direction direction;
-    warpaes_memory memory; /**< Where the data lies: the slower of input's and output's place. Not SHARED. */
+    warpaes_memory memory; /**< The place of the data: the slower of the places of input and output. Not SHARED. */
     int32_t batch;         /**< 1: submitted as a batch; 0: one message, and `messages` is 1. */
     uint64_t messages;     /**< 0 means 1 */
     uint64_t message_len;  /**< bytes of each message; at most 2^60 in all messages together */
@@ -29,7 +29,7 @@ typedef struct warpaes_work {
 #define WARPAES_WORK_INIT \
     { sizeof(warpaes_work), 128, WARPAES_CTR, WARPAES_ENCRYPT, WARPAES_MEMORY_PAGEABLE, 0, 1, 0, 1 }
 
-/** How an engine would carry out the work at this moment. The library fills every field except struct_size. */
+/** An engine's plan for the work at this moment. The library fills every field except struct_size. */
 typedef struct warpaes_plan {
     uint32_t struct_size;
     int32_t device;      /**< CUDA device number, the first of several; -1: the CPU. */
@@ -46,7 +46,7 @@ typedef struct warpaes_plan {
 #define WARPAES_PLAN_INIT \
     { sizeof(warpaes_plan), -1, NULL, NULL, 0, 0, 0, 0, "" }
 
-/** How long one backend or device would take. The library fills every field except struct_size. */
+/** The predicted time on one backend or device. The library fills every field except struct_size. */
 typedef struct warpaes_prediction {
     uint32_t struct_size;
     int32_t possible;    /**< 0: it cannot run here, or cannot reach the data; the other fields are then 0. */
@@ -122,7 +122,8 @@ typedef struct warpaes_launch_figure {
     uint32_t reserved;
     const char* name;    /**< Static storage. */
     const char* meaning; /**< Static storage. */
-    char note[512];      /**< Why the stored figures of this GPU are not used; "" if they are, or if none are stored. */
+    char note[512]; /**< The reason why the stored figures of this GPU are not used; "" if they are used, or if none are
+                       stored. */
 } warpaes_launch_figure;
 
 #define WARPAES_LAUNCH_FIGURE_INIT \

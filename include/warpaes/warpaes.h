@@ -218,7 +218,7 @@ typedef struct warpaes_backend_info {
     const char* name;        /**< "libcrypto", "aesni", "vaes", "armv8", "cuda" */
     const char* description; /**< "OpenSSL 3.0.19", the instruction sets in use, the GPU's name, …; changes if CUDA
                                   turns out not to lock pages, as in confidential computing. */
-    const char* reason;      /**< Why it cannot run here; "" if it can. */
+    const char* reason;      /**< The reason why it cannot run here; "" if it can. */
     int32_t device;          /**< CUDA device number; -1 for a CPU backend or if there is no device. */
     int32_t multiprocessors; /**< CUDA: streaming multiprocessors; else 0. */
     uint64_t memory_bytes;   /**< CUDA: device memory; else 0. */
@@ -639,7 +639,7 @@ WARPAES_API int warpaes_batch_fd(warpaes_batch* batch);
 /** Drops the work that has not begun. An entry of which a part is dropped gets WARPAES_ERROR_CANCELLED. Returns
  * immediately. */
 WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
-/** How a finished batch was carried out. WARPAES_ERROR_STATE if it is not finished. */
+/** The result of a finished batch. WARPAES_ERROR_STATE if it is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result);
 /** The outcome of entry `index` of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index,
@@ -658,7 +658,7 @@ WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
     context that encrypts under an IV return WARPAES_ERROR_STATE until init or set_iv gives it another IV. */
 typedef struct warpaes_context warpaes_context;
 
-/** What all messages of a context have in common, and the IV of the first message. */
+/** The common properties of all messages of a context, and the IV of the first message. */
 typedef struct warpaes_context_options {
     uint32_t struct_size;
     uint32_t flags; /**< WARPAES_PKCS7 or 0 */

@@ -188,7 +188,7 @@ struct Numbers {
         bytes_ = view.bytes();
         count = view.size() / 8;
     }
-    /// The buffer may lie at any address.
+    /// The buffer may be at any address.
     [[nodiscard]] std::uint64_t operator[](std::size_t i) const {
         std::uint64_t number = 0;
         std::memcpy(&number, bytes_ + 8 * i, 8);

@@ -63,7 +63,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     /// Length and stride in bytes of each dimension longer than 1, outermost first.
     using Strides = std::vector<std::pair<std::int64_t, std::int64_t>>;
-    /// Whether the elements of both lie in memory in the same order.
+    /// Whether the elements of both are in memory in the same order.
     [[nodiscard]] bool has_layout_of(const View& other) const noexcept;
 
     // For tensors in device memory:
@@ -117,7 +117,7 @@ private:
 /// the other.
 void require_same_layout(const View& a, const char* a_name, const View& b, const char* b_name);
 
-/// A view of bytes that must lie in host memory, such as keys and nonces. Throws TypeError for device memory.
+/// A view of bytes that must be in host memory, such as keys and nonces. Throws TypeError for device memory.
 View host_view(PyObject* object, const char* name, Access access = Access::read);
 
 /// The CUDA stream of an argument: an integer, or a stream object of PyTorch, CuPy or with __cuda_stream__.

@@ -75,7 +75,7 @@ class _TenantKey:
 class Frames:
     """Encrypts and decrypts objects from buffer to buffer. Any number of threads and forked children may use it.
 
-    It counts its own encryptions. Several objects and processes with one keyset add up. If the key of a tenant was
+    It counts its own encryptions. The counts of several objects and processes with one keyset add up. If the key of a tenant was
     dropped, its count continues from the highest count of any dropped key, so that it is never too low.
     """
 

@@ -251,7 +251,7 @@ class _Single:
             The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: ``bit_length`` is another number.
+            ValueError: ``bit_length`` has another value.
         """
     def encrypt(self, nonce: Buffer, data: Data, associated_data: Data | None) -> bytes:
         """Encrypt data and return the ciphertext followed by its tag, as bytes.
@@ -371,7 +371,7 @@ class _Many(_Single):
             The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: ``bit_length`` is another number.
+            ValueError: ``bit_length`` has another value.
         """
     def encrypt_batch(
         self,
@@ -541,7 +541,7 @@ class AESGCM(_Many):
         key: 16, 24 or 32 bytes.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
@@ -611,7 +611,7 @@ class AESGCMSIV(_Single):
         key: 16 or 32 bytes.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
         UnsupportedAlgorithm: The key has 24 bytes.
     """
 
@@ -647,7 +647,7 @@ class AESSIV:
         key: 32, 48 or 64 bytes: two AES keys.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
@@ -682,7 +682,7 @@ class AESSIV:
             The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: ``bit_length`` is another number.
+            ValueError: ``bit_length`` has another value.
         """
     def encrypt(self, data: Data, associated_data: list[Any] | None) -> bytes:
         """Encrypt data and return the tag followed by the ciphertext, as bytes.
@@ -724,7 +724,7 @@ class AESSIV:
             The number of bytes written.
 
         Raises:
-            ValueError: ``buf`` has another length.
+            ValueError: ``buf`` has the wrong length.
         """
     def decrypt_into(self, data: Data, associated_data: list[Any] | None, buf: Data) -> int:
         """Decrypt data into buf.
@@ -739,7 +739,7 @@ class AESSIV:
 
         Raises:
             InvalidTag: The data is not authentic, and ``buf`` is wiped.
-            ValueError: ``buf`` has another length.
+            ValueError: ``buf`` has the wrong length.
         """
 
 class _Pieces:
@@ -789,7 +789,7 @@ class _Pieces:
 
         Raises:
             UnsupportedAlgorithm: The mode is not CTR.
-            ValueError: ``nonce`` has another length.
+            ValueError: ``nonce`` has the wrong length.
             AlreadyFinalized: The message has ended.
         """
 
@@ -890,7 +890,7 @@ class Mac:
         key: 16, 24 or 32 bytes.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
@@ -940,7 +940,7 @@ def aes_key_wrap(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None)
         The wrapped key, ``len(key_to_wrap) + 8`` bytes.
 
     Raises:
-        ValueError: ``wrapping_key`` or ``key_to_wrap`` has another length.
+        ValueError: ``wrapping_key`` or ``key_to_wrap`` has the wrong length.
     """
 
 def aes_key_unwrap(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
@@ -955,8 +955,8 @@ def aes_key_unwrap(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = Non
         The key, ``len(wrapped_key) - 8`` bytes.
 
     Raises:
-        InvalidUnwrap: ``wrapped_key`` is not authentic or has another length.
-        ValueError: ``wrapping_key`` has another length.
+        InvalidUnwrap: ``wrapped_key`` is not authentic or has the wrong length.
+        ValueError: ``wrapping_key`` has the wrong length.
     """
 
 def aes_key_wrap_with_padding(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None) -> bytes:
@@ -971,7 +971,7 @@ def aes_key_wrap_with_padding(wrapping_key: Buffer, key_to_wrap: Buffer, backend
         The wrapped key: the padded length plus 8 bytes.
 
     Raises:
-        ValueError: ``wrapping_key`` or ``key_to_wrap`` has another length.
+        ValueError: ``wrapping_key`` or ``key_to_wrap`` has the wrong length.
     """
 
 def aes_key_unwrap_with_padding(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
@@ -986,8 +986,8 @@ def aes_key_unwrap_with_padding(wrapping_key: Buffer, wrapped_key: Buffer, backe
         The key, without padding.
 
     Raises:
-        InvalidUnwrap: ``wrapped_key`` is not authentic or has another length.
-        ValueError: ``wrapping_key`` has another length.
+        InvalidUnwrap: ``wrapped_key`` is not authentic or has the wrong length.
+        ValueError: ``wrapping_key`` has the wrong length.
     """
 
 @final
@@ -1031,7 +1031,7 @@ class Keyset:
                 this number to 4096 bytes.
 
         Raises:
-            ValueError: The key has another length, or there is no such template.
+            ValueError: The key has the wrong length, or there is no such template.
         """
     @staticmethod
     def check_raw(key: Buffer) -> None:
@@ -1370,7 +1370,7 @@ def numbers(
         stream: The CUDA stream for device memory; None for the tensor's current stream. The call does not wait for it.
 
     Raises:
-        ValueError: The key has another length, the length of ``buf`` is not a multiple of a number's size, or a value
+        ValueError: The key has the wrong length, the length of ``buf`` is not a multiple of a number's size, or a value
             is not finite.
     """
 
@@ -1383,7 +1383,7 @@ def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
         length: The number of bytes.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
     """
 
 def parquet_walk(

@@ -77,7 +77,7 @@ class Seals:
         """Return the seals from a result of ``bytes()``.
 
         Raises:
-            FormatError: ``data`` has another length.
+            FormatError: ``data`` has the wrong length.
         """
         if len(data) % cls.ENTRY_BYTES:
             raise FormatError(f"data: must have {cls.ENTRY_BYTES} bytes for each block, but has {len(data)} bytes")
@@ -113,7 +113,7 @@ def _flat(data: Any, name: str) -> Tensor:
 class Blocks:
     """Encrypts and decrypts blocks of equal size in one tensor. Any number of threads may use it.
 
-    Random IVs are counted for each tenant as in ``warpaes.lmcache``; several objects with one keyset add up.
+    Random IVs are counted for each tenant as in ``warpaes.lmcache``; the counts of several objects with one keyset add up.
     """
 
     def __init__(self, keyset: Keyset | str) -> None:

@@ -65,7 +65,7 @@ class Generator:
             stream: The number of the stream, from 0 to 2^64 - 1.
 
         Raises:
-            ValueError: The key has another length, or ``stream`` is out of range.
+            ValueError: The key has the wrong length, or ``stream`` is out of range.
         """
         stream = operator.index(stream)  # NumPy's integers have 64 bits at most
         if not 0 <= stream < 1 << 64:
@@ -133,7 +133,7 @@ class Generator:
             stream: The number of the stream, from 0 to 2^64 - 1.
 
         Raises:
-            ValueError: The place is named in another form, or the key has another length.
+            ValueError: The place is named in another form, or the key has the wrong length.
             KeysetError: The place has text that is not a key.
             OSError: The place cannot be read.
         """

@@ -228,7 +228,7 @@ def random_(tensor: Tensor, generator: random.Generator) -> Tensor:
         The tensor.
 
     Raises:
-        TypeError: The tensor has another dtype.
+        TypeError: The dtype of the tensor is not supported.
     """
     return _fill(_UNIFORM, tensor, generator)
 
@@ -248,7 +248,7 @@ def uniform_(tensor: Tensor, generator: random.Generator, low: float = 0.0, high
         The tensor.
 
     Raises:
-        TypeError: The tensor has another dtype.
+        TypeError: The dtype of the tensor is not supported.
     """
     return _fill(_UNIFORM, tensor, generator, low, high - low)
 
@@ -268,6 +268,6 @@ def normal_(tensor: Tensor, generator: random.Generator, mean: float = 0.0, devi
         The tensor.
 
     Raises:
-        TypeError: The tensor has another dtype.
+        TypeError: The dtype of the tensor is not supported.
     """
     return _fill(_NORMAL, tensor, generator, mean, deviation)

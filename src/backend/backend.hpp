@@ -29,7 +29,7 @@ class ExpandedKey {
 public:
     /// `key`: 16, 24 or 32 bytes; throws Error{KEY_LENGTH} otherwise.
     explicit ExpandedKey(std::span<const std::uint8_t> key);
-    /// The same with a hash subkey other than E(K, 0). Only for CPU lanes and for hashing.
+    /// The same with a hash subkey other than E(K, 0). It may be used only on CPU lanes and for hashing.
     ExpandedKey(std::span<const std::uint8_t> key, FieldElement hash_subkey);
     ExpandedKey(const ExpandedKey&) = delete;
     ExpandedKey& operator=(const ExpandedKey&) = delete;

@@ -35,8 +35,8 @@ class GpuMemory {
 public:
     /// The memory of `pointer`; pageable if there is no usable device. Never creates a CUDA context. Thread-safe.
     [[nodiscard]] virtual MemoryPlace place(const void* pointer) noexcept = 0;
-    /// The memory around `pointer` that lies in the same place. `far`: on a device, its whole allocation, which takes
-    /// longer to find.
+    /// The memory around `pointer` in the same place. `far`: on a device, its whole allocation, which takes longer to
+    /// find.
     [[nodiscard]] virtual MemoryStretch stretch(const void* pointer, bool far) noexcept = 0;
     /// Waits for everything enqueued on `stream` (a cudaStream_t, null for the default stream). This and the following
     /// functions throw Error{STATE} if it is in capture.
@@ -69,7 +69,7 @@ protected:
 /// The memory of CUDA devices; in a build without CUDA, of none. Only for engine/memory.cpp and tests.
 GpuMemory& gpu_memory();
 
-/// Whether no pointer can lie on a device at present. Thread-safe.
+/// Whether no pointer can be on a device at present. Thread-safe.
 bool all_memory_is_the_hosts() noexcept;
 
 }  // namespace warpaes

@@ -81,7 +81,7 @@ struct MessageGroup {
     /// The device that holds all memory of the messages except `failed`; -1: not determined.
     int device = -1;
     /// A lane may access input and output in place: a GPU lane accesses its own memory, page-locked memory or a few
-    /// bytes. IV, J0 and associated data then lie in host memory, tags anywhere.
+    /// bytes. IV, J0 and associated data then are in host memory, tags anywhere.
     bool direct = false;
     /// The group is larger than the caches and not processed in place, or is part of such a group: caching it is
     /// useless.

@@ -48,7 +48,7 @@ void settle_tag(const MessageGroup& one, const Block& tag, const Wipe& wipe) {
         settle_tags(one, &tag, &expected, wipe);
     }
 }
-/// The same for message `index` of a group whose outputs lie in host memory.
+/// The same for message `index` of a group whose outputs are in host memory.
 void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag);
 
 }  // namespace warpaes

@@ -19,7 +19,7 @@ namespace detail {
 
 /// The lowest stack address that this thread has noted; 0: no cleaning call is in progress.
 #if !defined(WARPAES_CUDA_RUNTIME)
-// A short message takes 12 ns and reads it several times. All thread-local variables of the library then lie in static
+// A short message takes 12 ns and reads it several times. All thread-local variables of the library then are in static
 // TLS, of which dlopen has little, so they are few and small (tests/project/test_tls.py). With the CUDA runtime linked
 // in, whose variables are large, dlopen finds no room there.
 [[gnu::tls_model("initial-exec")]]

@@ -22,7 +22,7 @@
 
 namespace warpaes::cpu {
 
-/// How much of a vector is valid in memory: all of it, or its first bytes. The rest reads as zero.
+/// The valid part of a vector in memory: all of it, or its first bytes. The rest reads as zero.
 struct Whole {};
 struct Part {
     std::size_t bytes;

@@ -37,7 +37,7 @@ public:
     /// Called after survey and before place: reserves the memory.
     void reserve();
     /// Called for every group in the same order: gathers its input if necessary, and returns where its input and output
-    /// lie on the device.
+    /// are on the device.
     struct Placed {
         const std::uint8_t* input = nullptr;
         std::uint8_t* output = nullptr;

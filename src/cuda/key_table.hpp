@@ -46,7 +46,7 @@ public:
     /// The address of a slot on the current device, which must be the same in all calls. The first call allocates the
     /// memory.
     [[nodiscard]] std::uint8_t* slot(std::uint32_t number);
-    /// Which forgotten slots to wipe.
+    /// The forgotten slots to wipe.
     enum class Which : std::uint8_t {
         unattended,  ///< those that nobody is wiping
         all,         ///< those too that others are wiping: their work may not have come to it, or may fail

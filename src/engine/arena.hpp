@@ -41,7 +41,7 @@ private:
     int descriptor_ = -1;
     int device_ = -1;
     bool mapped_ = false;
-    void* of_driver_ = nullptr;  ///< the allocation that data_ lies in
+    void* of_driver_ = nullptr;  ///< the allocation that data_ is in
     bool registered_ = false;
     Home home_;
 };

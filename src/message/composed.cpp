@@ -17,7 +17,7 @@ std::uint64_t times_ctr(Mode mode) {
     return mode == Mode::gcm_siv ? 4 : 1;
 }
 
-/// Bytes that a CPU can read: the caller's own, or a copy of them if they lie in device memory.
+/// Bytes that a CPU can read: the caller's own, or a copy of them if they are in device memory.
 class HostBytes {
 public:
     HostBytes(const std::uint8_t* data, std::uint64_t bytes)
@@ -89,8 +89,8 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     const MessageGroup& m = r.message;
     const int from = m.length != 0 ? device_of(places.input) : -1;
     const int to = result.output_length != 0 ? device_of(places.output) : -1;
-    // Where input and output of GCM-SIV lie on one device, the GPU processes the text there; keys, associated data and
-    // the tag are the CPU's.
+    // If input and output of GCM-SIV are on one device, the GPU processes the text there; keys, associated data and the
+    // tag are the CPU's.
     const bool stays = m.mode == Mode::gcm_siv && from >= 0 && from == to && engine.may_use_gpu();
     const int device = stays ? from : -1;
     // Without text, a GPU has no work, so an engine that uses only GPUs also accepts the message.

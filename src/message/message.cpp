@@ -103,8 +103,8 @@ void refuse_overlap() {
 
 namespace {
 
-/// Where all addresses and lengths are below 2^48, no buffer reaches beyond the end of memory: one comparison covers
-/// all of them.
+/// If all addresses and lengths are below 2^48, no buffer extends past the end of memory: one comparison covers all of
+/// them.
 void check_all_memory(const Request& r, std::uint64_t output_bytes) {
     const MessageGroup& m = r.message;
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
@@ -120,7 +120,7 @@ void check_all_memory(const Request& r, std::uint64_t output_bytes) {
 }
 
 /// Throws Error{ARGUMENT, OVERLAP, DATA_LENGTH} if associated data or the tag are missing or impossible, or the tag
-/// lies in the output.
+/// is in the output.
 void check_tagged(const Request& r) {
     const MessageGroup& m = r.message;
     if (m.aad.first == nullptr && m.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
@@ -185,7 +185,7 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
     }
 }
 
-/// Returns WARPAES_NOTE_COUNTER_WRAPPED or 0. Must be called before the output is written, because the IV may lie in
+/// Returns WARPAES_NOTE_COUNTER_WRAPPED or 0. Must be called before the output is written, because the IV may be in
 /// it.
 std::uint32_t wrapped_counter(const Request& r) {
     const MessageGroup& m = r.message;

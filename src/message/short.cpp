@@ -11,8 +11,8 @@ namespace warpaes {
 
 namespace {
 
-/// Whether everything that a CPU would read and write lies in host memory. One query covers all buffers that lie in one
-/// stretch of memory, as those of short messages often do. `input_device`: set to the input's device if it lies on one.
+/// Whether everything that a CPU would read and write is in host memory. One query covers all buffers that are in one
+/// stretch of memory, as those of short messages often do. `input_device`: set to the input's device if it is on one.
 bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
     MemoryStretch known;
     const auto on_host = [&](const void* pointer, std::uint64_t bytes) {

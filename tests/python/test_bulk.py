@@ -376,7 +376,7 @@ class Keys(Case):
                 after = self.files(target)
                 for name in content:
                     self.assertNotEqual(before[name], after[name])
-                self.assertIn("none of the given keys saved it", refusal("verify", "-k", self.key, target))
+                self.assertIn("was not saved under any of the given keys", refusal("verify", "-k", self.key, target))
                 self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
                 self.assertEqual(self.files(out), content)
                 self.assertEqual(len(self.load(target).job.keys), envelope == "job")
@@ -438,7 +438,7 @@ class Keys(Case):
             after = self.files(target)
             self.assertEqual({name: before[name] for name in content}, {name: after[name] for name in content})
             self.assertEqual(bulk("verify", "-k", self.key2, target)[0], 0)
-            self.assertIn("none of the given keys saved it", refusal("verify", "-k", self.key, target))
+            self.assertIn("was not saved under any of the given keys", refusal("verify", "-k", self.key, target))
             # The manifest is lost: the records next to the objects suffice, and only the new key opens them.
             given = self.without_manifest(target)
             self.assertEqual(bulk("verify", "-k", self.key, *given, target)[1]["errors"], 3)

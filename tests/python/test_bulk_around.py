@@ -119,7 +119,7 @@ class Keys(Case):
             target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
             self.assertEqual(bulk("encrypt", "-k", kek, "--envelope", envelope, self.source, target)[0], 0)
             self.assertEqual(bulk("rewrap", "-k", kek, "--new-key", raw, target)[0], 0)
-            self.assertIn("none of the given keys saved it", refusal("verify", "-k", kek, target))
+            self.assertIn("was not saved under any of the given keys", refusal("verify", "-k", kek, target))
             self.assertEqual(bulk("verify", "-k", raw, target)[0], 0)
             given = self.without_manifest(target)
             self.assertEqual(bulk("verify", "-k", kek, *given, target)[1]["errors"], 1)

@@ -139,7 +139,7 @@ class Objects(Named):
                 self.assertEqual((status, report["errors"]), (0, 0), report)
                 self.assertIn("same names key", " ".join(report["notes"]))
                 self.assertEqual(set(self.files(self.target)), before)
-                self.assertIn("none of the given keys", refusal("verify", "-k", self.key, self.target))
+                self.assertIn("not saved under any of the given keys", refusal("verify", "-k", self.key, self.target))
                 self.assertEqual(self.decrypted(key=self.key2), content)
                 if how:
                     status, report = bulk("rewrap", "-k", self.key2, "--new-key", self.key, self.target)

@@ -446,7 +446,7 @@ class Objects(StoreCase):
     def test_what_fsspec_cannot_name_is_refused(self) -> None:
         for url in ("memory://p//", "memory:////", "http://127.0.0.1:9/p//"):
             self.assertIn("ends with a slash", refusal("encrypt", "-k", self.key, url, self.target))
-        self.assertIn("are UTF-8", refusal("encrypt", "-k", self.key, "s3://bucket/\udcff", self.target))
+        self.assertIn("is not UTF-8", refusal("encrypt", "-k", self.key, "s3://bucket/\udcff", self.target))
 
 
 if __name__ == "__main__":

@@ -218,7 +218,9 @@ class ObjectStore(Case):
             self.assertEqual(bulk("encrypt", "-k", self.key, *how, self.raw, sealed)[0], 0)
             moved = ("-k", self.key, "--new-key", manager, *self.options, sealed)
             self.assertEqual(bulk("rewrap", *moved)[0], 0)
-            self.assertIn("none of the given keys saved it", refusal("verify", "-k", self.key, *self.options, sealed))
+            self.assertIn(
+                "was not saved under any of the given keys", refusal("verify", "-k", self.key, *self.options, sealed)
+            )
             self.assertEqual(bulk("rekey", "-k", manager, *how, "--drop-old-keys", sealed)[0], 0)
             self.assertEqual(bulk("decrypt", "-k", manager, *self.options, sealed, out)[0], 0)
             self.assertEqual(self.files(out), content)

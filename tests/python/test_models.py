@@ -187,7 +187,7 @@ class Folders(Case):
         tensors = self.make()
         self.plain.save_file({"lora": tensors["lora"]}, self.source / "extra.safetensors")
         self.models.encrypt(self.source, self.target, self.keyset)
-        with self.assertRaisesRegex(ValueError, "name a subfolder"):
+        with self.assertRaisesRegex(ValueError, "give a subfolder"):
             self.load()
         self.assertEqual(self.load(subfolder="adapter").keys(), {"lora"})
         self.assertEqual(self.load(subfolder="").keys(), tensors.keys())
@@ -247,23 +247,23 @@ class Folders(Case):
                 (lambda: (self.target / "modeling_any.py").write_text("print()"), "was added"),
                 (lambda: (self.target / "link").symlink_to(first), "neither a regular file nor a folder"),
                 (lambda: os.mkfifo(self.target / "pipe"), "neither a regular file nor a folder"),
-                (lambda: swap(first, third), "altered or exchanged"),
+                (lambda: swap(first, third), "altered or replaced"),
                 (plain, "bytes"),
-                (other_model, "altered or exchanged"),
+                (other_model, "altered or replaced"),
                 (lambda: first.write_bytes(first.read_bytes()[:-1]), "bytes"),
                 (lambda: first.write_bytes(first.read_bytes()[:20]), "has 20 bytes"),
                 (lambda: first.write_bytes(b""), "has 0 bytes"),
                 (lambda: first.write_bytes(first.read_bytes() + b"x"), "bytes"),
-                (lambda: rewrite(first, b"[31,17]", b"[17,31]"), "altered or exchanged"),
-                (lambda: rewrite(first, b'"F32"', b'"I32"'), "altered or exchanged"),
+                (lambda: rewrite(first, b"[31,17]", b"[17,31]"), "altered or replaced"),
+                (lambda: rewrite(first, b'"F32"', b'"I32"'), "altered or replaced"),
                 (lambda: rewrite(index, b"layer.0.0", b"layer.0.9"), "altered"),
                 (lambda: rewrite(self.target / "config.json", b"any", b"ant"), "altered"),
-                (lambda: rewrite(manifest, b'"encrypted": true', b'"encrypted": truE'), "not a manifest"),
+                (lambda: rewrite(manifest, b'"encrypted": true', b'"encrypted": truE'), "not the manifest"),
                 (lambda: rewrite(manifest, b'"bytes": 21', b'"bytes": 22'), "not authentic"),
                 (lambda: rewrite(manifest, b'"hmac_sha256": "', b'"hmac_sha256": "0'), "not authentic"),
-                (lambda: manifest.write_bytes(b"[" * 100_000), "not a manifest"),
-                (lambda: manifest.write_bytes(b"{}"), "not a manifest"),
-                (lambda: rewrite(manifest, b'"key_id": ', b'"key_id": [], "x": '), "not a manifest"),
+                (lambda: manifest.write_bytes(b"[" * 100_000), "not the manifest"),
+                (lambda: manifest.write_bytes(b"{}"), "not the manifest"),
+                (lambda: rewrite(manifest, b'"key_id": ', b'"key_id": [], "x": '), "not the manifest"),
             )
         ):
             with self.subTest(number):
@@ -317,7 +317,7 @@ class Folders(Case):
             self.models.encrypt(self.target, self.folder / "again", self.keyset)
         index = self.source / "model.safetensors.index.json"
         index.write_text(index.read_text().replace("layer.0.0", "layer.9.9"))
-        with self.assertRaisesRegex(FormatError, "not in both"):
+        with self.assertRaisesRegex(FormatError, "must be in both"):
             self.models.encrypt(self.source, self.folder / "again", self.keyset)
 
     def test_the_command(self) -> None:

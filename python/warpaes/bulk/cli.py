@@ -244,7 +244,7 @@ def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
     group.add_argument("--endpoint-url", metavar="URL", help="URL of an S3-compatible object store")
     if ends == 2:
         group.add_argument(
-            "--source-endpoint-url", metavar="URL", help="URL of the source's object store, if it is another one"
+            "--source-endpoint-url", metavar="URL", help="URL of the source's object store, if it differs"
         )
     group.add_argument("--region", help="region of the bucket")
     group.add_argument(

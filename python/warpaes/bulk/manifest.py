@@ -254,9 +254,8 @@ class Manifest:
             if signer is None:
                 by = f"key {held['key_id']}" if held["key_id"] else str(held.get("source"))
                 raise ManifestError(
-                    f"{place}: was not saved under any of the given keys; it names {by!r:.80}: give that key with -k, "
-                    "or "
-                    "restore the manifest"
+                    f"{place} was not saved under any of the given keys; it names {by!r:.80}: give that key with -k, "
+                    "or restore the manifest"
                 )
             if not hmac.compare_digest(signer.code(text).encode(), found.encode()):
                 raise ManifestError(f"{place} is not authentic because it was altered: restore it from a copy")

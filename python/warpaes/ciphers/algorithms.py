@@ -64,7 +64,7 @@ class AES(BlockCipherAlgorithm):
 
         Raises:
             TypeError: ``key`` is not a buffer.
-            ValueError: ``key`` has another length.
+            ValueError: ``key`` has the wrong length.
         """
         self.key = _checked_key(self.name, key, self.key_sizes)
         self.key_size = memoryview(key).nbytes * 8
@@ -83,7 +83,7 @@ class AES128(BlockCipherAlgorithm):
 
         Raises:
             TypeError: ``key`` is not a buffer.
-            ValueError: ``key`` has another length.
+            ValueError: ``key`` has the wrong length.
         """
         self.key = _checked_key(self.name, key, self.key_sizes)
 
@@ -101,6 +101,6 @@ class AES256(BlockCipherAlgorithm):
 
         Raises:
             TypeError: ``key`` is not a buffer.
-            ValueError: ``key`` has another length.
+            ValueError: ``key`` has the wrong length.
         """
         self.key = _checked_key(self.name, key, self.key_sizes)

@@ -133,7 +133,7 @@ class Cipher:
             The number of bytes written.
 
         Raises:
-            ValueError: ``buf`` has another length, the mode does not take the length of ``data``, or ``stream`` is
+            ValueError: ``buf`` has the wrong length, the mode does not take the length of ``data``, or ``stream`` is
                 given for host memory.
             BufferError: A buffer or tensor has gaps, the two order their elements differently, or ``buf`` is read-only
                 or requires grad.

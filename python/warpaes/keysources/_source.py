@@ -124,7 +124,7 @@ class ProvingSource(KeySource):
         raise self._ignores("it unwraps a key under other associated data than the key was wrapped with")
 
     def _ignores(self, how: str) -> BadAnswerError:
-        return BadAnswerError(f"{self.name}: the source ignores associated data ({how}), so it cannot be used")
+        return BadAnswerError(f"{self.name}: the source ignores associated data: {how}; it cannot be used")
 
 
 class WrapCount:

@@ -161,7 +161,7 @@ def write_ags1(
         block_size: Number of plaintext bytes in a block, from 1 to 2^28.
 
     Raises:
-        ValueError: The key has another length, or the block size is out of range.
+        ValueError: The key has the wrong length, or the block size is out of range.
     """
     if not 0 < block_size <= _MAX_BLOCK:
         raise ValueError(f"block_size: must be from 1 to 2^28, not {block_size}")

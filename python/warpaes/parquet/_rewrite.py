@@ -41,7 +41,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Encryption:
-    """How a Parquet file is encrypted.
+    """The encryption of a Parquet file.
 
     Args:
         footer_key: The key of the footer, and of all columns without a key of their own: 16, 24 or 32 bytes. Use a new

@@ -64,7 +64,7 @@ struct WipeParams {
 struct WipeIfWrongParams {
     std::uint8_t* output;
     std::uint64_t bytes, parts;
-    /// What the tag is the sum of, HostShares::words_each words each; of none it is wrong.
+    /// The shares whose sum is the tag, each of HostShares::words_each words; without shares, the tag is wrong.
     unsigned* shares;
     unsigned share_count;
     std::uint32_t expected[HostShares::words_each], mask[HostShares::words_each];  ///< the tag's words; their bits

@@ -56,7 +56,7 @@ struct MemoryBuffer {
     std::uint8_t* data;
     std::uint64_t bytes;
     bool direct;  ///< a lane of the plan may access it in place
-    int device;   ///< the device that it lies on, or -1
+    int device;   ///< the device that it is on, or -1
 };
 
 /// `parallel`: only the lane accesses the data, as in a mode that is not serial.
@@ -71,7 +71,7 @@ struct Ends {
 };
 
 /// `work.bytes` is taken from the input. `work.memory` is the slower place of the two buffers; with Memory::device at
-/// least one lies on `device`. `device` must outlive the plan. If the CPU may have to repeat what a GPU failed to do,
+/// least one is on `device`. `device` must outlive the plan. If the CPU may have to repeat what a GPU failed to do,
 /// the GPU does not overwrite its input.
 Ends plan_ends(Engine& engine, Work work, std::span<const std::uint8_t> input, std::span<std::uint8_t> output,
                const int& device);

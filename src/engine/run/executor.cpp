@@ -15,8 +15,8 @@ namespace warpaes {
 
 namespace {
 
-/// The encrypted numbers of XTS data units, if the message has few: the CPU encrypts them in less time than the GPU
-/// kernel, which otherwise does so first.
+/// The encrypted numbers of XTS data units, if the message has few: the CPU encrypts them faster than the GPU kernel,
+/// which would otherwise encrypt them first.
 class FewTweaks {
 public:
     explicit FewTweaks(const MessageGroup& g) {

@@ -107,7 +107,7 @@ public:
     struct Checked {
         MessageGroup group;
         int device = -1;           ///< of at least one part; -1: all in host memory
-        std::uint8_t on_host = 0;  ///< a bit for each kind of elements that lies in host memory
+        std::uint8_t on_host = 0;  ///< a bit for each kind of elements that is in host memory
 
         [[nodiscard]] bool lies_on_host(Kind kind) const noexcept { return (on_host >> kind & 1) != 0; }
         /// Whether it lies partly on a device, partly in host memory.

@@ -141,7 +141,7 @@ void find_faults(const std::vector<warpaes_table_message>& messages, Mode mode, 
     const Extent& output = has_output ? entries.output : none;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> ivs;  // of encryptions that must not share them
     const bool one_iv_each = encrypts && (mode == Mode::gcm || mode == Mode::ccm);
-    bool apart = true;  // what is read lies in other extents than what is written
+    bool apart = true;  // reads and writes are in different extents
     const Extent* const reads[] = {&entries.input, &entries.iv, &entries.aad, writes_tags ? &none : &entries.tag};
     for (const Extent* read : reads) {
         apart = apart && !overlap(*read, output) && !(writes_tags && overlap(*read, entries.tag));
