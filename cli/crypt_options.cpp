@@ -55,8 +55,7 @@ void refuse_passphrase_options(Action action, int argc, char** argv) {
                 "{}: {}", name,
                 action == Action::reencrypt
                     ? "a passphrase protects a keyset: `warpaes keygen --passphrase -o keyset.json` creates one, and "
-                      "-k "
-                      "asks for its passphrase; `warpaes keys passphrase FILE` changes the passphrase of a file"
+                      "-k asks for its passphrase; `warpaes keys passphrase FILE` changes the passphrase of a file"
                     : "takes no passphrase, because other processes can read command lines: --passphrase asks for it, "
                       "and --passphrase-from reads it from FILE, env:NAME, fd:N or exec:COMMAND"));
         }

@@ -201,8 +201,7 @@ NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::s
     if (!under_passphrase && keks.empty()) {
         throw UsageError(
             "own:: requires a passphrase or key for the keyset in the file: give --passphrase, or --to with the place "
-            "of a "
-            "key-encryption key");
+            "of a key-encryption key");
     }
     warpaes_keyset* made = nullptr;
     check(warpaes_keyset_create(&made));

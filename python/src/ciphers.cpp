@@ -84,8 +84,7 @@ View piece_view(PyObject* object, const char* name, Access access = Access::read
     if (view.on_device()) {
         raise(PyExc_TypeError,
               "%s is in device memory, but pieces must be in host memory; Cipher.encrypt_into and decrypt_into take "
-              "whole "
-              "tensors",
+              "whole tensors",
               name);
     }
     return view;

@@ -520,8 +520,7 @@ PyMethodDef writer_methods[] = {
 PyType_Slot writer_slots[] = {
     {Py_tp_doc,
      const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False, *, _own=False)\n--\n\nWrites "
-                       "a sealed "
-                       "file from front to back, to a path or to a function that takes each next piece.")},
+                       "a sealed file from front to back, to a path or to a function that takes each next piece.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<WriterObject, init_writer>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<WriterObject>)},
     {Py_tp_methods, writer_methods},

@@ -80,9 +80,8 @@ class OwnKeysets:
                 except InvalidTag:
                     continue
             if self._place.passphrase is None:
-                self._passphrase = (
-                    None  # it may have been a typing error, so the prompt appears again for the next file
-                )
+                # It may have been a typing error, so the prompt appears again for the next file.
+                self._passphrase = None
         raise InvalidTag("passphrase: is wrong, or the keyset at the start of the file was altered")
 
     def _by_source(self, slots: list[bytes]) -> Keyset:

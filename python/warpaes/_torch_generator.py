@@ -141,8 +141,7 @@ class Generator(torch.Generator):
         """Raise NotImplementedError: a seed of 64 bits is not a key."""
         raise NotImplementedError(
             "a seed of 64 bits is not a key: warpaes.torch.Generator(warpaes.Generator(key, stream=…)) returns "
-            "repeatable "
-            "numbers, and source.position is where they continue"
+            "repeatable numbers, and source.position is where they continue"
         )
 
     def seed(self) -> NoReturn:
@@ -198,8 +197,7 @@ def source_of(generator: torch.Generator, on_gpu: bool) -> random.Generator:
     if ours._process != os.getpid():
         raise RuntimeError(
             "this generator was created before the fork, and the parent produces the same numbers: create one with a "
-            "stream "
-            "of its own, warpaes.torch.Generator(generator.source.spawn(stream))"
+            "stream of its own, warpaes.torch.Generator(generator.source.spawn(stream))"
         )
     if on_gpu and torch.cuda.is_current_stream_capturing():
         raise RuntimeError(_REPLAYED)

@@ -244,8 +244,7 @@ Keyset unwrap_keyset(std::string_view json, std::span<const std::uint8_t> passph
     if (wrapped.cost.n == 0) {
         refuse(
             "is encrypted under a key, not under a passphrase: open it with warpaes_keyset_unwrap_under or with that "
-            "key's "
-            "manager");
+            "key's manager");
     }
     const auto message = Kek(derive(passphrase, wrapped.salt, wrapped.cost)).open(wrapped.sealed, {});
     if (!message) {

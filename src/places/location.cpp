@@ -92,9 +92,8 @@ void refuse_key(const std::string& option, const char* location) {
     throw Error(WARPAES_ERROR_ARGUMENT,
                 option +
                     ": takes the place of a key, not the key itself, because other processes can read command lines. "
-                    "No file has "
-                    "this name, which looks like a key. Write keys to a file of your own, or use env:NAME, fd:N "
-                    "or exec:COMMAND");
+                    "No file has this name, which looks like a key. Write keys to a file of your own, or use env:NAME, "
+                    "fd:N or exec:COMMAND");
 }
 
 PlacedKey read_location(const std::string& option, const std::string& location, Host& host) {

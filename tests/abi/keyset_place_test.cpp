@@ -267,7 +267,7 @@ TEST_F(KeysetPlaces, AFunctionIsAskedForThePassphrase) {
     EXPECT_EQ(right.questions, std::vector<Text>{"Passphrase of 'locked'"});
     options = with_line.options();
     EXPECT_EQ(load("passphrase:env:PLACES_LOCKED", &options).json, clear_) << warpaes_last_error();
-    refused("passphrase:locked", WARPAES_ERROR_ARGUMENT, "the options have no function ask");
+    refused("passphrase:locked", WARPAES_ERROR_ARGUMENT, "the function ask in the options is NULL");
 }
 
 TEST_F(KeysetPlaces, WhatItAnswersIsChecked) {
@@ -280,7 +280,7 @@ TEST_F(KeysetPlaces, WhatItAnswersIsChecked) {
         {{"hunter2", 7}, WARPAES_ERROR_CANCELLED, "the function ask returned 7"},
         {{"", 0}, WARPAES_ERROR_ARGUMENT, "empty"},
         {{"\n", 0}, WARPAES_ERROR_ARGUMENT, "empty"},
-        {{"hunter2\nhunter2", 0}, WARPAES_ERROR_ARGUMENT, "several lines"},
+        {{"hunter2\nhunter2", 0}, WARPAES_ERROR_ARGUMENT, "more than one line"},
         {{"hunter2", 0, 4097}, WARPAES_ERROR_ARGUMENT, "reports 4097 bytes, but at most 4096"},
         {{"hunter2", 0, static_cast<std::size_t>(-2)}, WARPAES_ERROR_ARGUMENT, "of at most 4096"},
     };

@@ -258,7 +258,7 @@ class Files(CommandTest):
             self.skipTest("a small file system cannot be mounted here; root runs this outside containers")
         try:
             self.write("in", data(3_000_000))
-            self.refused(WRITE, "'small/out' needs|left; free some", *CTR, "-in", "in", "-out", "small/out")
+            self.refused(WRITE, "'small/out' needs|free; free some", *CTR, "-in", "in", "-out", "small/out")
             self.refused(WRITE, "No space left", *CTR, "-out", "small/out", stdin=data(3_000_000))
             self.assertEqual(os.listdir(self.path("small")), [])
         finally:

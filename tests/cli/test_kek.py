@@ -369,7 +369,7 @@ class Subcommands(Keks):
     def test_what_is_made_says_so(self):
         result = self.run_command(WARPAES, "keygen", "--kek", "kek", "-o", "keyset")
         self.assertIn(b"under a key-encryption key written to 'keyset'", result.stderr)
-        self.assertIn(b"If you lose that key", result.stderr)
+        self.assertIn(b"If you lose the key-encryption key", result.stderr)
         self.assertIn(b"encryptedKeyset", self.warpaes("keygen", "--kek", "kek"))
 
     def test_a_list_needs_no_key(self):

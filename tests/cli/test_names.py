@@ -375,7 +375,7 @@ class Adversary(NamesTest):
         os.rename(one, one + b".x")
         os.rename(two, one)
         os.rename(one + b".x", two)
-        self.check({b"photos/a.jpg", b"photos/b.jpg"}, b"moved within the storage", AUTHENTICATION)
+        self.check({b"photos/a.jpg", b"photos/b.jpg"}, b"moved within the tree", AUTHENTICATION)
 
     def test_files_and_folders_that_move(self):
         one = self.stored(b"photos/raw/a.jpg")

@@ -41,7 +41,7 @@ TEST(Keyset, RawKeys) {
         if (c2sp) {
             refused(WARPAES_ERROR_KEY_LENGTH, std::to_string(least) + " bytes, got " + std::to_string(least + 1),
                     [&] { Keyset::from_raw(t.name, key); });
-            refused(WARPAES_ERROR_KEYSET, "keep it as a raw key", [&] { (void)keyset.to_json(); });
+            refused(WARPAES_ERROR_KEYSET, "store it as a raw key", [&] { (void)keyset.to_json(); });
         } else {
             EXPECT_NO_THROW(Keyset::from_raw(t.name, key));
             EXPECT_NO_THROW((void)keyset.to_json());

@@ -271,7 +271,7 @@ class Fsspec(Case):
         plain = f"{self.sealed}/plain"
         bulk("decrypt", "-k", self.key2, f"{self.sealed}/job", plain)
         self.assertEqual(self.memory.cat_file(f"{plain}/{list(content)[1]}"), list(content.values())[1])
-        self.assertIn("no conditional replacement", refusal("rekey", "-k", self.key, f"{self.sealed}/job"))
+        self.assertIn("cannot replace them conditionally", refusal("rekey", "-k", self.key, f"{self.sealed}/job"))
         self.assertIn("in this process", refusal("verify", "-k", self.key, "--workers", "2", sealed))
         self.assertIn("targets must be", refusal("encrypt", "-k", self.key, self.source, "http://127.0.0.1:9/x"))
 

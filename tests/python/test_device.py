@@ -173,7 +173,7 @@ class Mistakes(unittest.TestCase):
                 secret(on_device(KEY))
         with self.assertRaisesRegex(TypeError, "data must be in host memory"):
             AESSIV(KEY).encrypt(self.data, None)
-        with self.assertRaisesRegex(TypeError, "pieces come from host memory"):
+        with self.assertRaisesRegex(TypeError, "pieces must be in host memory"):
             Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encryptor().update(self.data)
         with self.assertRaisesRegex(TypeError, "must be in host memory"):
             self.gcm.encrypt_batch([NONCE], [self.data])
@@ -344,7 +344,9 @@ class ForkedChild(unittest.TestCase):
                 try:
                     action()
                 except BaseException as error:
-                    os._exit(0 if "a child of fork computes on the CPU: start processes by spawn" in str(error) else 2)
+                    os._exit(
+                        0 if "a child of fork computes on the CPU: start processes with spawn" in str(error) else 2
+                    )
                 os._exit(1)
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, name)
 

@@ -220,7 +220,7 @@ class Loading(Case):
 
     def test_wrong_passphrases_and_keys(self) -> None:
         self.write("hunter", b"hunter2\n")
-        self.refused("passphrase=hunter;locked", exceptions.InvalidTag, "passphrase: wrong")
+        self.refused("passphrase=hunter;locked", exceptions.InvalidTag, "passphrase: is wrong")
         self.write("other", b"1e" * 32)
         self.refused("kek=other;under", exceptions.InvalidUnwrap, "the key or the associated data differ")
         self.refused("kek=kek;kek-aad=x;bound", exceptions.InvalidUnwrap, "the key or the associated data differ")

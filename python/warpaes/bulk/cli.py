@@ -224,8 +224,7 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
         choices=[*Keyset.templates(), *PARQUET_TEMPLATES],
         metavar="TEMPLATE",
         help=f"template of data keys (default: that of the dataset, or {TEMPLATE}; with …_PARQUET, Parquet files stay "
-        "Parquet, "
-        "with modular encryption; %(choices)s)",
+        "Parquet, with modular encryption; %(choices)s)",
     )
 
 

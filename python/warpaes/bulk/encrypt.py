@@ -97,8 +97,7 @@ class Transfer(Run):
             if (was_given := job.options.get(name, [])) != value and not self.options.update:
                 raise Refused(
                     f"this job was started with --{name} {was_given!r}, not {value!r}: give the first value, or "
-                    "--update to list the source "
-                    "again with other patterns"
+                    "--update to list the source again with other patterns"
                 )
         for name, value in kept.items():
             if job.options.get(name) != value:

@@ -90,8 +90,7 @@ class Tpm2Source(KeySource):
             except KeySourceError as error:
                 raise InvalidUnwrap(
                     f"{self.name}: the TPM cannot open the wrapped key: the machine or its state differs, or the key "
-                    "was altered "
-                    f"({error})"
+                    f"was altered ({error})"
                 ) from None
         try:
             return aead.AESGCM(kek).decrypt(wrapped[at : at + NONCE_BYTES], wrapped[at + NONCE_BYTES :],
