@@ -35,7 +35,7 @@ Keys
                          path, env:NAME, fd:N or exec:'COMMAND ...' (a program
                          that prints it). If -k is repeated, the first keyset
                          encrypts. Default: the place in WARPAES_KEYSET
-  --passphrase           ask for a passphrase, and store a keyset under it at the
+  --passphrase           ask for a passphrase and store a keyset under it at the
                          start of each file, so that only the passphrase is
                          needed. `warpaes keys passphrase FILE` changes it
   --to PLACE             the same with a key-encryption key (see --help-all);

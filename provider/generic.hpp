@@ -47,9 +47,9 @@ void* new_generic(void* provider) noexcept {
     return make_generic(provider, A);
 }
 
-/// From this length on, the provider overwrites what kernels have left in vector registers and on the stack, like every
-/// call of the library. Shorter updates leave it, as libcrypto does, because cleaning would take as long as the text:
-/// for 1 KiB of CTR more than the kernel saves.
+/// At this length and above, the provider overwrites what kernels have left in vector registers and on the stack, like
+/// every call of the library. Shorter updates leave it, as libcrypto does, because cleaning would take as long as the
+/// text: for 1 KiB of CTR more than the kernel saves.
 inline constexpr std::size_t cleaned_bytes = 2048;
 static_assert(cleaned_bytes <= cpu::update_table_bytes);
 

@@ -400,20 +400,20 @@ typedef struct warpaes_sink {
     { sizeof(warpaes_sink), 0, NULL, NULL, NULL, NULL }
 
 /** Reads the header and the last segment. Authenticating the last segment shows which key is right and that the end of
-    the file is present. Of a source that cannot seek, it reads the header and the first segment; the last segment shows
-    that the file is complete when it is read. Keyset and associated data may be freed after the call.
+    the file is present. For a source that cannot seek, it reads the header and the first segment; the last segment
+   shows that the file is complete when it is read. Keyset and associated data may be freed after the call.
    WARPAES_ERROR_KEYSET, WARPAES_ERROR_FORMAT, WARPAES_ERROR_AUTHENTICATION, WARPAES_ERROR_READ. */
 WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                warpaes_reader** reader);
-/** Bytes of plaintext; 0 for NULL. Of a source that cannot seek: WARPAES_UNKNOWN until everything has been read. */
+/** Bytes of plaintext; 0 for NULL. For a source that cannot seek: WARPAES_UNKNOWN until everything has been read. */
 WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
 /**
  * Copies bytes [offset, offset + length) of the plaintext to `output`, in host or device memory. `*read` is less than
  * `length` only at the end. The call reads and authenticates only the segments under these bytes. For sequential short
  * reads of a path or of memory, the engine's threads open the next segments in advance until the reader is closed.
  * After an error `output` is wiped and `*read` is 0; the next call may succeed. WARPAES_ERROR_RANGE for an offset
- * beyond the end. Thread-safe. Of a source that cannot seek, `*read` is 0 only at the end, which has then been
+ * beyond the end. Thread-safe. For a source that cannot seek, `*read` is 0 only at the end, which has then been
  * authenticated, and may be less than `length` anywhere: a segment is returned when it and the first byte after it have
  * arrived. WARPAES_ERROR_RANGE for an offset other than the end of the previous read. After any other error, every call
  * returns that error.

@@ -94,8 +94,8 @@ struct MessageGroup {
     [[nodiscard]] int rounds() const noexcept;
 };
 
-/// From this length on, a message's input and output do not fit in the last-level cache together, or in one processor's
-/// share of a large cache.
+/// At this length and above, a message's input and output do not fit in the last-level cache together, or in one
+/// processor's share of a large cache.
 [[nodiscard]] std::uint64_t cached_bytes();
 /// This many bytes of one buffer stay in a core's own caches together with those of another.
 [[nodiscard]] std::uint64_t core_cached_bytes();

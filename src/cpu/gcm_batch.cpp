@@ -18,7 +18,7 @@ constexpr std::uint64_t short_bytes = 8192;
 constexpr std::uint64_t short_bytes_with_tables = 65536;
 /// The cost of a message in addition to its text, as a length.
 constexpr std::uint64_t least_message = 64;
-/// From this length on, a message of a batch beyond the caches is not encrypted with the key's tables, but by the
+/// At this length and above, a message of a batch beyond the caches is not encrypted with the key's tables, but by the
 /// kernels that store around the caches.
 constexpr std::uint64_t least_far = 1024;
 /// The limit for keys of single messages, for which no tables exist yet.

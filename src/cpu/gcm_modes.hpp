@@ -293,7 +293,7 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// From this length on, most of a message is stored around the caches; the first step never is.
+/// At this length and above, most of a message is stored around the caches; the first step never is.
 inline constexpr std::size_t least_far_gcm = 2048;
 
 /// The same for a stretch that is larger than the caches, or a message of a batch that is. The caller ends the streams.
@@ -317,8 +317,8 @@ WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, 
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// From this length on, making a table for the message pays: it takes about 100 ns and saves the second round. Measured
-/// on a Xeon with AVX-512 and AMX, 2 cores, g++ 12.
+/// At this length and above, a table for the message is worth making: it takes about 100 ns and saves the second round.
+/// Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12.
 inline constexpr std::size_t cached_gcm_bytes = 65536;
 
 /// `first`: the first counter block with its bytes reversed.

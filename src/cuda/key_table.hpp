@@ -48,7 +48,7 @@ public:
     [[nodiscard]] std::uint8_t* slot(std::uint32_t number);
     /// The forgotten slots to wipe.
     enum class Which : std::uint8_t {
-        unattended,  ///< those that nobody is wiping
+        unattended,  ///< those that no thread is wiping
         all,         ///< those too that others are wiping: their work may not have come to it, or may fail
     };
     struct Wipe {

@@ -49,7 +49,7 @@ void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStr
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream);
 /// Runs GCM-SIV on memory of the current device. Complete on return, after what the default stream held before.
 void run(const GcmSivRun& run, const DeviceLimits& device, DeviceCalls& calls);
-/// Device memory that nobody else uses until the stream has passed the run.
+/// Device memory that is used only here until the stream has passed the run.
 struct GcmScratch {
     DeviceBuffer& buffer;
     GcmSum* sum;  ///< zeros, and zeros again when the stream has passed the run

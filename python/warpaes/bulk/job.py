@@ -303,7 +303,7 @@ class Run(abc.ABC):
         """Refuse a key that cannot encrypt the objects with these options."""
         self._check_template(self.config.template)
         if not self.options.envelope and specs[0].keyset is None:
-            raise Refused(f"{specs[0].name} only only wraps data keys: give --envelope job or object")
+            raise Refused(f"{specs[0].name} only wraps data keys: give --envelope job or object")
 
     def _choose_key(self, specs: list[keys.KeySpec]) -> None:
         """Choose the key of new objects from the command line only. No stored key is reused."""

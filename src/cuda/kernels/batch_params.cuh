@@ -161,7 +161,7 @@ struct KeyRun {
 /// GHASH and tags of messages under one key or a few (ghash_messages.cuh).
 struct GcmRowsParams {
     GcmBatchParams batch;
-    std::uint32_t most_edges;  ///< at most so many blocks of a message are no whole blocks of text
+    std::uint32_t most_edges;  ///< maximum number of a message's blocks that are not whole blocks of text
     std::uint32_t tiles_at_once, tiles;
     const KeyRun* runs;  ///< null: all messages are under the key of `powers`
     std::uint32_t run_count;

@@ -72,7 +72,7 @@ struct WipeIfWrongParams {
     const std::uint8_t* expected_at;
     std::uint32_t expected_bytes;
     Notice notice;  ///< given if it was wiped
-    /// On a caller's stream: receives 0 or `bad`; `shares` are then overwritten, and nobody is notified, but
+    /// On a caller's stream: receives 0 or `bad`; `shares` are then overwritten, and the host is not notified, but
     /// `notice.arrived` counts the thread blocks. Otherwise null.
     std::int32_t* status;
     std::int32_t bad;

@@ -32,8 +32,8 @@ struct WipeShape {
 /// The same for one message, whose tag every thread block looks at first.
 struct WipeIfWrong {
     static constexpr int threads = 512, blocks_each = 2;
-    /// From this length on the kernel is launched before the tag is known. For less, the launch would delay authentic
-    /// messages.
+    /// At this length and above, the kernel is launched before the tag is known. For less, the launch would delay
+    /// authentic messages.
     static constexpr std::uint64_t least_ahead = 32 << 10;
 
     static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t parts) {

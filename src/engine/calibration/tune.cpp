@@ -131,7 +131,7 @@ public:
         copy_memory(device_besides_.get(), besides_.data(), besides_.size(), device_);
     }
 
-    /// Whether the GPU's output equals the CPU's reference, which is recomputed first if `anew`.
+    /// Whether the GPU's output equals the CPU's reference, which is first recomputed if `anew`.
     [[nodiscard]] bool is_right(const Sample& sample, bool anew) {
         const std::size_t bytes = sample.all_bytes();
         const std::size_t tag_bytes =

@@ -11,7 +11,7 @@ namespace warpaes {
 
 /// clear_memory() by all threads of the engine: what all of them have decrypted, one of them would wipe more slowly.
 void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device);
-/// From this length on several threads share that.
+/// At this length and above, several threads share that work.
 inline constexpr std::size_t least_shared_bytes = std::size_t{1} << 20;
 /// While it lives, the threads that decrypt a message of this length stay awake, since its tag or padding may turn out
 /// wrong. 16 threads of a Xeon (2026-11), GCM of 16 MiB: 179 us, and 191 us to wake them and wipe it, of which zeros

@@ -81,7 +81,7 @@ public:
     /// Whether tasks have come back from a failed GPU since the last call; if so, other workers must be woken.
     [[nodiscard]] bool take_returned_note() noexcept { return returned_note_.exchange(false); }
     [[nodiscard]] bool returned() const noexcept { return returned_note_; }
-    /// Fails all entries, if nobody can carry the batch out. Must come before the first task.
+    /// Fails all entries, if no worker can process the batch. Must come before the first task.
     void abandon(warpaes_status status, const char* sentence) noexcept;
     /// Calls the client's callback and releases the waiting threads. Called once, after the last step.
     void finish() noexcept;
