@@ -143,7 +143,8 @@ class KeptKeys:
             return QkdKey(key_id, base64.b64decode(record["key"], validate=True))
         except (ValueError, TypeError, RecursionError):
             raise FormatError(
-                f"'{os.path.join(self.folder, name)}': does not hold the kept key '{key_id}': restore it, or remove it"
+                f"'{os.path.join(self.folder, name)}' does not contain the kept key '{key_id}': restore it, or remove "
+                "it"
             ) from None
 
     def _wipe(self, name: str) -> None:

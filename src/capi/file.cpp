@@ -58,8 +58,8 @@ void check_flags(const warpaes_file_job& j) {
     if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return refuse_unknown_flags(j.flags, enc);
     if ((j.flags & ~aead) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
-                "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256, SHA256_INPUT, KEEP_ATTRIBUTES "
-                "and SALVAGE");
+                "flags: STREAMING_AEAD accepts only OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256, SHA256_INPUT, "
+                "KEEP_ATTRIBUTES and SALVAGE");
 }
 
 /// The options that all formats share.

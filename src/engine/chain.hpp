@@ -36,7 +36,7 @@ public:
     /// Call this before the stretch runs. Unless the stretch ends its message, it is whole blocks, or whole bytes
     /// for CFB8 and CFB1.
     explicit ChainAfter(const MessageGroup& stretch);
-    /// The chaining value of the next stretch. To be called after the stretch has run.
+    /// The chaining value of the next stretch. Call this after the stretch has run.
     [[nodiscard]] Block value(const MessageGroup& stretch) const;
 
 private:

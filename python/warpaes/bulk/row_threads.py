@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from .rows import Row
 
 SMALL = 256 << 10  #: objects up to this size, in bytes, cost more in Python than in the library
-LOOK = 0.05  #: seconds between two looks at the processor time
+LOOK = 0.05  #: seconds between two readings of the processor time
 BUSY = 0.8  #: processor seconds per second from which on another thread does not help
 
 Task = tuple[int, str, Row]

@@ -48,8 +48,8 @@ def encrypt(
 
     Raises:
         FileExistsError: The target exists.
-        FormatError: The folder has no ``*.safetensors``, has a file that may have weights in another format, a link to
-            a file outside, or an index that does not match its shards; or the folder is an encrypted model.
+        FormatError: The folder has no ``*.safetensors``, is an encrypted model, or contains a file that may have
+            weights in another format, a link to a file outside, or an index that does not match its shards.
         OSError: A file cannot be read or written.
     """
     source, target = os.path.abspath(source), os.path.abspath(target)
