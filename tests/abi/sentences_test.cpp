@@ -87,7 +87,7 @@ TEST_F(Sentences, OfMessages) {
     message("tweak_key: has 32 bytes, but key has 16", keys, WARPAES_XTS, [this](M& m) { m.tweak_key = long_.get(); });
     for (const bool tweak : {false, true}) {
         message(std::string(tweak ? "tweak_key" : "key") +
-                    ": is one of AES-192, which XTS (IEEE 1619) does not support; use 16 or 32 bytes",
+                    ": is an AES-192 key, which XTS (IEEE 1619) does not support; use 16 or 32 bytes",
                 keys, WARPAES_XTS, [&](M& m) { (tweak ? m.tweak_key : m.key) = middle_.get(); });
     }
     message("data_unit_step: must be at most 2^20, or 0 for 1, got 1048577", argument, WARPAES_XTS,
