@@ -391,7 +391,7 @@ class Subcommands(Keks):
         before = self.read("keyset")
         for command in (("encrypt", "-k", "keyset"), ("keys", "add", "keyset"), ("keys", "passphrase", "keyset"),
                         ("verify", "-k", "keyset", "--passphrase-from", "other")):  # fmt: skip
-            self.refused(ARGUMENT, "'keyset': is encrypted under a key: give --kek FILE|keysources open", *command)
+            self.refused(ARGUMENT, "'keyset': is encrypted under a key: give --kek with FILE|keysources open", *command)
         self.assertEqual(self.read("keyset"), before)
 
     def test_rotation(self):

@@ -285,7 +285,7 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
     expect("its primary, key 5, is missing", keyset_json(5, first));
     expect("has two keys with the number 16909060", keyset_json(0x01020304, first + ", " + first));
     expect("key 16909060 is the primary but not enabled", replaced(kek, "ENABLED", "DISABLED"));
-    expect("key 16909060 is the primary but not an AesGcmKey", replaced(kek, "AesGcmKey", "AesSivKey"));
+    expect("key 16909060 is the primary key but not an AesGcmKey", replaced(kek, "AesGcmKey", "AesSivKey"));
     expect("key 16909060 is not marked as symmetric", replaced(kek, "SYMMETRIC", "REMOTE"));
     expect("key 16909060 has a prefix that is not an AEAD's", replaced(kek, "TINK", "WITH_ID_REQUIREMENT"));
     expect("byte ", replaced(kek, "TINK", "TANK"));
@@ -300,7 +300,7 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
     expect("a key's value does not match its type", of_value(aes_gcm_key(raw(16)).substr(0, 10)));
     expect("a key's value does not match its type", of_value("\x18\x10"));
     // Files' keys encrypt files.
-    expect("key 7 is the primary but not an AesGcmKey", text(open_under_kek(wrapped_under_kek()).to_json()));
+    expect("key 7 is the primary key but not an AesGcmKey", text(open_under_kek(wrapped_under_kek()).to_json()));
     for (std::size_t length = 1; length < kek.size(); ++length) {
         if (length == 16 || length == 32) continue;  // which may be a key
         refused(WARPAES_ERROR_KEYSET, "kek: ", [&] { (void)parse_keks(bytes(kek.substr(0, length))); });
