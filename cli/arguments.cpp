@@ -33,8 +33,8 @@ bool is_path(const std::string& text) {
     return slash != std::string::npos && slash != 0 && ::access(text.substr(0, slash).c_str(), F_OK) == 0;
 }
 
-/// The length of the character in UTF-8 at the beginning of `text`; 0 if a terminal must not get it: a control
-/// character, one that changes the direction of writing, or a byte that is not UTF-8.
+/// The length of the character in UTF-8 at the beginning of `text`; 0 if it must not be written to a terminal: a
+/// control character, a character that changes the writing direction, or a byte that is not UTF-8.
 std::size_t shown_bytes(std::string_view text) {
     const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
     if (byte(0) < 0x80) return byte(0) < 0x20 || byte(0) == 0x7f ? 0 : 1;

@@ -1,4 +1,4 @@
-// The command line, and text for messages: without keys, and with names on one line.
+// The command line, and text for messages, without keys and with each name on one line.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cli {
 
-/// Call it once, before anything else. `argv` must stay where it is.
+/// Call it once, before anything else. `argv` must not move.
 void remember_arguments(int argc, char** argv);
 
 /// The variables that places env:NAME on the command line name.

@@ -96,7 +96,7 @@ public:
 private:
     unsigned samples_;
     double seconds_;
-    std::optional<Buffers> buffers_;  ///< kept between cases: filling them takes longer than using them
+    std::optional<Buffers> buffers_;  ///< reused by later cases: filling them takes longer than using them
 };
 
 std::string size_name(std::size_t n) {
@@ -243,8 +243,8 @@ std::vector<Case> make_cases(const BenchOptions& o, const Found& found) {
                 const bool encrypt = direction == WARPAES_ENCRYPT;
                 if (!wanted(o.directions, encrypt ? "encrypt" : "decrypt")) continue;
                 const bool parallel = encrypt ? mode.encrypt_is_parallel : mode.decrypt_is_parallel;
-                // By default leaves out modes that cannot be divided, which are not informative for a GPU, and modes of
-                // small segments, which are slow everywhere.
+                // The default omits modes that cannot be divided, which show little about a GPU, and modes with small
+                // segments, which are slow everywhere.
                 if (o.mode_names.empty() && (!parallel || mode.mode == WARPAES_CFB8 || mode.mode == WARPAES_CFB1))
                     continue;
                 if (o.directions.empty() && mode.mode == WARPAES_CTR && !encrypt) continue;  // the same operation
@@ -342,7 +342,7 @@ values, separated by commas, and can be repeated.
 
   --backend LIST     libcrypto, aesni, vaes, armv8, cuda; default: all
   --mode LIST        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac;
-                     default: the parallel ones
+                     default: the parallel modes
   --direction LIST   encrypt, decrypt
   --key-bits LIST    128, 192, 256; default: 128,256
   --size LIST        message sizes, such as 64K,1M,1G
@@ -351,18 +351,18 @@ values, separated by commas, and can be repeated.
   --data-unit N      data units of XTS; default: 4K
   --from LIST        memory of the data: device, page-locked (with --messages:
                      arena), pageable
-  --messages LIST    measure batches with these numbers of messages, each of
-                     --size bytes
+  --messages LIST    measure batches of this many messages, each of --size
+                     bytes
   --keys LIST        with --messages: one (a key for all) or each (a new key for
                      each message)
   --aad LIST         with --messages: bytes of associated data of GCM and CCM;
                      default: 0
-  --entry-each       with --messages: one entry for each message instead of one
-                     for all
+  --entry-each       with --messages: use one entry for each message, instead of
+                     one for all
   --in-flight N      with --messages: batches in flight; default: 1, or 4 for
                      device memory
-  --device N         the GPU; -1: all of them, for data in host memory. Default:
-                     the first
+  --device N         the GPU; -1: all GPUs, for data in host memory. Default:
+                     the first GPU
   --threads N        host threads of a CPU backend; 0: all. Default: 1
   --samples N        samples for each case; default: 9. The median is shown
   --seconds S        approximate time for each case; default: 0.3
@@ -371,9 +371,9 @@ values, separated by commas, and can be repeated.
   -o, --output FILE  also store the JSON in this file
   -f, --force        overwrite it
 
-1 GB/s is 10^9 bytes of plaintext per second. Every case stores its output,
-which is compared with libcrypto's. GMAC hashes associated data and stores
-nothing. CPU rows also show libcrypto's EVP, measured in turn with the backend.
+1 GB/s is 10^9 bytes of plaintext per second. Every case writes its output,
+which is compared with libcrypto's. GMAC hashes associated data and writes no
+output. CPU rows also show libcrypto's EVP, measured alternately.
 
 Examples
   warpaes bench --quick

@@ -58,7 +58,7 @@ private:
     void* output_ = nullptr;
 };
 
-/// Shared data of a case and its baseline: keys, nonces, and the tags that decryption expects.
+/// Data that a case and its baseline share: keys, nonces, and the tags that decryption expects.
 struct Secrets {
     explicit Secrets(const Case& c);
     Key key, tweak_key;
@@ -77,12 +77,12 @@ public:
     /// Seconds per call over `calls` calls back to back. Where calls can be asynchronous, they are enqueued, and only
     /// the last one is waited for.
     double time(unsigned calls);
-    /// Throws if the timed output differs from libcrypto's for the same input: its first bytes, and all of the tags.
+    /// Throws if the first bytes of the timed output, or any tag, differ from libcrypto's for the same input.
     void verify() const;
 
     [[nodiscard]] const char* backend() const { return backend_; }
     [[nodiscard]] int device() const { return device_; }
-    /// The note to the figure.
+    /// The note that explains the figure.
     [[nodiscard]] std::string includes() const;
 
 private:

@@ -14,15 +14,15 @@ namespace {
 
 constexpr const char* calibrate_help = R"(Usage: warpaes calibrate [--quick] [--cpu-only] [--json]
 
-Measures every backend and GPU of this machine. The library chooses backends by
-the results, which are stored in the file that WARPAES_CALIBRATION names, or
+Measures every backend and GPU of this machine. The library uses the results to
+choose backends. They are stored in the file that WARPAES_CALIBRATION names, or
 below $XDG_CACHE_HOME or ~/.cache. A run takes half a minute, or a minute with a
 GPU. Other programs that run at the same time distort the results.
 
   --quick      take a few seconds: measure fewer sizes, and estimate AES-256
                from AES-128
   --cpu-only   measure no GPU, and keep the stored results of GPUs
-  --json       print a record
+  --json       print a JSON record
 )";
 
 int show(void*, std::uint64_t done, std::uint64_t total) {

@@ -84,7 +84,7 @@ bool is_bracketed(const std::string& text) {
 
 namespace {
 
-/// Edit distance: how many characters must be added, removed, replaced or swapped with their neighbour.
+/// The edit distance: the number of characters to add, remove, replace or swap with their neighbour.
 std::size_t difference(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before, last(b.size() + 1), now(b.size() + 1);
     std::iota(last.begin(), last.end(), std::size_t{0});
@@ -101,7 +101,7 @@ std::size_t difference(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
-/// A suggestion for the first argument that looks like an option but is not one.
+/// A suggestion for the first argument that looks like an option but is unknown.
 std::string hint_for_options(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> names{"--help", "--help-all"};
     for (const CLI::Option* option : app.get_options()) {

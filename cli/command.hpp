@@ -19,7 +19,7 @@ class App;
 
 namespace cli {
 
-/// Ends the command: a sentence for standard error and the exit code, which is a warpaes_status.
+/// Ends the command with a sentence for standard error and an exit status, which is a warpaes_status.
 class Failure : public std::runtime_error {
 public:
     Failure(warpaes_status status, const std::string& sentence)
@@ -84,15 +84,15 @@ void say(const std::string& text) noexcept;
 /// Flushes standard output. Returns the error number of the first flush that failed, or 0: a failed flush discards its
 /// data, so that the next one succeeds.
 int flush_output() noexcept;
-/// Shows a row of a table whose next row takes long. Throws std::system_error if standard output does not accept it, so
-/// that nothing more is measured without a reader.
+/// Shows a row of a table before the next row, which takes long to measure. Throws std::system_error if standard output
+/// does not accept it, so that the command stops measuring when nothing reads the result.
 void show_row();
 
 /// `text`, in bold and in colour if standard error is a terminal that supports it and NO_COLOR is not set.
 enum class Colour { red = 31, yellow = 33 };
 std::string painted(Colour colour, const std::string& text);
 
-/// From this call on only errors are written.
+/// After this call, only errors are written.
 void be_quiet() noexcept;
 [[nodiscard]] bool is_quiet() noexcept;
 /// Writes to standard error, unless the command is quiet.
@@ -104,10 +104,10 @@ void warn(const std::string& sentence);
 /// Warns of WARPAES_NOTE_INPUT_GREW. An empty `input` is standard input.
 void warn_of_growth(const std::string& input, std::uint64_t bytes);
 
-/// The entries of warpaes_backend_query.
+/// Returns the entries of warpaes_backend_query.
 std::vector<warpaes_backend_info> list_backends();
 
-/// "; did you mean 'X'?" for the known word that is closest to `text`, if it is close; else nothing.
+/// Returns "; did you mean 'X'?" with the known word closest to `text`, or nothing if no word is close.
 std::string did_you_mean(std::string_view text, std::span<const std::string> known);
 
 /// Text of `--help`, at most a screen, and of `--help-all`, the source of the man page.
@@ -119,11 +119,12 @@ struct Help {
 /// Like did_you_mean(), for a missing file: the closest name in its directory.
 std::string did_you_mean_file(const std::string& path);
 
-/// False if it has printed the requested help: `help`, or CLI11's text of the options. Throws UsageError.
+/// Parses the options. Returns false if it has printed the requested help, which is `help` or CLI11's list of options.
+/// Throws UsageError.
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help = nullptr);
 bool parse_options(CLI::App& app, int argc, char** argv, const Help& help);
 
-/// For subcommands whose only option is --json: whether it is given; nothing if it has printed the help.
+/// For subcommands whose only option is --json: returns whether it is given, or nothing if the call printed the help.
 std::optional<bool> parse_json_option(int argc, char** argv, const char* help);
 
 struct Command {

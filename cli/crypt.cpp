@@ -40,10 +40,11 @@ namespace {
 
 using nlohmann::json;
 
-/// From this size on a file gets all workers; smaller files are processed side by side, one worker each.
+/// A file of at least this size is processed by all workers. Smaller files are processed in parallel, with one worker
+/// for each.
 constexpr std::uint64_t large_file = 32u << 20;
 
-/// A range of a result that is zeros, because the file is not authentic there.
+/// A range of zeros in a result, where the file is not authentic.
 struct Hole {
     std::uint64_t first, length;
 };
@@ -101,7 +102,7 @@ int on_file_progress(void* user, std::uint64_t done, std::uint64_t total) {
     return caught_signal();
 }
 
-/// A sentence of the library with the name of a file instead of the path that the library got.
+/// A sentence from the library, with the name of the file instead of the path that was passed to the library.
 std::string with_name(std::string sentence, const std::string& path, const std::string& name) {
     if (path == name || path.empty()) return sentence;
     for (std::size_t at = 0; (at = sentence.find(path, at)) != std::string::npos; at += name.size()) {
@@ -114,7 +115,7 @@ std::string path_of(const Descriptor& file) {
     return fmt::format("/proc/self/fd/{}", file.get());
 }
 
-/// The place of a result, whose directory is made.
+/// The path of a result, after its directory is created.
 class OutputPlace {
 public:
     OutputPlace(const CryptOptions& options, const FileTask& task) : task_(task), path_(task.output) {
@@ -130,7 +131,7 @@ public:
     }
     [[nodiscard]] const std::string& path() const { return path_; }
 
-    /// A sentence of the library with the names of the output and its directory.
+    /// A sentence from the library, with the names of the output and its directory.
     [[nodiscard]] std::string named(std::string sentence) const {
         if (task_.stored_output.empty()) return sentence;
         const std::filesystem::path whole(task_.output);
@@ -175,7 +176,7 @@ public:
 
     void run() {
         if (o_.output_dir) prepare_output_directory();
-        // Only their owner can open directories of results until each gets the permissions of its input.
+        // Only the owner can open a directory of results until it gets the permissions of its input.
         const mode_t before = o_.output_dir ? ::umask(0077) : 0;
         std::vector<MadeDirectory> places;
         for (const DirectoryTask& directory : list_.directories) {
@@ -214,7 +215,7 @@ public:
             }
         }
         if (o_.action == Action::reencrypt && names_ != nullptr) rename_under_new_key();
-        // The deepest directories first: making a file in a directory changes the directory's time.
+        // The deepest directories come first, because creating a file in a directory changes the directory's time.
         for (std::size_t i = places.size(); i-- > 0;) keep_attributes(list_.directories[i].input, places[i]);
         if (o_.output_dir) ::umask(before);
         seconds_ = progress_.finish();
@@ -271,7 +272,7 @@ public:
     }
 
 private:
-    /// The first of them; the record of --json contains all.
+    /// Only the first ranges; the record of --json contains all.
     void list_holes(std::size_t i) const {
         constexpr std::size_t most = 20;
         const std::vector<Hole>& holes = outcomes_[i].holes;
@@ -280,14 +281,14 @@ private:
             const std::string where = ends ? fmt::format("from byte {} on", hole.first)
                                            : fmt::format("bytes {}:{}", hole.first, hole.first + hole.length - 1);
             say(one_line(fmt::format("'{}': {}: not authentic, {}", name_of(i), where,
-                                     ends ? "and the end may be missing" : "zeros in the result")) +
+                                     ends ? "and the end of the file may be missing" : "zeros in the result")) +
                 "\n");
         }
         if (holes.size() > most) say(fmt::format("and {} more ranges; --json lists all\n", holes.size() - most));
     }
 
     [[nodiscard]] bool data_on_stdout() const {
-        // A directory that cannot be read has no output either.
+        // A directory that cannot be read has no output.
         if (o_.action == Action::cat) return true;
         return makes_files(o_.action) && tasks_[0].output.empty() && tasks_[0].status == WARPAES_OK;
     }
@@ -296,7 +297,7 @@ private:
         return tasks_[i].input.empty() ? "standard input" : tasks_[i].called();
     }
 
-    /// The error with the name of the file in it.
+    /// The error with the name of the file.
     [[nodiscard]] std::string named_error(std::size_t i) const {
         const std::string& error = outcomes_[i].error;
         const std::string name = tasks_[i].input.empty() ? "standard input" : "'" + tasks_[i].called() + "'";
@@ -310,7 +311,7 @@ private:
 
     void check_terminal() const {
         if (o_.action == Action::encrypt && data_on_stdout() && !o_.force && ::isatty(STDOUT_FILENO) != 0) {
-            throw UsageError("ciphertext is not written to a terminal: give -o FILE, a pipe, or -f");
+            throw UsageError("ciphertext is not written to a terminal: give -o FILE, write to a pipe, or add -f");
         }
     }
 
@@ -333,7 +334,7 @@ private:
         try {
             for (std::size_t n = 1; n < std::min(wanted, files.size()); ++n) others.emplace_back(work);
         } catch (const std::system_error&) {
-            // The system gives no more threads: the running ones do all the work.
+            // The system cannot create more threads, so the running threads do all the work.
         }
         work();
     }
@@ -356,7 +357,7 @@ private:
         make_directory(*o_.output_dir);
     }
 
-    /// Those whose first key encrypts names.
+    /// The keysets whose first key encrypts names.
     [[nodiscard]] std::vector<const warpaes_keyset*> keysets_of_names() const {
         if (o_.to.keys.empty()) return {keys_.keyset.get()};
         return {to_.keyset.get(), keys_.keyset.get()};
@@ -366,7 +367,7 @@ private:
         return names_ == nullptr ? aad_ : bound_aad(task.plain, aad_);
     }
 
-    /// One after the other, up to the first failure: the output must have no gap.
+    /// The files are processed one after the other, up to the first failure, because the output must have no gap.
     void run_in_order() {
         const Engine engine = engine_with(o_.threads);
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -380,7 +381,7 @@ private:
         const Keys& from = o_.to.keys.empty() ? keys_ : to_;
         if (o_.to.keys.empty() && keys_.raw) {
             throw UsageError(
-                "--to: is missing; it is required because a raw key has no successor (`warpaes keygen -o new.json` "
+                "--to: is missing; a raw key has no new primary key, so give a keyset (`warpaes keygen -o new.json` "
                 "creates a keyset)");
         }
         new_primary_ = from.raw ? nullptr : primary_of(from);
@@ -392,7 +393,8 @@ private:
         }
     }
 
-    /// Encrypts the names of files that are under the new key, and then those of directories, the deepest first.
+    /// Encrypts the names of the files that are under the new key, and then the names of directories, the deepest
+    /// first.
     void rename_under_new_key() {
         for (std::size_t i = 0; i < tasks_.size() && caught_signal() == 0; ++i) {
             if (outcomes_[i].status != WARPAES_OK) continue;
@@ -446,7 +448,7 @@ private:
         }
     }
 
-    /// Never throws: a file that fails does not prevent the others.
+    /// Never throws, so that the other files are still processed if one fails.
     void run_one(warpaes_engine* engine, std::size_t i) noexcept {
         if (caught_signal() != 0) return;
         Outcome& outcome = outcomes_[i];
@@ -481,7 +483,7 @@ private:
         std::optional<ListedFile> listed;
         std::string path = task.input;
         if (!task.root.empty()) path = path_of(listed.emplace(open_listed(task)).file);
-        std::shared_ptr<const Keys> own;  // from here on they are the keys of this file
+        std::shared_ptr<const Keys> own;  // from here on, these are the keys of this file
         std::optional<Descriptor> input;
         if (o_.own && o_.action == Action::encrypt) {
             job.prefix = front_.data();
@@ -544,13 +546,13 @@ private:
     void note_of(const FileTask& task, const warpaes_file_result& result) {
         output_notes_.add(result.notes, task.output);
         if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
-            warn(fmt::format("'{}': a GPU failed; the CPU finished the work, and the result is complete",
+            warn(fmt::format("'{}': a GPU failed, and the CPU finished the work; the result is complete",
                              task.called()));
         }
         if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.called(), result.bytes_read);
     }
 
-    /// The failure of a file that no key opens, with other facts about the file.
+    /// The failure of a file that no key opens, with a hint at the cause.
     [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, bool key_opens, warpaes_engine* engine,
                                     const FileTask& task) const {
         const std::string &path = task.input, aad = aad_of(task);
@@ -564,14 +566,13 @@ private:
             if (status == WARPAES_ERROR_FORMAT && !id && !look.encrypted) {
                 return {status, fmt::format("does not look encrypted: {}", sentence)};
             }
-            sentence +=
-                id ? fmt::format("; the disabled key {} opens it: `warpaes keys enable KEYSET {}`", *id, *id)
-                : status == WARPAES_ERROR_FORMAT ? look.hint
-                : task.stored
-                    ? "; a file that was moved within the storage does not open, and --aad must match the encryption"
-                : names_ == nullptr && looks_like_stored_name(std::filesystem::path(path).filename())
-                    ? "; its name seems to be encrypted: give --encrypted-names and the complete directory"
-                    : "; repeat -k to try several keys, and give the --aad that was used for encryption";
+            sentence += id ? fmt::format("; the disabled key {} opens it: `warpaes keys enable KEYSET {}`", *id, *id)
+                        : status == WARPAES_ERROR_FORMAT ? look.hint
+                        : task.stored ? "; a file that was moved within the tree does not open, and --aad must be the "
+                                        "same as for the encryption"
+                        : names_ == nullptr && looks_like_stored_name(std::filesystem::path(path).filename())
+                            ? "; its name looks encrypted: give --encrypted-names and the complete directory"
+                            : "; repeat -k to try several keys, and give the --aad that was used for encryption";
         }
         if (status == WARPAES_ERROR_NOT_FOUND && ::access(path.c_str(), F_OK) != 0) sentence += did_you_mean_file(path);
         return {status, sentence};
@@ -586,7 +587,7 @@ private:
         return o_.to.keys.empty() ? cli::is_raw(keys_, key_id) : to_.raw;
     }
 
-    /// The line that -v prints for a file.
+    /// Returns the line that -v prints for a file.
     [[nodiscard]] std::string what_became_of(std::size_t i) const {
         const Outcome& outcome = outcomes_[i];
         std::string line = name_of(i);
@@ -650,7 +651,7 @@ private:
     double seconds_ = 0;
 };
 
-/// The record of a run that failed before it began with its files.
+/// The record of a run that failed before it processed any file.
 void print_failure(const CryptOptions& o, const Failure& failure) {
     const bool has_files = o.output_dir || (o.output && o.output != "-") || o.action == Action::verify ||
                            o.action == Action::reencrypt || (o.action == Action::encrypt && o.files[0] != "-");

@@ -21,31 +21,31 @@ Data
                          Owners, links and attributes are lost; tar keeps them
   --encrypt-names        also encrypt names in DIR (with -k): see `warpaes list`
   --include PATTERN, --exclude PATTERN
-                         in directories: take only, or skip, files whose name
+                         in directories: process only, or skip, files whose name
                          ('*.tmp', .git) or path ('photos/raw/*') matches
   --skip-existing        with --output-dir: skip files whose result exists
-  -n, --dry-run          only print which files would be made
+  -n, --dry-run          print the files that would be made; write nothing
   --aad TEXT, --aad-file FILE
-                         associated data: not stored in the file, and required
+                         associated data: not stored in the file, but required
                          to decrypt it
   -f, --force            overwrite results; write ciphertext to a terminal
 
 Keys
   -k, --keys PLACE       a keyset (`warpaes keygen` makes one) or a raw key: a
                          path, env:NAME, fd:N or exec:'COMMAND ...' (a program
-                         that prints it). The first of several encrypts.
-                         Default: the place in WARPAES_KEYSET
-  --passphrase           ask for a passphrase, and put a keyset under it at the
-                         start of each file. Nothing else is needed to decrypt.
-                         `warpaes keys passphrase FILE` changes the passphrase
+                         that prints it). If -k is repeated, the first keyset
+                         encrypts. Default: the place in WARPAES_KEYSET
+  --passphrase           ask for a passphrase and store a keyset under it at the
+                         start of each file, so that only the passphrase is
+                         needed. `warpaes keys passphrase FILE` changes it
   --to PLACE             the same with a key-encryption key (see --help-all);
-                         may be repeated, and combined with --passphrase. Any
-                         one of them opens the files
+                         can be repeated and combined with --passphrase. Each
+                         of these keys, or the passphrase, opens the files
 )";
 constexpr const char* encrypt_more =
-    R"(  --passphrase-seconds S with --passphrase: seconds that one guess takes on
-                         this machine. Default: 1. A guess always needs at
-                         least 128 MiB of memory
+    R"(  --passphrase-seconds S with --passphrase: the time in seconds that one guess
+                         takes on this machine. Default: 1. A guess always needs
+                         at least 128 MiB of memory
   -d, --decrypt          decrypt, as `warpaes decrypt` does: for
                          tar -I 'warpaes encrypt -k keyset.json'
 )";
@@ -60,9 +60,9 @@ Examples
 
 constexpr const char* decrypt_text = R"(Usage: warpaes decrypt [--passphrase | -k KEYS] [-r RANGE] [-o FILE] [FILE...]
 
-Decrypts files of `warpaes encrypt` and of Tink's libraries. A named result
-appears only after everything was authenticated. A pipe receives authenticated
-segments; only exit status 0 means that it has received all of them.
+Decrypts files that `warpaes encrypt` or a Tink library has written. A named
+result appears only after the whole file is authenticated. A pipe receives each
+segment once it is authenticated; only exit status 0 means that it received all.
 
 Data
   FILE                   files to decrypt; default, or '-': standard input
@@ -76,22 +76,22 @@ Data
   --name PATH            with --encrypted-names: only this file (plain path)
   --include PATTERN, --exclude PATTERN, --skip-existing, -n, --dry-run
                          as for `warpaes encrypt`
-  -r, --range FIRST:LAST only bytes FIRST to LAST of the plaintext, both
-                         included; LAST is optional. Reads and authenticates
-                         only the segments that contain them
+  -r, --range FIRST:LAST decrypt only bytes FIRST to LAST, both included; LAST
+                         is optional. Reads and authenticates only the segments
+                         that contain these bytes
   --aad TEXT, --aad-file FILE
                          the associated data that the file was encrypted with
   --salvage              for damaged files: write every authentic segment, and
-                         zeros in place of the others. Lists the damaged ranges;
-                         exit status 26 if there are any
+                         zeros in place of the others; list the damaged ranges.
+                         The exit status is 26 if there are any
   -f, --force            overwrite results
 
 Keys
   -k, --keys PLACE       a keyset, whose enabled keys are tried, or a raw key: a
-                         path, env:NAME, fd:N or exec:'COMMAND ...'; may be
+                         path, env:NAME, fd:N or exec:'COMMAND ...'; can be
                          repeated. Default: the place in WARPAES_KEYSET, or if
-                         there is none, the keyset at the start of each file
-  --passphrase           require files with a keyset of their own, and ask for
+                         it is not set, the keyset at the start of each file
+  --passphrase           use the keyset at the start of each file, and ask for
                          its passphrase, even if WARPAES_KEYSET is set
 )";
 constexpr const char* decrypt_examples = R"(
@@ -107,14 +107,14 @@ Examples
 constexpr const char* cat_text = R"(Usage: warpaes cat [--passphrase | -k KEYS] [-r RANGE] FILE...
 
 Writes the plaintext of encrypted files, one after the other, to standard
-output, which receives authenticated segments only. Only exit status 0 means
-that it has received all of them. The first failure ends the command.
+output. Each segment is authenticated before it is written; only exit status 0
+means that all were written. The command stops at the first failure.
 
 Data
   FILE                   one or more files; '-': standard input
   --encrypted-names --name PATH
                          FILE is a directory with encrypted names, and PATH is
-                         the plain path of a file in it; --name may be repeated
+                         the plain path of a file in it; --name can be repeated
   -r, --range FIRST:LAST only these bytes of a single file, as for
                          `warpaes decrypt`
   --aad TEXT, --aad-file FILE
@@ -134,9 +134,8 @@ constexpr const char* verify_text = R"(Usage: warpaes verify [--passphrase | -k 
 Authenticates complete files and writes no output.
 
 Data
-  FILE                   files, and directories with everything below them that
-                         looks encrypted. Without FILE, or with '-': standard
-                         input
+  FILE                   files, and directories: all files below them that look
+                         encrypted. Without FILE, or with '-': standard input
   --encrypted-names, --name PATH
                          as for `warpaes decrypt`; also authenticates every name
   --include PATTERN, --exclude PATTERN
@@ -156,26 +155,26 @@ Example
 constexpr const char* reencrypt_text = R"(Usage: warpaes reencrypt [-k KEYS] [--to KEYS] FILE...
 
 Re-encrypts files in place, under another key or in another format. No plaintext
-is written to the disk. A file is replaced only if all of it was authentic and
-the new one is complete; after a failure it is unchanged. Files that the new key
-already opens are skipped.
+is written to the disk. A file is replaced only after all of it is authenticated
+and the new file is complete; after a failure it is unchanged. Files that the
+new key already opens are skipped.
 
 Data
-  FILE                   files, and directories with everything below them that
-                         looks encrypted
+  FILE                   files, and directories: all files below them that look
+                         encrypted
   --encrypted-names      FILE is a directory with encrypted names; they are
                          encrypted under the new key, after the files
   --include PATTERN, --exclude PATTERN
                          as for `warpaes encrypt`
   --aad TEXT, --aad-file FILE
-                         the associated data of the files, before and after
+                         the associated data of the files; it does not change
   -f, --force            also replace files that the new key opens
 
 Keys
   -k, --keys PLACE       keys that open the files, as for `warpaes decrypt`
-  --to PLACE             keys whose primary key encrypts. Default: the primary
-                         key of the first -k, after `keys add --primary`
-  --to-template NAME     the template of --to, if that is a raw key
+  --to PLACE             the keyset whose primary key encrypts. Default: the
+                         first -k, such as after `keys add --primary`
+  --to-template NAME     the template of --to, if it is a raw key
 )";
 constexpr const char* reencrypt_examples = R"(
 Examples
@@ -190,22 +189,23 @@ constexpr const char* keys_more =
                          twice as many hexadecimal digits (`warpaes keygen
                          --help` lists templates). Default: AES256_GCM_HKDF_1MB
                          or, for 16 bytes, AES128_GCM_HKDF_1MB
-  --raw                  use a key of 16 or 32 bytes as it is even if it is
-                         text; without this option text is refused
+  --raw                  use a key of 16 or 32 bytes unchanged, even if it is
+                         text; without this option, text is refused
   --passphrase-from PLACE
                          the passphrase of a keyset that has one: a path,
                          env:NAME, fd:N or exec:COMMAND. Default: ask
   --kek PLACE, --kek-aad TEXT
                          the key-encryption key of an encrypted keyset (same
                          places), and its associated data
-                         With --passphrase-from or --kek every keyset must be
-                         encrypted, so that nobody can put another in its place;
-                         -k clear:PLACE allows a keyset in clear
+                         With --passphrase-from or --kek, every keyset must be
+                         encrypted, so that an attacker cannot replace it;
+                         -k clear:PLACE allows an unencrypted keyset.
                          A place can contain these options for one keyset:
-                         -k passphrase:FILE asks, and passphrase=PLACE;FILE and
-                         kek=PLACE;kek-aad=TEXT;FILE read it from a place
-                         own: instead of FILE is the keyset at the start of each
-                         encrypted file (not for reencrypt), as in
+                         -k passphrase:FILE asks for the passphrase;
+                         passphrase=PLACE;FILE and kek=PLACE;kek-aad=TEXT;FILE
+                         read the passphrase or key from a place.
+                         own: in place of FILE means the keyset at the start of
+                         each encrypted file (not for reencrypt), as in
                          -k 'passphrase=env:WORD;own:'
 )";
 constexpr const char* how = R"(
@@ -214,16 +214,16 @@ How
                          `warpaes devices` lists them
   --device N             use this CUDA device; default: all
   --threads N            workers for a large file; default: one per processor
-  -j, --jobs N           number of small files processed at a time; default: one
-                         per processor
+  -j, --jobs N           number of small files processed in parallel; default:
+                         one per processor
   --no-sync              do not wait for the disk: a power failure can lose
                          results
   --progress, --no-progress
                          default: only if standard error is a terminal
   -q, --quiet            print no progress, notes or warnings
   -v, --verbose          print a line for each file: result, key, backend
-  --json                 print a record of the run: to standard output, or to
-                         standard error if the data goes to standard output
+  --json                 print a JSON record of the run: to standard output, or
+                         to standard error if the data goes to standard output
 )";
 constexpr const char* end = R"(
 Exit status: 0, or the warpaes_status of the first failure (`warpaes --help-all`

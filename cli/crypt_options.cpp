@@ -46,23 +46,23 @@ void refuse_passphrase_options(Action action, int argc, char** argv) {
                 if (next == nullptr || *next == '-' || ::access(next, F_OK) == 0) continue;
                 conceal(next);
                 throw Failure(WARPAES_ERROR_NOT_FOUND,
-                              "--passphrase: takes no value and asks on the terminal. The next argument is not an "
-                              "existing file; it is not repeated here because it may be a passphrase. To read a "
+                              "--passphrase: takes no value and asks on the terminal. The argument after it is not an "
+                              "existing file and is not repeated here, because it may be a passphrase. To read a "
                               "passphrase from a place, give --passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
             }
             conceal(argv[i] + std::strlen(name) + (*rest == '=' ? 1 : 0));
             throw UsageError(fmt::format(
                 "{}: {}", name,
                 action == Action::reencrypt
-                    ? "passphrases belong to keysets: `warpaes keygen --passphrase -o keyset.json` creates one, and -k "
-                      "asks for its passphrase; `warpaes keys passphrase FILE` changes the passphrase of a file"
+                    ? "a passphrase protects a keyset: `warpaes keygen --passphrase -o keyset.json` creates one, and "
+                      "-k asks for its passphrase; `warpaes keys passphrase FILE` changes the passphrase of a file"
                     : "takes no passphrase, because other processes can read command lines: --passphrase asks for it, "
                       "and --passphrase-from reads it from FILE, env:NAME, fd:N or exec:COMMAND"));
         }
     }
 }
 
-/// How the files' own keyset is opened or encrypted; nothing if the files have none.
+/// The options that open or encrypt the files' own keyset; nothing if the files have none.
 std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
     const bool makes_own = o.passphrase || !o.to_keks.empty();
     const char* flag = o.passphrase ? "--passphrase" : "--to";
@@ -81,7 +81,7 @@ std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
     }
     if (makes_own && !o.keys.keys.empty() && !own) {
         throw UsageError(
-            fmt::format("{}: puts a keyset into each file, but -k names another keyset: leave one out", flag));
+            fmt::format("{}: stores a keyset in each file, but -k names another keyset: leave one out", flag));
     }
     const bool has_opener = o.keys.passphrase_from || o.keys.kek.place;
     const bool needs_none = o.action == Action::encrypt ? makes_own || has_opener : o.action != Action::reencrypt;
@@ -89,7 +89,7 @@ std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
     if (own) own->asks |= o.passphrase && !own->passphrase_from;
     if (own && o.action == Action::reencrypt) {
         throw UsageError(
-            "-k: own: works only with encrypt, decrypt, cat and verify; `warpaes keys passphrase FILE` changes a "
+            "-k: own: applies only to encrypt, decrypt, cat and verify; `warpaes keys passphrase FILE` changes a "
             "passphrase in place");
     }
     if (own && own->raw)
@@ -111,9 +111,10 @@ void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
         throw UsageError(option + "requires --output-dir DIRECTORY, whose names it encrypts");
     }
     if (o.own) {
-        throw UsageError(option +
-                         "requires a separate keyset (-k KEYSET), because names are read before the keysets in the "
-                         "files; `warpaes keygen --passphrase -o keyset.json` creates one");
+        throw UsageError(
+            option +
+            "requires a separate keyset (-k KEYSET), because names are decrypted before the keysets in the "
+            "files; `warpaes keygen --passphrase -o keyset.json` creates one");
     }
     if (reads_stdin) throw UsageError(option + "standard input has no name");
     if (encrypts) return;
@@ -135,14 +136,14 @@ void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
                                        : "give --output-dir DIRECTORY for the results, or --name PATH for one file"));
     }
     if (o.action == Action::decrypt && !o.output_dir && o.names.size() != 1) {
-        throw UsageError("--name: several files: give --output-dir DIRECTORY to put the results in");
+        throw UsageError("--name: there are several files: give --output-dir DIRECTORY for the results");
     }
     if (o.range && o.names.size() != 1) throw UsageError("--range: requires exactly one --name");
 }
 
 void check_options(const CryptOptions& o) {
     const auto refuse_empty = [](const char* what) {
-        throw UsageError(fmt::format("{}: the name is empty; perhaps a shell variable is not set", what));
+        throw UsageError(fmt::format("{}: the name is empty; check whether a shell variable is unset", what));
     };
     if (std::find(o.files.begin(), o.files.end(), "") != o.files.end()) refuse_empty("FILE");
     if (o.output == "") refuse_empty("-o");
@@ -177,7 +178,7 @@ void check_options(const CryptOptions& o) {
     if (o.skip_existing && o.force) throw UsageError("--skip-existing: cannot be combined with -f");
     if (o.skip_existing && !o.output_dir) throw UsageError("--skip-existing: requires --output-dir");
     if (o.files.size() > 1 && !o.output_dir && (o.action == Action::decrypt || o.output || reads_stdin)) {
-        throw UsageError("several files: give --output-dir DIRECTORY to put the results in");
+        throw UsageError("there are several files: give --output-dir DIRECTORY for the results");
     }
     if (o.salvage && o.range) throw UsageError("--salvage: cannot be combined with --range");
     if (o.salvage && o.skip_existing) throw UsageError("--salvage: cannot be combined with --skip-existing");
@@ -218,7 +219,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
         app.add_option("--output-dir", o.output_dir);
         app.add_flag("--skip-existing", o.skip_existing);
         app.add_flag("-n,--dry-run", o.dry_run);
-        app.add_flag("-d,--decrypt", [](std::int64_t) {});  // run_encrypt has already handled it
+        app.add_flag("-d,--decrypt", [](std::int64_t) {});  // run_encrypt handled it earlier
     }
     if (makes_files(action) || action == Action::reencrypt) {
         app.add_flag("-f,--force", o.force);
@@ -240,7 +241,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     app.add_option("--device", o.device);
     app.add_option("--threads", o.threads);
     app.add_option("-j,--jobs", o.jobs);
-    // CLI11 sets an absent flag of type std::optional to false, so this one has a function.
+    // CLI11 sets an absent flag of type std::optional to false, so this flag uses a function.
     app.add_flag_function("--progress,!--no-progress", [&o](std::int64_t given) { o.progress = given > 0; });
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, help_of(action))) return std::nullopt;
@@ -264,7 +265,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
 }
 
 std::string read_aad(const std::optional<std::string>& text, const std::optional<std::string>& file) {
-    constexpr std::size_t most = 1 << 20;  // as in the library
+    constexpr std::size_t most = 1 << 20;  // the same limit as in the library
     if (text && file) throw UsageError("--aad-file: cannot be combined with --aad");
     if (text) return *text;
     if (!file) return {};

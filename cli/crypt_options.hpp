@@ -13,7 +13,8 @@ namespace cli {
 
 enum class Action { encrypt, decrypt, cat, verify, reencrypt };
 
-/// Whether the command makes one file or stream per input, rather than nothing, one stream of all, or replacements.
+/// Whether the command makes one file or stream for each input, rather than no output, one stream of all inputs, or
+/// replaced inputs.
 constexpr bool makes_files(Action action) {
     return action == Action::encrypt || action == Action::decrypt;
 }

@@ -21,10 +21,11 @@ public:
         return *this;
     }
     ~Descriptor() { close(); }
-    /// Returns whether the file system reports all written data as stored; sets errno if not.
+    /// Returns whether the file system reports that all written data is stored; otherwise sets errno.
     bool close() noexcept {
         const int fd = std::exchange(fd_, -1);
-        return fd < 0 || ::close(fd) == 0 || errno == EINTR;  // interrupted, Linux has closed it too
+        return fd < 0 || ::close(fd) == 0 ||
+               errno == EINTR;  // Linux also closes the descriptor of an interrupted close()
     }
     [[nodiscard]] int get() const noexcept { return fd_; }
 

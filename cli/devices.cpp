@@ -1,4 +1,4 @@
-// `warpaes devices`: the available backends, and the reasons why others are not.
+// `warpaes devices`: lists the available backends, and the reasons why the others are not available.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -15,11 +15,11 @@ using nlohmann::json;
 
 constexpr const char* devices_help = R"(Usage: warpaes devices [--json]
 
-Lists the backends and reports whether each can run on this machine, and if not,
-why. --backend (or the environment variable WARPAES_BACKEND) takes the names in
-the first column, and --device takes the numbers in brackets.
+Lists the backends, and shows whether each can run on this machine and, if not,
+the reason. --backend and the environment variable WARPAES_BACKEND take the
+names in the first column; --device takes the numbers in brackets.
 
-  --json   print a record
+  --json   print a JSON record
 )";
 
 json to_json(const warpaes_backend_info& info) {
@@ -42,7 +42,8 @@ void print_backend(const warpaes_backend_info& info) {
     fmt::print("\n");
 }
 
-/// Locks a page, as for the first batch, so that a driver that refuses this is known. A failure is another command's.
+/// Locks a page, as the first batch does, to find out whether the driver refuses to. Another command reports the
+/// failure.
 void try_page_locking() {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     options.backend = "cuda";

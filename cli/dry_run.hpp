@@ -5,8 +5,8 @@
 
 namespace cli {
 
-/// Prints the files that the command would make, and writes nothing. Throws Failure as the command would: for keys that
-/// cannot be loaded, for files that are missing or too many, and for results that exist.
+/// Prints the files that the command would make, and writes nothing. Throws the same Failure as the command: for keys
+/// that cannot be loaded, for missing or too many files, and for results that exist.
 void dry_run(const CryptOptions& options);
 
 }  // namespace cli

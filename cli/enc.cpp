@@ -1,4 +1,4 @@
-// `warpaes enc`: does what `openssl enc` does, with its flags and file format.
+// `warpaes enc`: works like `openssl enc`, with the same flags and file format.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The objects that a running file job points to.
+/// The objects that a running file job refers to.
 struct JobSecrets {
     Key key;
     std::optional<SecretBytes> passphrase;
@@ -46,7 +46,7 @@ std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
     return answer;
 }
 
-/// Refuses options that would have no effect on keys and IV, because users rely on them.
+/// Refuses key and IV options that would have no effect, because users would rely on them.
 void refuse_idle_options(const EncOptions& o) {
     const auto refuse = [](const std::string& option, const std::string& why) {
         throw UsageError(fmt::format("{}: {}; leave it out", option, why));
@@ -60,7 +60,7 @@ void refuse_idle_options(const EncOptions& o) {
     if (o.salt && o.no_salt) refuse("-S", "cannot be combined with -nosalt");
     if (o.raw && o.key == nullptr) refuse("--raw", "requires -K");
     if (o.key == nullptr) return;
-    // Such a file of openssl has a salt, which decryption skips if it takes the same options.
+    // A file that openssl wrote with these options has a salt, which decryption with the same options skips.
     if (!passphrases.empty() && !o.decrypt && (o.iv || o.mode == WARPAES_ECB)) {
         refuse(passphrases[0], "has no effect, because -K is the key itself and the IV is given");
     }
@@ -96,7 +96,7 @@ void set_keys(const EncOptions& o, JobSecrets& secrets, warpaes_file_job& job) {
     job.format = WARPAES_FORMAT_OPENSSL_ENC;
     job.kdf = o.pbkdf2 || o.iterations ? WARPAES_KDF_PBKDF2 : WARPAES_KDF_EVP_BYTESTOKEY;
     if (job.kdf == WARPAES_KDF_EVP_BYTESTOKEY && job.key == nullptr) {
-        warn("this key derivation is weak: one round of a hash; use -pbkdf2 or -iter if both sides can");
+        warn("this key derivation is weak (one round of a hash); use -pbkdf2 or -iter if both sides support it");
     }
     job.key_bits = o.key_bits;
     job.iterations = o.iterations.value_or(0);
@@ -128,7 +128,7 @@ void set_data(const EncOptions& o, warpaes_file_job& job) {
         job.flags |= WARPAES_FILE_RANGE;
         job.range_first = range.first;
         job.range_last = range.last;
-        // A range of a padded encryption covers complete blocks; the padding belongs to the end.
+        // A range of a padded encryption consists of complete blocks; only the end of the file has padding.
         if (!o.decrypt) job.flags &= ~static_cast<unsigned>(WARPAES_FILE_PKCS7);
     }
 }
@@ -159,7 +159,7 @@ json record_of(const warpaes_file_result& result, double seconds) {
             {"counter_wrapped", (result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0}};
 }
 
-/// The failure of a job. Copies the library's sentence before another call replaces it.
+/// Returns the failure of a job. Copies the library's sentence before another call overwrites it.
 Failure failure_of(warpaes_status status, const EncOptions& o) {
     std::string sentence = warpaes_last_error();
     if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
@@ -172,7 +172,8 @@ Failure failure_of(warpaes_status status, const EncOptions& o) {
 void run_job(const EncOptions& o) {
     if (o.key_bits == 0) throw UsageError("no cipher: give one, for example -aes-256-ctr");
     if (o.output.empty() && !o.decrypt && !o.base64 && !o.force && ::isatty(STDOUT_FILENO) != 0) {
-        throw UsageError("ciphertext is not written to a terminal: give -out FILE, a pipe, -a for base64, or -f");
+        throw UsageError(
+            "ciphertext is not written to a terminal: give -out FILE, write to a pipe, or add -a (base64) or -f");
     }
     refuse_idle_options(o);
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
@@ -196,7 +197,7 @@ void run_job(const EncOptions& o) {
     if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(o.input, result.bytes_read);
     if ((result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0) {
         warn(
-            "the counter passed 2^128 - 1 and continued at 0. The output is correct, but these counters from 0 must "
+            "the counter passed 2^128 - 1 and continued at 0. The output is correct, but the counters from 0 must "
             "not be used again with this key");
     }
     if (o.summary || o.progress.value_or(false)) {

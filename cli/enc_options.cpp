@@ -54,7 +54,7 @@ const Flag flags[] = {
     {"nopad", false, [](EncOptions& o, char*) { o.no_padding = true; }},
     {"K", true,
      [](EncOptions& o, char* v) {
-         conceal(o.key);  // a later -K overrides it, but it is still a secret
+         conceal(o.key);  // a later -K overrides this value, but it is still a secret
          o.key = v;
      }},
     {"iv", true, [](EncOptions& o, char* v) { o.iv = v; }},
@@ -211,10 +211,10 @@ FirstLast parse_range(const std::string& text) {
 const char* enc_help() {
     return R"(Usage: warpaes enc -aes-BITS-MODE [-e|-d] [options]
 
-Encrypts or decrypts a file like `openssl enc`; each reads the other's files.
-BITS is 128, 192 or 256; MODE is ecb, cbc, cfb, cfb8, cfb1, ofb or ctr. These
-modes do not authenticate: anyone who can modify the file can modify the
-plaintext. `warpaes encrypt` authenticates.
+Encrypts or decrypts a file in the format of `openssl enc`; each program reads
+the other's files. BITS is 128, 192 or 256; MODE is ecb, cbc, cfb, cfb8, cfb1,
+ofb or ctr. These modes do not authenticate: anyone who can modify the file can
+modify the plaintext. `warpaes encrypt` authenticates.
 
 Data
   -in FILE, -out FILE    default: standard input, standard output
@@ -223,17 +223,17 @@ Data
   -A                     with -a: in a single line
   -nopad                 ECB, CBC: no PKCS#7 padding; the length of the input
                          must be a multiple of 16 bytes
-  --range FIRST:LAST     only bytes FIRST to LAST of the result, both included;
-                         LAST is optional. Reads only the blocks that contain
-                         them. For ECB and CTR, and for CBC and CFB with -d
+  --range FIRST:LAST     write only bytes FIRST to LAST of the result, both
+                         included; LAST is optional. Reads only the blocks that
+                         contain them. For ECB and CTR; with -d also CBC and CFB
   -f, --force            overwrite -out; write ciphertext to a terminal
 
 Key and IV
   -K KEY                 hexadecimal digits, or their place: file:PATH,
-                         env:NAME, fd:N, prompt. A file may also contain the raw
+                         env:NAME, fd:N, prompt. A file can also contain the raw
                          bytes
-  --raw                  use the bytes in the file of -K as the key even if they
-                         are text; without this option text is refused
+  --raw                  use the bytes in the file of -K as the key, even if
+                         they are text; without this option, text is refused
   -iv HEX                16 bytes; for CTR the first counter block
 
 Passphrase, instead of a key (asked for if none is given)
@@ -241,8 +241,8 @@ Passphrase, instead of a key (asked for if none is given)
   -k PASSWORD, -kfile F  the passphrase, or a file with the passphrase as its
                          first line. Like openssl, -kfile uses at most 127 bytes
                          of the line, and -pass at most 1023
-  -pbkdf2, -iter N       PBKDF2 with 10000 rounds, or N. Without one of them:
-                         openssl's older, weak derivation
+  -pbkdf2, -iter N       use PBKDF2 with 10000 rounds, or with N. Without these
+                         options: openssl's older, weak key derivation
   -md DIGEST             default: sha256
   -S HEX                 use this salt of 8 bytes, and do not store it
   -nosalt                use no salt
@@ -256,8 +256,8 @@ How
                          defaults come from measurements
   --progress, --no-progress
                          default: only if standard error is a terminal
-  --json                 print a record of the run: to standard output if -out
-                         names a file, else to standard error
+  --json                 print a JSON record of the run: to standard output if
+                         -out names a file, otherwise to standard error
 
 Accepted for compatibility with openssl: -salt (the default), -bufsize N (no
 effect), -v (a summary on standard error). docs/command-line.md lists the

@@ -28,13 +28,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* suffix = ".warpaes";
 
-/// The name of a result: with the suffix added, or removed if present.
+/// The name of a result: the input's name with the suffix added or removed.
 fs::path result_name(const fs::path& name, Action action) {
     if (action == Action::encrypt) return name.native() + suffix;
     return name.extension() == suffix && name.stem() != "" ? fs::path(name).replace_extension() : name;
 }
 
-/// The name that a file or directory of the command line gets in the output directory; none for "." and similar, whose
+/// The name in the output directory of a file or directory from the command line; none for "." and similar, whose
 /// content goes there directly.
 fs::path own_name(const fs::path& path) {
     fs::path name = path.lexically_normal();
@@ -56,7 +56,7 @@ std::uint64_t size_of(const fs::path& path) {
     return error ? 0 : size;
 }
 
-/// Whether the file is encrypted, judged by its name, or else by its header.
+/// Whether the file is encrypted, according to its name or, failing that, its header.
 bool looks_encrypted(const fs::path& path) {
     if (path.extension() == suffix || has_own_keyset(path)) return true;
     warpaes_file_info info{};
@@ -86,7 +86,7 @@ public:
             if (!options_.output_dir && makes_files(options_.action)) {
                 throw Failure(
                     WARPAES_ERROR_ARGUMENT,
-                    fmt::format("'{}' is a directory: give --output-dir DIRECTORY to put the results in", argument));
+                    fmt::format("'{}' is a directory: give --output-dir DIRECTORY for the results", argument));
             }
             root_ = path;
             add_directory(path, own_name(path), options_.include.empty());
@@ -121,7 +121,7 @@ private:
         list_.files.push_back(std::move(task));
     }
 
-    /// Marks a file whose name has no room for the suffix.
+    /// Marks a file whose name is too long for the suffix.
     void refuse_long_name(FileTask& task) const {
         const fs::path output(task.output);
         const std::size_t length = output.filename().native().size();
@@ -130,13 +130,14 @@ private:
         task.status = WARPAES_ERROR_WRITE;
         const bool has_suffix = names_ == nullptr && options_.action == Action::encrypt;
         task.error = fmt::format(
-            "output: the name is too long{}: it has {} bytes, and its file system takes {}. Give this file and -o "
+            "output: the name is too long{}: it has {} bytes, and its file system allows {}. Give this file and -o "
             "with a shorter name, or {}",
             has_suffix ? fmt::format(" for {}", suffix) : "", length, longest_name(output),
             has_suffix ? "encrypt a tar archive, or use --encrypt-names" : "another file system");
     }
 
-    /// Adds a directory of the command line, or below `root_` of it. `whole`: everything in it is included.
+    /// Adds a directory from the command line, or the directory below its `root_`. `whole`: everything in it is
+    /// included.
     void add_directory(const fs::path& directory, const fs::path& name, bool whole) {
         const std::size_t files = list_.files.size(), directories = list_.directories.size();
         std::vector<fs::directory_entry> entries;
@@ -178,8 +179,8 @@ private:
         if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
-    /// The place of a result with an encrypted name, below the output directory. The directories that hold the parts
-    /// of a long name get the attributes of `folder`.
+    /// The path of a result with an encrypted name, below the output directory. Directories that hold the parts of a
+    /// long name get the attributes of `folder`.
     fs::path place_of(const fs::path& folder, const fs::path& name) {
         const fs::path root(*options_.output_dir), parent = name.parent_path();
         fs::path place = names_->place(root, name);
@@ -194,14 +195,15 @@ private:
         list_.directories.push_back({input.string(), (root / below).string(), "", root, below});
     }
 
-    /// Adds a directory with encrypted names, or some files in it.
+    /// Adds a directory with encrypted names, or selected files in it.
     void add_tree(const fs::path& root) {
         std::error_code error;
         if (!fs::is_directory(root, error)) {
-            throw Failure(WARPAES_ERROR_NOT_FOUND,
-                          fmt::format("'{}': --encrypted-names takes the directory that was the --output-dir; --name "
-                                      "chooses a file in it",
-                                      root.string()));
+            throw Failure(
+                WARPAES_ERROR_NOT_FOUND,
+                fmt::format("'{}': --encrypted-names takes the directory that `encrypt --output-dir` wrote; --name "
+                            "chooses a file in it",
+                            root.string()));
         }
         root_ = root;
         if (options_.names.empty()) add_stored({}, "", options_.include.empty());
@@ -257,7 +259,7 @@ private:
         for (const StoredEntry& entry : entries) {
             const fs::path place = below / entry.parts;
             const std::string plain = folder.empty() ? entry.name : folder + "/" + entry.name;
-            // A name that does not decrypt is matched as it is stored.
+            // A name that does not decrypt is matched in its stored form.
             const fs::path name = entry.name.empty() ? place : fs::path(plain);
             if (is_matched(options_.exclude, name, entry.folder)) continue;
             const bool wanted = whole || is_matched(options_.include, name, entry.folder);
@@ -277,7 +279,8 @@ private:
         if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
-    /// Whether it is the output directory, which may be in one of the inputs with results of an earlier run.
+    /// Whether the directory is the output directory, which may be in one of the inputs and contain results of an
+    /// earlier run.
     [[nodiscard]] bool is_output_directory(const fs::path& path) const {
         std::error_code error;
         return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
@@ -305,17 +308,17 @@ private:
     const CryptOptions& options_;
     const bool unmarked_;
     StoredNames* const names_;
-    fs::path root_;  ///< the directory of the command line that is being listed
+    fs::path root_;  ///< the directory from the command line that is being listed
     FileList list_;
 };
 
-/// Identifies the target of a path independent of the path: a file, or, if there is none, the nearest existing
-/// directory and the rest of the path.
+/// Identifies the target of a path, whatever the path: a file or, if it does not exist, the nearest existing directory
+/// and the rest of the path.
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 
 std::optional<Identity> identity(const fs::path& path) {
     struct stat status {};
-    if (path.native().size() >= PATH_MAX) return std::nullopt;  // no file can exist there
+    if (path.native().size() >= PATH_MAX) return std::nullopt;  // the path cannot name a file
     if (::stat(path.c_str(), &status) == 0) return Identity(status.st_dev, status.st_ino, "");
     const fs::path name = path.filename(), parent = path.parent_path();
     if (parent == path) return std::nullopt;
@@ -372,11 +375,12 @@ FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* nam
         throw Failure(WARPAES_ERROR_NOT_FOUND, "--include and --exclude exclude every file");
     }
     if (list.files.empty()) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND, list.foreign == 0
-                                                   ? "the arguments contain no files"
-                                                   : fmt::format("none of {} file{} looks encrypted; a file is tried "
-                                                                 "in any case if you name it instead of its directory",
-                                                                 list.foreign, list.foreign == 1 ? "" : "s"));
+        throw Failure(WARPAES_ERROR_NOT_FOUND,
+                      list.foreign == 0
+                          ? "the arguments name no files"
+                          : fmt::format("none of {} file{} looks encrypted; a file is processed "
+                                        "in any case if the command line names it instead of its directory",
+                                        list.foreign, list.foreign == 1 ? "" : "s"));
     }
     if (std::count_if(list.files.begin(), list.files.end(), [](const FileTask& t) { return t.input.empty(); }) > 1) {
         throw UsageError("'-': standard input can be read only once");
@@ -398,7 +402,7 @@ ListedFile open_listed(const FileTask& task) {
         ::openat(at.get(), task.below.filename().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat status {};
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) fail(std::strerror(errno));
-    if (!S_ISREG(status.st_mode)) fail("it is no longer a regular file");
+    if (!S_ISREG(status.st_mode)) fail("the file is no longer a regular file");
     return {std::move(at), std::move(file), task.below.filename()};
 }
 

@@ -25,11 +25,11 @@ struct FileTask {
     warpaes_status status = WARPAES_OK;     ///< otherwise nothing is done; `error` says why
     std::string error{};
 
-    /// What messages call it.
+    /// The name in messages.
     [[nodiscard]] const std::string& called() const { return stored && !plain.empty() ? plain : input; }
 };
 
-/// A directory that gets the permissions and times of another.
+/// A directory that gets the permissions and times of another directory.
 struct DirectoryTask {
     std::string input;
     std::string output;
@@ -44,23 +44,23 @@ struct FileList {
     std::size_t foreign = 0;                 ///< files in directories that are not encrypted files
 };
 
-/// Files in the order of the command line, directories sorted. `unmarked`: the files to decrypt have no mark that tells
-/// them from others. Throws Failure: nothing there, nothing to do, two results that would be one file, a result that
-/// would replace an input. Warns of everything that it skips. `names`: of --encrypt-names and --encrypted-names, or
-/// null.
+/// Lists the files in the order of the command line, and directories in sorted order. `unmarked`: the files to decrypt
+/// have no mark that distinguishes them from others. `names`: of --encrypt-names and --encrypted-names, or null. Warns
+/// about everything that it skips. Throws Failure for an input that does not exist, for an empty list, for two results
+/// with the same path, and for a result that would replace an input.
 FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* names);
 
 struct ListedFile {
     Descriptor folder, file;
-    std::string name{};  ///< of the file, in the folder
+    std::string name{};  ///< path of the file in the folder
 };
 
-/// Opens a file that was found in a directory of the command line. Follows no link below that directory, where another
-/// user may have replaced a directory or the file since. Throws Failure{NOT_FOUND}.
+/// Opens a file that was found in a directory from the command line. Follows no link below that directory, because
+/// another user may have replaced the file or a directory. Throws Failure{NOT_FOUND}.
 ListedFile open_listed(const FileTask& task);
 
-/// The reason why a file at a result's path is not a result, for --skip-existing; nothing if it is one, or if there is
-/// no file. `raw_template`: template of a raw key whose files have no mark; else nothing.
+/// For --skip-existing: the reason why the file at a result's path is not a result; nothing if it is a result, or if
+/// there is no file. `raw_template`: the template of a raw key whose files have no mark; otherwise nothing.
 std::string objection_to_result(const CryptOptions& options, const std::string& output,
                                 const std::string& raw_template);
 

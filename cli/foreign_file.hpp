@@ -1,14 +1,14 @@
-// Recognises files of other programs by their first bytes.
+// Recognizes files of other programs by their first bytes.
 #pragma once
 
 #include <string>
 
 namespace cli {
 
-/// Whether it is a regular file: opening a FIFO that has been read would wait for another writer.
+/// Whether the path is a regular file: opening a FIFO that was already read would wait for another writer.
 bool can_be_read_again(const std::string& path);
 
-/// Whether it begins like a file of Tink's streaming AEAD.
+/// Whether the file begins like one of Tink's streaming AEAD.
 bool looks_like_ours(const std::string& path);
 
 /// The probable format of a named file.

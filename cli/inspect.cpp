@@ -1,4 +1,4 @@
-// `warpaes inspect`: what an encrypted file shows about itself.
+// `warpaes inspect`: shows the public facts about an encrypted file.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -20,13 +20,13 @@ using nlohmann::json;
 
 constexpr const char* inspect_help = R"(Usage: warpaes inspect [-k KEYS] [--template NAME] FILE...
 
-Shows a file's format, header, segments and plaintext length; it needs no key.
-Files of Tink's streaming AEAD contain neither the key's number nor the segment
+Shows a file's format, header, segments and plaintext length, without a key.
+Files of Tink's streaming AEAD contain neither the key's ID nor the segment
 size, so the command lists every template that fits. Nothing is authenticated:
-anyone can have written the header.
+anyone could have written the header.
 
   -k, --keys PLACE       keys as for `warpaes decrypt`. The command finds the
-                         key that opens the file, and the result is exact
+                         key that opens the file, so that the result is exact
   --aad TEXT, --aad-file FILE
                          with -k: the associated data of the file
   --passphrase-from PLACE
@@ -35,11 +35,11 @@ anyone can have written the header.
   --kek PLACE, --kek-aad TEXT
                          with -k: the key-encryption key of a keyset, as for
                          `warpaes decrypt`
-  --raw                  with -k: use a key of 16 or 32 bytes as it is even if
-                         it is text
+  --raw                  with -k: use a key of 16 or 32 bytes unchanged, even
+                         if it is text
   -t, --template NAME    assume this template (`warpaes keygen --help` lists
                          them)
-  --json                 print a record
+  --json                 print a JSON record
 )";
 
 struct InspectOptions {
@@ -73,7 +73,7 @@ warpaes_file_info inspect(const std::string& path, const char* format) {
     return info;
 }
 
-/// All templates that a file with this length and header can have.
+/// All templates that fit a file with this length and header.
 std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes_file_info& seen) {
     std::vector<warpaes_file_info> list;
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) {
@@ -86,7 +86,7 @@ std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes
     return list;
 }
 
-/// Facts that opening the file proves: its key, and through the last segment the length of the plaintext.
+/// The facts that are proved by opening the file: its key and, from the last segment, the length of the plaintext.
 struct Opened {
     warpaes_key_info key{};
     std::uint64_t plaintext_bytes = 0;
@@ -112,7 +112,7 @@ Opened open_with(const std::string& path, const Keys& keys, const std::string& a
     job.input_path = path.c_str();
     job.output_fd = nowhere.get();
     job.flags =
-        opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // otherwise only of the first byte
+        opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // otherwise, only the first byte
     warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
     check(warpaes_file_run(engine, &job, &result));
     for (std::size_t i = 0; i < warpaes_keyset_count(keys.keyset.get()); ++i) {
@@ -192,13 +192,13 @@ json inspect_file(const std::string& path, const InspectOptions& o, const std::v
     if (!all.empty()) {
         const auto [opened, keys] = open_with_any(path, all, aad, engine);
         if (!keys->raw) key_id = opened.key.key_id;
-        key = keys->raw ? "the one given" : fmt::format("{}, which opens it", opened.key.key_id);
+        key = keys->raw ? "the key that was given" : fmt::format("{}, which opens it", opened.key.key_id);
         const char* name = opened.key.template_name;
         info = inspect(path, *name != '\0' ? name : nullptr);
         info.key_bits = opened.key.key_bits;
         info.segment_bytes = opened.key.segment_bytes;
         info.plaintext_bytes = opened.plaintext_bytes;
-        // Tink counts segments from the beginning of the file; parameters without a template are Tink's.
+        // Tink counts the header as part of the first segment. Parameters without a template are Tink's.
         if (*name == '\0') info.segments = (info.file_bytes + info.segment_bytes - 1) / info.segment_bytes;
     } else {
         info = inspect(path, o.keys.template_name ? o.keys.template_name->c_str() : nullptr);
@@ -263,7 +263,7 @@ int run_inspect(int argc, char** argv) {
     }
     if (o.json) print_json(records, 2);
     if (status == WARPAES_OK) return 0;
-    throw Failure(status, o.files.size() == 1 ? sentence : "some files were not identified");
+    throw Failure(status, o.files.size() == 1 ? sentence : "some files could not be identified");
 }
 
 }  // namespace cli

@@ -32,7 +32,7 @@ extern "C" void remember(int signal) {
         caught_at = at;
         ::alarm(patience);
     } else if (caught_at != 0 && at - caught_at >= 1000) {
-        // A program that passes a signal on to its children often sends a second one at the same time.
+        // A program that forwards a signal to its children often causes a second one at the same time.
         end_by(caught);
     }
     errno = error;

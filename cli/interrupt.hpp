@@ -1,4 +1,4 @@
-// Signals that would end the process ask a running job to stop, so that no incomplete file is left.
+// Signals that would end the process stop the running job first, so that no incomplete file is left.
 #pragma once
 
 #include <sys/types.h>
@@ -7,18 +7,18 @@
 
 namespace cli {
 
-/// Catches all signals whose default is to end the process, except those that report a broken program (SIGSEGV and
-/// similar). Ignored signals, as under nohup, stay ignored. SIGPIPE and SIGXFSZ are ignored: a write that fails is an
-/// error with a sentence. The process ends if the job has not stopped after five seconds, or at a second signal that
-/// comes a second after the first.
+/// Catches all signals that end the process by default, except those that report a broken program (SIGSEGV and
+/// similar). Signals that are ignored, as under nohup, stay ignored. SIGPIPE and SIGXFSZ are ignored, so that a failed
+/// write is an error with a message. The process ends if the job has not stopped after five seconds, or at a second
+/// signal that arrives at least a second after the first.
 void catch_signals();
-/// The signal received, or 0.
+/// The signal that was received, or 0.
 int caught_signal() noexcept;
-/// read() and waitpid() for calls that may wait long. A signal, even one just before the call, ends the wait with -1
-/// and EINTR.
+/// read() and waitpid() for calls that may wait long. A signal ends the wait with -1 and EINTR, even if it arrives just
+/// before the call.
 ssize_t read_or_interrupted(int fd, void* buffer, std::size_t bytes) noexcept;
 pid_t wait_or_interrupted(pid_t process, int* status) noexcept;
-/// Ends the process as `signal` does by default.
+/// Ends the process with the default action of `signal`.
 [[noreturn]] void end_by(int signal) noexcept;
 
 }  // namespace cli

@@ -20,13 +20,13 @@ struct Kek {
 };
 
 struct KekOptions {
-    std::string option = "--kek";  ///< that gave the place, for messages
+    std::string option = "--kek";  ///< the option that gave the place, for messages
     std::optional<std::string> place, aad;
-    /// The key, after it has been read: a descriptor can be read only once.
+    /// The key, once it has been read, because a descriptor can be read only once.
     std::shared_ptr<std::shared_ptr<const Kek>> read = std::make_shared<std::shared_ptr<const Kek>>();
 
     void add(CLI::App& app);
-    /// The key at `place`, which must be given. Throws Failure.
+    /// Returns the key at `place`, which must be given. Throws Failure.
     [[nodiscard]] std::shared_ptr<const Kek> take() const;
 };
 

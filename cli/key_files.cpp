@@ -19,7 +19,7 @@ struct NeededFile {
     ino_t inode;
 };
 
-/// The files of this process, which runs one command; filled before it starts threads.
+/// The files of this process, which runs one command. They are added before the process starts threads.
 std::vector<NeededFile>& needed_files() {
     static std::vector<NeededFile> files;
     return files;
@@ -51,7 +51,7 @@ void refuse_needed_file(const std::string& path) {
         if (file.device != status.st_dev || file.inode != status.st_ino) continue;
         throw Failure(
             WARPAES_ERROR_SAME_FILE,
-            fmt::format("output: {} is the file {}, which is needed to read the result; write to another file",
+            fmt::format("output: {} is the file {}, which is needed to decrypt the result; write to another file",
                         path.empty() ? "standard output" : "'" + path + "'", file.name));
     }
 }

@@ -15,8 +15,8 @@ namespace cli {
 
 namespace {
 
-/// Whether text given as a path may be a passphrase: words separated by spaces, or characters that are unusual in file
-/// names. Messages do not repeat it.
+/// Whether text that was given as a path may be a passphrase: it contains spaces, or characters that are unusual in
+/// file names. Messages do not repeat such text.
 bool looks_like_passphrase(std::string_view text) {
     return text.find('/') == std::string_view::npos &&
            text.find_first_of(" \t!\"#$%&'()*;<=>?@[\\]^`{|}") < text.size();

@@ -1,5 +1,5 @@
 // Reads the location of a key or a passphrase (src/places) for the command: signals end the read, warnings go to
-// standard error, and the files are recorded as needed.
+// standard error, and the files are recorded as files that the command needs.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ using warpaes::places::SecretText;
 /// Reads everything from `fd`. Throws Failure.
 void read_text(SecretText& text, const std::string& what, int fd);
 
-/// Reads `place`, which `option` gave. Throws Failure. A file is recorded as needed by the command, with a warning if
-/// others can read it.
+/// Reads `place`, which `option` gave. Records a file as one that the command needs, and warns if other users can read
+/// it. Throws Failure.
 PlacedKey read_key_place(const std::string& option, const std::string& place);
 
 /// The same for a passphrase. No message repeats the place, which may be the passphrase itself.

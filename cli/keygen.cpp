@@ -25,18 +25,19 @@ Creates a keyset with one new key, in Tink's JSON format.
   -o, --output FILE      a new file with mode 0600; existing files are never
                          overwritten. Default: standard output
   --passphrase           ask for a passphrase and encrypt the keyset under it;
-                         without the passphrase the file opens nothing
+                         without the passphrase, the keyset cannot be used
   --passphrase-from PLACE
                          read this passphrase from a file, env:NAME, fd:N or
                          exec:COMMAND
-  --passphrase-seconds S seconds that one guess takes on this machine. Default:
-                         1. A guess always needs at least 128 MiB of memory
+  --passphrase-seconds S the time in seconds that one guess takes on this
+                         machine. Default: 1. A guess always needs at least
+                         128 MiB of memory
   --kek PLACE            encrypt the keyset under a key-encryption key, as Tink
                          does: a Tink keyset of AES-GCM keys, or a key of 16 or
                          32 bytes; a file, env:NAME, fd:N or exec:COMMAND
-  --kek-aad TEXT         associated data of this encryption, required to open
-                         the keyset
-  -t, --template NAME    the kind of key; default: the first one below. C2SP
+  --kek-aad TEXT         associated data of this encryption, which is also
+                         required to open the keyset
+  -t, --template NAME    the kind of key; default: the first in the list. C2SP
                          chunked encryption has no keysets: for these templates
                          the command writes the template's name and the key in
                          hexadecimal
@@ -68,12 +69,12 @@ bool is_file(const std::string& path) {
     return !path.empty() && path != "-";
 }
 
-/// Fails early if the output cannot be written, before a passphrase prompt or a key derivation.
+/// Fails if the output cannot be written, before the passphrase prompt and the key derivation.
 void check_output(const std::string& path) {
     if (is_file(path)) {
         refuse_existing_key_file(path);
     } else if (::isatty(STDOUT_FILENO) != 0) {
-        throw UsageError("keys are not written to a terminal: give -o FILE or a pipe");
+        throw UsageError("keys are not written to a terminal: give -o FILE, or write to a pipe");
     }
 }
 
@@ -111,7 +112,7 @@ int run_keygen(int argc, char** argv) {
     const bool wrapped = ask || passphrase.is_given();
     if (wrapped && kek.place) throw UsageError("--kek: cannot be combined with --passphrase");
     if ((wrapped || kek.place) && is_raw_only(format)) {
-        throw UsageError(fmt::format("{}: {} uses raw keys, so there is no keyset to encrypt",
+        throw UsageError(fmt::format("{}: the template {} uses raw keys, so there is no keyset to encrypt",
                                      wrapped ? "--passphrase" : "--kek", format));
     }
     if (!wrapped) passphrase.refuse_cost();
@@ -142,7 +143,7 @@ int run_keygen(int argc, char** argv) {
     const SecretText text = keyset_text(keyset.get(), lock);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     put(output, text.view(), what);
-    if (kek.place) say("If you lose that key or its associated data, you lose the files\n");
+    if (kek.place) say("If you lose the key-encryption key or its associated data, you lose the files\n");
     if (wrapped) {
         say(fmt::format("A guess at the passphrase takes {:.2f} s here and {}. If you forget it, you lose the files\n",
                         taken.count(), cost_text(lock->cost)));

@@ -66,7 +66,7 @@ void list_keys(KeyOptions options, bool as_json) {
         say(fmt::format("Under a {}{}\n",
                         keys.lock->has_passphrase() ? "passphrase; a guess takes " + cost_text(keys.lock->cost)
                                                     : "key-encryption key",
-                        keys.peeked ? "; without it this list is not authenticated" : ""));
+                        keys.peeked ? "; without it, this list is not authenticated" : ""));
     }
 }
 
@@ -80,14 +80,14 @@ decryption tries every enabled key. A changed file has mode 0600.
 
   list                   list the keys without their secrets; needs no
                          passphrase and no key-encryption key
-  add                    add a new key and print its number; --primary: make it
-                         the primary key
+  add                    add a new key and print its ID; --primary: make it the
+                         primary key
   promote                make this key the primary key
   disable, enable        stop using a key but keep it in the file; use it again
-  destroy, remove        destroy: keep only its number; remove: delete the key
-  passphrase             put the keyset under a new passphrase; --remove: store
-                         it in clear. In FILE.warpaes only the keyset at its
-                         start changes; --kek adds a key that opens it
+  destroy, remove        delete the key; destroy keeps its ID in the list
+  passphrase             encrypt the keyset under a new passphrase; --remove:
+                         store it unencrypted. In FILE.warpaes, only the keyset
+                         at the start changes; --kek adds a key that opens it
 
   -k, --keys PLACE       the keyset, instead of KEYSET or $WARPAES_KEYSET
   --passphrase-from PLACE
@@ -96,26 +96,26 @@ decryption tries every enabled key. A changed file has mode 0600.
   --kek PLACE, --kek-aad TEXT
                          the key-encryption key of an encrypted keyset (same
                          places), and its associated data. With this option or
-                         --passphrase-from the keyset must be encrypted
+                         --passphrase-from, the keyset must be encrypted
   --new-passphrase-from PLACE, --passphrase-seconds S
                          for `passphrase`: the place of the new passphrase, and
                          the time of one guess in seconds
 
-Example: encrypt with a new key; existing files can still be read.
+Example: switch to a new key; existing files can still be read.
   warpaes keys add --primary keyset.json
 
 )";
 
-/// Removes and parses the last word, which is a key's number.
+/// Removes and parses the last word, which is a key's ID.
 std::uint32_t take_id(std::vector<std::string>& words) {
-    if (words.empty()) throw UsageError("ID: is missing; give the number of a key (`warpaes keys list` shows them)");
+    if (words.empty()) throw UsageError("ID: is missing; give the ID of a key (`warpaes keys list` shows the IDs)");
     const std::string text = std::exchange(words.back(), {});
     words.pop_back();
     std::uint32_t id = 0;
     const char* end = text.data() + text.size();
     const auto [at, error] = std::from_chars(text.data(), end, id);
     if (error != std::errc() || at != end) {
-        throw UsageError(fmt::format("ID: '{}' is not the number of a key; `warpaes keys list` shows them", text));
+        throw UsageError(fmt::format("ID: '{}' is not the ID of a key; `warpaes keys list` shows the IDs", text));
     }
     return id;
 }
@@ -124,7 +124,7 @@ void refuse_unknown_key(const warpaes_keyset* keyset, std::uint32_t id) {
     for (const warpaes_key_info& key : keys_of(keyset)) {
         if (key.key_id == id) return;
     }
-    throw UsageError(fmt::format("ID: key {} is not in the keyset; `warpaes keys list` shows those that are", id));
+    throw UsageError(fmt::format("ID: key {} is not in the keyset; `warpaes keys list` shows its keys", id));
 }
 
 /// Refuses an unknown subcommand, with a suggestion.
@@ -136,7 +136,8 @@ void refuse_unknown_verb(int argc, char** argv) {
     if (verb == "rotate") throw UsageError("'rotate': use `warpaes keys add --primary KEYSET`");
     std::string all;
     for (const std::string& name : verbs) all += (all.empty() ? "" : ", ") + name;
-    if (verb.empty()) throw UsageError(fmt::format("no action; give one of {}; see `warpaes keys --help`", all));
+    if (verb.empty())
+        throw UsageError(fmt::format("there is no action; give one of {}; see `warpaes keys --help`", all));
     const std::string hint = did_you_mean(verb, verbs);
     throw UsageError(fmt::format("'{}': unknown action{} give one of {}", verb, hint.empty() ? ";" : hint, all));
 }
@@ -196,7 +197,7 @@ int run_keys(int argc, char** argv) {
     auto* add = command("add", [&] {
         refuse_unknown_template(format);
         if (is_raw_only(format))
-            throw UsageError(fmt::format("--template: {} uses raw keys, which are not kept in keysets", format));
+            throw UsageError(fmt::format("--template: {} uses raw keys, which keysets cannot contain", format));
         change(options, [&](KeysetFile& file) {
             check(warpaes_keyset_add(file.keyset(), format.c_str(), &id));
             if (primary) check(warpaes_keyset_promote(file.keyset(), id));
@@ -214,7 +215,7 @@ int run_keys(int argc, char** argv) {
         if (has_own_keyset(*place.path())) {
             if (remove) throw UsageError("--remove: a keyset inside an encrypted file is always encrypted");
             change_own_passphrase(*place.path(), options_at(place, options), passphrase);
-            say("The file now has the new passphrase. Earlier copies of the file still have the old one\n");
+            say("The file now has the new passphrase. Earlier copies of the file still have the old passphrase\n");
             return;
         }
         bool under_kek = false;
@@ -227,10 +228,10 @@ int run_keys(int argc, char** argv) {
                 file.lock() = passphrase.take("'" + file_of(options) + "'");
             }
         });
-        say(remove
-                ? "The keys are now in clear\n"
-                : fmt::format("The keys are now under the new passphrase{}. Earlier copies of the file are unchanged\n",
-                              under_kek ? " instead of the key-encryption key" : ""));
+        say(remove ? "The keyset is now unencrypted\n"
+                   : fmt::format("The keyset is now encrypted under the new passphrase{}. Earlier copies of the file "
+                                 "are unchanged\n",
+                                 under_kek ? " instead of the key-encryption key" : ""));
     });
     lock->add_flag("--remove", remove);
     passphrase.add_options(*lock);

@@ -22,7 +22,7 @@ namespace {
     throw Failure(status, fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno)));
 }
 
-/// Errors of fsync() on file systems that do not need it.
+/// Errors that fsync() returns on file systems that do not support it.
 bool is_unsupported(int error) {
     return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EROFS;
 }
@@ -31,8 +31,8 @@ bool is_same(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// A complete file next to `path`, which is removed unless it replaces `path`. The folder is opened once, so that
-/// another user who changes the path cannot redirect keys, and no other file is replaced.
+/// A new file next to `path`, which is removed unless it replaces `path`. The folder is opened only once, so that
+/// another user who changes the path can neither redirect keys nor have another file replaced.
 class Draft {
 public:
     /// `owner`: attributes of the file that it replaces. Changing another user's keyset does not change its owner.
@@ -44,7 +44,7 @@ public:
         Descriptor file(create());
         if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file next to", path);
         if (owner != nullptr && !give_to(*owner, file.get())) give_up("keep the owner of", path);
-        // A mount of object storage stores a file when it is closed, and cannot rename it before.
+        // A mount of object storage stores a file when it is closed, and cannot rename it earlier.
         if (!write(file.get()) || !file.close()) give_up("write", path);
     }
     Draft(const Draft&) = delete;
@@ -80,8 +80,8 @@ private:
         errno = error;
         fail(WARPAES_ERROR_WRITE, what, path);
     }
-    /// Gives a new file to the owner of the old one. Only the owner may read it. A file system without owners refuses,
-    /// and has given it to the same user; the group may differ, since it may not read the file.
+    /// Gives the new file the owner of the old one. Only the owner can read it. A file system without owners refuses
+    /// this, but there both files belong to the same user. The group may differ, because it cannot read the file.
     static bool give_to(const struct stat& owner, int fd) {
         if (::fchown(fd, owner.st_uid, owner.st_gid) == 0) return true;
         const int error = errno;
@@ -90,11 +90,11 @@ private:
         errno = error;
         return false;
     }
-    /// Deriving a key from a passphrase takes a second, and the user may interrupt it.
+    /// Deriving a key from a passphrase takes a second, during which the user may interrupt it.
     static void refuse_if_interrupted() {
         if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
     }
-    /// A new file with a random name and mode 0600; negative, and errno says why.
+    /// Creates a file with a random name and mode 0600. Returns its descriptor, or a negative number and sets errno.
     int create() {
         for (int attempt = 0; attempt < 100; ++attempt) {
             std::uint64_t number = 0;
@@ -106,14 +106,15 @@ private:
         }
         return -1;
     }
-    /// link() does not replace either, where RENAME_NOREPLACE is not supported.
+    /// Where RENAME_NOREPLACE is not supported, link() also replaces no file.
     int link() {
         const int result = ::linkat(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), 0);
         if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
         return result;
     }
-    /// Without links, a file of one byte claims the name, and is replaced; without rename(), it is written. For an
-    /// empty file, close() would not wait until such a mount has stored it, possibly over the keyset.
+    /// Without links, a file of one byte claims the name and is then replaced, or, without rename(), written. The file
+    /// is not empty, because close() would not wait until such a mount has stored an empty file, which could then
+    /// overwrite the keyset.
     int claim() {
         constexpr int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
         struct stat made {
@@ -138,14 +139,14 @@ private:
         remove();
         return 0;
     }
-    /// Removes the file that claimed the name. Returns -1 and keeps errno.
+    /// Removes the file that claimed the name. Returns -1 and leaves errno unchanged.
     int give_back() {
         const int error = errno;
         ::unlinkat(folder_.get(), leaf_.c_str(), 0);
         errno = error;
         return -1;
     }
-    /// Writes the content and waits for the disk. Returns whether that worked; otherwise errno says why.
+    /// Writes the content and waits for the disk. Returns whether this succeeded; otherwise sets errno.
     [[nodiscard]] bool write(int fd) const {
         for (std::string_view left = content_; !left.empty();) {
             const ssize_t n = ::write(fd, left.data(), left.size());
@@ -185,7 +186,7 @@ std::string resolved(const std::string& path) {
     return real.string();
 }
 
-/// Opens and locks the file; tries again if another process has replaced it.
+/// Opens and locks the file. Tries again if another process has replaced it.
 Descriptor open_locked(const std::string& path) {
     for (;;) {
         Descriptor file(path.c_str(), O_RDONLY);
@@ -229,7 +230,7 @@ KeysetFile::KeysetFile(const KeysetPlace& place, const KeyOptions& options)
 }
 
 void KeysetFile::save() {
-    // Raises a cost that is too low for new keysets.
+    // Raises a cost that is below the minimum for new keysets.
     constexpr warpaes_scrypt least = WARPAES_SCRYPT_INIT;
     if (keys_.lock && keys_.lock->has_passphrase() && keys_.lock->cost.n * keys_.lock->cost.r < least.n * least.r)
         keys_.lock->cost = least;

@@ -1,4 +1,4 @@
-// Key files: readable only by their owner, complete or absent, and changed by one process at a time.
+// Key files, which only their owner can read, which are complete or absent, and which one process changes at a time.
 #pragma once
 
 #include <optional>
@@ -19,16 +19,16 @@ void create_key_file(const std::string& path, std::string_view content);
 /// A keyset that is being changed. Other processes that change it wait until this object is destroyed.
 class KeysetFile {
 public:
-    /// `place`: of a file. `options`: how to open the keyset, if the place does not say it.
+    /// `place`: the place of a file. `options`: how to open the keyset, if the place does not contain this.
     KeysetFile(const KeysetPlace& place, const KeyOptions& options);
     [[nodiscard]] warpaes_keyset* keyset() const noexcept { return keys_.keyset.get(); }
     /// The lock that save() encrypts it with.
     [[nodiscard]] std::optional<Lock>& lock() noexcept { return keys_.lock; }
-    /// Replaces the file by the keyset, whole, with mode 0600.
+    /// Replaces the file atomically with the keyset, with mode 0600.
     void save();
 
 private:
-    std::string path_;  ///< with symbolic links resolved, so that links stay
+    std::string path_;  ///< with symbolic links resolved, so that links are kept
     Descriptor file_;
     Keys keys_;
 };

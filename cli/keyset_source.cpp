@@ -29,7 +29,7 @@ Keyset from_json(const std::string& what, std::string_view text) {
     warpaes_keyset* keyset = nullptr;
     const warpaes_status status = warpaes_keyset_parse(text.data(), text.size(), &keyset);
     if (status == WARPAES_ERROR_KEYSET && trimmed(text).substr(0, 1) != "{") {
-        // UTF-16 and UTF-32 contain zeros; the library's message names these encodings.
+        // UTF-16 and UTF-32 contain zero bytes; the library's message names these encodings.
         const bool has_zeros = text.find('\0') != std::string_view::npos;
         throw Failure(status,
                       fmt::format("{}: is neither a keyset in Tink's JSON nor a key of 16 or 32 bytes, or of 32 "
@@ -49,7 +49,7 @@ void check_of(const std::string& what, warpaes_status status) {
 Keyset unwrap_under(const std::string& what, std::string_view text, const KekOptions& options, Lock& lock) {
     if (!options.place) {
         throw UsageError(
-            fmt::format("{}: is encrypted under a key: give --kek FILE, env:NAME, fd:N or exec:COMMAND. If a key "
+            fmt::format("{}: is encrypted under a key: give --kek with FILE, env:NAME, fd:N or exec:COMMAND. If a key "
                         "manager has that key, use `warpaes keysources open` as -k exec:COMMAND",
                         what));
     }
@@ -63,12 +63,13 @@ Keyset unwrap_under(const std::string& what, std::string_view text, const KekOpt
     return Keyset(keyset);
 }
 
-/// Throws unless an option says how to open a keyset with this lock, or no option says how to open any.
+/// Throws unless an option opens keysets with this kind of lock, or no option opens any keyset.
 void require_option_of(const std::string& what, const Lock& lock, const KeyOptions& options) {
     if (!lock.has_passphrase() || options.passphrase_from || !options.kek.place) return;
-    throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: is under a passphrase and not under the key of {}: also give "
-                                                    "--passphrase-from if this is intended, or restore the keyset",
-                                                    what, options.kek.option));
+    throw Failure(WARPAES_ERROR_KEYSET,
+                  fmt::format("{}: is encrypted under a passphrase, not under the key of {}: also give "
+                              "--passphrase-from if this is intended, or restore the keyset",
+                              what, options.kek.option));
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ void require_option_of(const std::string& what, const Lock& lock, const KeyOptio
 Keys unwrap_keyset(const std::string& what, std::string_view text, const KeyOptions& options) {
     Keys keys;
     Lock& lock = keys.lock.emplace();
-    // Refuses text that is not such a keyset, or a cost beyond the limits, before it asks for the passphrase.
+    // Refuses text that is not such a keyset, or a cost beyond the limits, before asking for the passphrase.
     warpaes_keyset* keyset = nullptr;
     check_of(what, warpaes_keyset_peek(text.data(), text.size(), &lock.cost, &keyset));
     keys.keyset.reset(keyset);
@@ -144,7 +145,8 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
     return {std::move(keyset), false};
 }
 
-/// Throws if keys are in clear without the mark although an option says how to open them, or are marked and encrypted.
+/// Throws if an unencrypted keyset has no mark although an option requires encryption, or if an encrypted one has the
+/// mark.
 void check_mark(const std::string& what, std::string_view text, bool marked, const KeyOptions& options) {
     const std::string opener = options.asks              ? "passphrase:"
                                : options.kek.place       ? options.kek.option
@@ -157,8 +159,8 @@ Keys load_place(const std::string& option, const std::string& text, const KeyOpt
     const KeysetPlace place = parse_keyset_place(option, text);
     if (place.is_own()) {
         throw UsageError(option +
-                         ": own: means the keyset at the start of an encrypted file, and only `warpaes encrypt`, "
-                         "`decrypt`, `cat` and `verify` take it");
+                         ": own: means the keyset at the start of an encrypted file; only `warpaes encrypt`, "
+                         "`decrypt`, `cat` and `verify` accept it");
     }
     const KeyOptions own = options_at(place, options);
     const PlacedKey key = read_key_place(option, place.location);
@@ -192,10 +194,11 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
 
 void refuse_unused_locks(const KeyOptions& options) {
     if (options.kek.place && !*options.kek.read) {
-        throw UsageError("--kek: none of the keysets is under a key-encryption key: leave it out");
+        throw UsageError("--kek: none of the keysets is encrypted under a key: leave --kek out");
     }
     if (options.passphrase_from && !*options.passphrase) {
-        throw UsageError("--passphrase-from: none of the keysets is under a passphrase: leave it out");
+        throw UsageError(
+            "--passphrase-from: none of the keysets is encrypted under a passphrase: leave the option out");
     }
 }
 
@@ -234,8 +237,8 @@ std::vector<Keys> load_each(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
     if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
         throw UsageError(
-            "no keys: give -k KEYSET, or set WARPAES_KEYSET; `warpaes keygen -o keyset.json` makes a new keyset, and "
-            "`warpaes encrypt --passphrase FILE` needs none");
+            "no keys: give -k KEYSET, or set WARPAES_KEYSET; `warpaes keygen -o keyset.json` creates a keyset, and "
+            "`warpaes encrypt --passphrase FILE` needs no keyset");
     }
     std::vector<Keys> all;
     if (options.keys.empty()) all.push_back(load_place("WARPAES_KEYSET", variable, options));
@@ -281,7 +284,7 @@ std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpa
         warpaes_reader_close(reader);
         return status == WARPAES_OK;
     };
-    if (opens(keyset)) return std::nullopt;  // an enabled key opens it: the damage is further on in the file
+    if (opens(keyset)) return std::nullopt;  // an enabled key opens the file: the damage is further on
     for (std::size_t i = 0; i < warpaes_keyset_count(keyset); ++i) {
         warpaes_key_info info = WARPAES_KEY_INFO_INIT;
         check(warpaes_keyset_query(keyset, i, &info));

@@ -36,19 +36,20 @@ struct KeyOptions {
     /// The passphrase, once it has been read: a descriptor gives it only once.
     std::shared_ptr<std::optional<SecretBytes>> passphrase = std::make_shared<std::optional<SecretBytes>>();
     KekOptions kek;     ///< for a keyset under a key-encryption key
-    bool peek = false;  ///< the parts of an encrypted keyset that are in clear are enough
+    bool peek = false;  ///< the unencrypted parts of an encrypted keyset suffice
 };
 void add_key_options(CLI::App& app, KeyOptions& options);
 
-/// Refuses keys in place of their locations and hides them in `argv`, before anything copies them. Throws UsageError.
+/// Refuses keys that are given in place of their locations, and hides them in `argv` before anything copies them.
+/// Throws UsageError.
 void refuse_keys_in_arguments(int argc, char** argv);
 
-/// Loads each separately. Throws Failure, also for one that is in clear without the mark clear: although an option says
-/// how to open it: anyone who can replace an encrypted keyset could otherwise choose the keys. Warns of a file that
-/// others can read.
+/// Loads each keyset separately. Warns about a file that other users can read. Throws Failure, also for an unencrypted
+/// keyset without the mark clear: if an option requires encryption, because anyone who can replace an encrypted keyset
+/// could otherwise choose the keys.
 std::vector<Keys> load_each(const KeyOptions& options);
 
-/// Loads them as one keyset: the first key encrypts, and all others are tried after it.
+/// Loads all keysets as one: the first key encrypts, and decryption tries all keys in order.
 Keys load_keys(const KeyOptions& options);
 
 /// Loads a keyset from an open file, as load_each() does.
@@ -57,14 +58,14 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
 /// Decrypts the text of an encrypted keyset. Throws Failure.
 Keys unwrap_keyset(const std::string& what, std::string_view text, const KeyOptions& options);
 
-/// The options for a keyset at this place, which itself may determine how the keyset is opened.
+/// The options for a keyset at this place, which can itself determine how the keyset is opened.
 KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options);
 
-/// Throws UsageError if --kek or --passphrase-from was given and opened none of the keysets. Call it when all of them
+/// Throws UsageError if --kek or --passphrase-from was given and opened none of the keysets. Call it after all keysets
 /// are loaded.
 void refuse_unused_locks(const KeyOptions& options);
 
-/// Whether the text is an encrypted keyset, under a passphrase or any other key.
+/// Whether the text is a keyset that is encrypted under a passphrase or a key.
 bool is_wrapped(std::string_view text);
 
 /// Whether the key with number `id`, which opened a file, is a raw key.
@@ -75,7 +76,7 @@ inline bool is_raw(const Keys& keys, std::uint32_t id) {
 /// `keys` with only the primary enabled.
 Keyset primary_of(const Keys& keys);
 
-/// The number of a disabled key that opens the file, if there is one: it explains why no enabled key does.
+/// The ID of a disabled key that opens the file, if there is one. It explains why no enabled key opens the file.
 std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpaes_keyset* keyset,
                                              const std::string& path, const std::string& aad);
 

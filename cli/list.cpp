@@ -31,15 +31,16 @@ name decrypts. With -k dataset:PLACE, DIR is a path or URL of a dataset, and
   --kek PLACE, --kek-aad TEXT
                          the key-encryption key of a keyset, as for
                          `warpaes decrypt`
-  --raw                  use a key of 16 or 32 bytes as it is even if it is text
+  --raw                  use a key of 16 or 32 bytes unchanged, even if it is
+                         text
   -t, --template NAME    the template of a raw key
-  --json                 print a record: each plain name with its stored path
+  --json                 print a JSON record of plain names and stored paths
 
 Example
   warpaes list -k keyset.json backup
 )";
 
-/// Begins the place of the key of a dataset of `warpaes bulk`.
+/// The prefix of the place of the key of a `warpaes bulk` dataset.
 constexpr std::string_view dataset_prefix = "dataset:";
 
 /// Refuses options that the place of a dataset's key contains: they would have no effect.
@@ -100,7 +101,7 @@ public:
         if (as_json_) print_json(records_, 2);
         flush_output();
         if (refused_ == 0) return;
-        throw Failure(first_, refused_ == 1 ? sentence_ : fmt::format("{} names are refused", refused_));
+        throw Failure(first_, refused_ == 1 ? sentence_ : fmt::format("{} names were refused", refused_));
     }
 
 private:

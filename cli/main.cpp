@@ -24,7 +24,7 @@ using cli::Command;
 [[noreturn]] int not_in_demo(int /*argc*/, char** argv) {
     throw cli::Failure(
         WARPAES_ERROR_ARGUMENT,
-        fmt::format("'{}': is not in the command that `make demo` builds; `make install` builds all commands",
+        fmt::format("'{}': is not part of the command that `make demo` builds; `make install` builds all commands",
                     argv[0]));
 }
 constexpr auto run_lab = not_in_demo, run_provider = not_in_demo, run_selftest = not_in_demo, run_bench = not_in_demo,
@@ -33,7 +33,7 @@ constexpr auto run_lab = not_in_demo, run_provider = not_in_demo, run_selftest =
 using cli::run_bench, cli::run_calibrate, cli::run_plan, cli::run_provider, cli::run_selftest, cli::run_tune;
 
 int run_lab(int argc, char** argv) {
-    // Commands on records need no kernels, and are in this program.
+    // Commands that work on records need no kernels, so this program contains them.
     if (argc > 1) {
         if (const cli::RecordCommand run = cli::record_command(argv[1])) return run(argc - 1, argv + 1);
     }
@@ -49,7 +49,7 @@ constexpr Command commands[] = {
     {"reencrypt", "re-encrypt files under another key", cli::run_reencrypt, true},
     {"list", "list the plain names of files with encrypted names", cli::run_list},
     {"inspect", "show an encrypted file's format and key", cli::run_inspect},
-    {"keygen", "make a keyset", cli::run_keygen},
+    {"keygen", "create a keyset", cli::run_keygen},
     {"keys", "list and rotate the keys of a keyset", cli::run_keys},
     {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
     {"bulk", "encrypt and re-encrypt datasets (Python package)", cli::run_in_package},
@@ -57,17 +57,17 @@ constexpr Command commands[] = {
     {"model", "encrypt model folders (Python package)", cli::run_in_package},
     {"parquet", "encrypt Parquet files (Python package)", cli::run_in_package},
     {"qkd", "encrypt files under quantum keys (Python package)", cli::run_in_package},
-    {"provider", "run the AES of programs that use OpenSSL", run_provider},
+    {"provider", "provide AES to programs that use OpenSSL", run_provider},
     {"devices", "list backends and devices", cli::run_devices},
     {"selftest", "run known-answer tests on every backend", run_selftest},
     {"bench", "measure throughput", run_bench},
     {"plan", "predict the backend and the time of a call", run_plan},
     {"calibrate", "measure this machine for the planner", run_calibrate},
-    {"tune", "measure the best launch parameters of a GPU", run_tune},
+    {"tune", "find the fastest launch parameters of a GPU", run_tune},
     {"lab", "run published experiments (program warpaes-lab)", run_lab},
 };
 
-/// In at most 80 columns.
+/// Prints a status and its message in at most 80 columns.
 void print_status(int status, std::string_view message) {
     constexpr std::size_t room = 80 - 7;
     const std::size_t end = message.size() <= room ? message.size() : message.rfind(' ', room);
@@ -79,8 +79,8 @@ void print_help(bool all) {
     fmt::print("Usage: warpaes COMMAND [options]\n\nAES (FIPS 197) on GPUs and CPUs.\n\n");
     for (const Command& command : commands) fmt::print("  {:<11}{}\n", command.name, command.summary);
     fmt::print(
-        "\n`warpaes COMMAND --help` describes a command. `--version` prints the version,\n"
-        "`--help-all` also the exit statuses.\n"
+        "\n`warpaes COMMAND --help` describes a command. `--version` prints the version;\n"
+        "`--help-all` adds the exit statuses.\n"
         "\nExamples\n"
         "  warpaes devices\n"
         "  warpaes keygen -o keyset.json\n"
@@ -95,8 +95,8 @@ void print_help(bool all) {
     fmt::print("  {:>3}  ended by signal N\n", "128+N");
 }
 
-/// Whether `tar -I warpaes` calls it: without arguments to encrypt, with -d to decrypt; between pipes or files, with
-/// the keys that the environment names.
+/// Whether `tar -I warpaes` runs the command: without arguments to encrypt, with -d to decrypt, between pipes or files,
+/// with the keys that the environment names.
 bool is_filter(int argc, char** argv) {
     if (argc == 2 && (std::strcmp(argv[1], "-d") == 0 || std::strcmp(argv[1], "--decrypt") == 0)) return true;
     const char* keys = std::getenv("WARPAES_KEYSET");

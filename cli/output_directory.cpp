@@ -54,7 +54,7 @@ MadeDirectory made_directory(const Descriptor& directory) {
 void refuse_planted(const Descriptor& directory, const std::string& name, const std::string& path) {
     struct stat status {};
     if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || S_ISREG(status.st_mode)) return;
-    throw Failure(WARPAES_ERROR_WRITE, fmt::format("output: '{}' is {}, which was not made here: move it away", path,
+    throw Failure(WARPAES_ERROR_WRITE, fmt::format("output: '{}' is {} that warpaes did not create: move it away", path,
                                                    S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"));
 }
 
@@ -72,7 +72,7 @@ fs::path nearest_directory(const fs::path& path) {
     const auto cut = [&](std::size_t slash) {
         at.erase(slash == std::string::npos ? 0 : std::max<std::size_t>(slash, 1));
     };
-    if (at.size() >= PATH_MAX) cut(at.rfind('/', PATH_MAX - 1));  // no file can exist there
+    if (at.size() >= PATH_MAX) cut(at.rfind('/', PATH_MAX - 1));  // the path cannot name a file
     struct stat status {};
     while (!at.empty() && at != "/" && (::stat(at.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)))
         cut(at.rfind('/'));
@@ -89,7 +89,7 @@ void require_space(const std::string& directory, std::uint64_t bytes) {
     const auto unit = static_cast<std::uint64_t>(status.f_frsize > 0 ? status.f_frsize : status.f_bsize);
     if (bytes / unit <= status.f_bfree) return;
     throw Failure(WARPAES_ERROR_WRITE,
-                  fmt::format("--output-dir: the results take {}, and the file system of '{}' has {} left: free some "
+                  fmt::format("--output-dir: the results need {}, and the file system of '{}' has {} free: free some "
                               "space or give another directory; nothing was done",
                               human_bytes(static_cast<double>(bytes)), place.string(),
                               human_bytes(static_cast<double>(status.f_bfree * unit))));
@@ -111,7 +111,7 @@ void open_to_owner(const std::string& directory) {
     struct stat status {};
     const Descriptor file(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || (status.st_mode & 0700) == 0700) return;
-    (void)::fchmod(file.get(), (status.st_mode & 0777) | 0700);  // if this fails, the file made there reports it
+    (void)::fchmod(file.get(), (status.st_mode & 0777) | 0700);  // if this fails, creating a file there reports it
 }
 
 void keep_attributes(const std::string& input, const MadeDirectory& output) {
@@ -120,9 +120,10 @@ void keep_attributes(const std::string& input, const MadeDirectory& output) {
     if (::stat(input.c_str(), &from) != 0) return;
     const Descriptor file(output.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     const bool open = file.get() >= 0 && ::fstat(file.get(), &to) == 0;
-    // Another user with write access above it could have replaced it by a link to a third user's directory.
+    // Another user with write access to a parent directory could have replaced it with a link to a third user's
+    // directory.
     if (open && (to.st_dev != output.device || to.st_ino != output.inode)) {
-        warn(fmt::format("'{}': another directory took its place, which stays as it is", output.path));
+        warn(fmt::format("'{}': another directory has replaced it and was not changed", output.path));
         return;
     }
     const timespec times[] = {from.st_atim, from.st_mtim};

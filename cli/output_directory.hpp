@@ -12,8 +12,8 @@
 
 namespace cli {
 
-/// Opens the directory `below` another one and follows no link below `root`, where another user may have put one.
-/// `mode`: makes missing directories with it. If that fails, `get()` is negative and errno says why.
+/// Opens the directory `below` another one without following a link below `root`, because another user may have put one
+/// there. `mode`: creates missing directories with it. On failure, `get()` is negative and errno is set.
 Descriptor open_below(const std::filesystem::path& root, const std::filesystem::path& below,
                       std::optional<mode_t> mode = {});
 
@@ -25,15 +25,15 @@ struct MadeDirectory {
 };
 MadeDirectory made_directory(const std::string& path);
 
-/// Makes a directory below the root of a tree with encrypted names, and those between. Throws Failure{WRITE} if there
-/// is something else, such as a link.
+/// Creates a directory below the root of a tree with encrypted names, and its parents. Throws Failure{WRITE} if
+/// something else exists there, such as a link.
 Descriptor make_stored_directory(const std::filesystem::path& root, const std::filesystem::path& below);
 MadeDirectory made_directory(const Descriptor& directory);
 
-/// Throws Failure{WRITE} if `name` in the directory is anything but a regular file. `path`: what messages call it.
+/// Throws Failure{WRITE} if `name` in the directory is anything but a regular file. `path`: its name in messages.
 void refuse_planted(const Descriptor& directory, const std::string& name, const std::string& path);
 
-/// Makes a directory and those above it, with the permissions that the umask gives. Throws Failure{WRITE}.
+/// Creates a directory and its parents, with permissions according to the umask. Throws Failure{WRITE}.
 void make_directory(const std::filesystem::path& folder);
 
 /// `path`, or the nearest directory above it that exists.
@@ -43,12 +43,12 @@ std::filesystem::path nearest_directory(const std::filesystem::path& path);
 /// File systems that compress or that report no size are not checked.
 void require_space(const std::string& directory, std::uint64_t bytes);
 
-/// Lets the owner of a directory write in it, if an earlier run made it as a copy of a directory without that
+/// Gives the owner of a directory write permission, if an earlier run created it as a copy of a directory without that
 /// permission. keep_attributes() removes the permission at the end.
 void open_to_owner(const std::string& directory);
 
-/// Gives `output` the permissions and the time of `input`, as far as possible, and warns otherwise. It does not change
-/// another directory that has replaced `output`.
+/// Gives `output` the permissions and times of `input` as far as possible, and warns if something fails. A directory
+/// that has replaced `output` is not changed.
 void keep_attributes(const std::string& input, const MadeDirectory& output);
 
 }  // namespace cli

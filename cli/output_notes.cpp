@@ -33,12 +33,13 @@ void OutputNotes::add(std::uint32_t notes, const std::string& path) {
 
 void OutputNotes::tell() const {
     if (attributes_.files != 0) {
-        warn(fmt::format("'{}'{}: complete, but the file system did not take the permissions or times: mode {:03o}",
-                         attributes_.first, others(attributes_.files), mode_of(attributes_.first)));
+        warn(fmt::format(
+            "'{}'{}: complete, but the file system did not store the permissions or times: the mode is {:03o}",
+            attributes_.first, others(attributes_.files), mode_of(attributes_.first)));
     }
     if (early_.files != 0) {
         warn(
-            fmt::format("'{}'{}: complete, but the file system cannot rename files: the name was there while the file "
+            fmt::format("'{}'{}: complete, but the file system cannot rename files: the name existed while the file "
                         "was written",
                         early_.first, others(early_.files)));
     }
@@ -46,10 +47,10 @@ void OutputNotes::tell() const {
 
 void warn_if_open_to_others(const std::string& path) {
     if (const unsigned mode = mode_of(path); (mode & 077) != 0) {
-        warn(
-            fmt::format("'{}' is open to other users of this machine: its file system sets mode {:03o}; move it to one "
-                        "that keeps permissions",
-                        path, mode));
+        warn(fmt::format(
+            "'{}' is open to other users of this machine, because its file system sets mode {:03o}; move it to one "
+            "that supports permissions",
+            path, mode));
     }
 }
 

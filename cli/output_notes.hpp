@@ -8,10 +8,10 @@
 
 namespace cli {
 
-/// Collects them for all outputs of a run, so that many files cause one line.
+/// Collects the warnings for all outputs of a run, so that many files cause only one line.
 class OutputNotes {
 public:
-    /// `notes`: of warpaes_file_result. `path`: empty for standard output. Any thread may call it.
+    /// `notes`: from warpaes_file_result. `path`: empty for standard output. Thread-safe.
     void add(std::uint32_t notes, const std::string& path);
     /// Warns.
     void tell() const;

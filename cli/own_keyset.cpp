@@ -23,8 +23,7 @@ namespace {
 
 constexpr std::size_t digits = 6, first_line = own_mark.size() + digits + 1;
 constexpr std::size_t page = 4096, most_front = std::size_t{64} << 10, most_slots = 16;
-/// The work of one keyset at the library's limit, 128 n r p bytes: the total limit of a front, whatever its number of
-/// slots.
+/// The limit for all slots of a front together: 128 n r p bytes, the library's limit for one keyset.
 constexpr std::uint64_t most_work = std::uint64_t{8} << 30;
 constexpr std::size_t most_kept = 1024;
 
@@ -57,7 +56,7 @@ void find_slots(const std::string& what, Front& front) {
         Front::Slot slot{.at = begin, .json = std::string(json)};
         const warpaes_status status = warpaes_keyset_peek(json.data(), json.size(), &slot.cost, nullptr);
         if (status != WARPAES_OK) {
-            // A cost beyond the limits is refused, not skipped. A change that was cut off leaves fewer closing braces.
+            // A cost beyond the limits is refused and not skipped. An interrupted change leaves too few closing braces.
             const bool whole = json.back() == '}' && std::ranges::count(json, '{') == std::ranges::count(json, '}');
             if (!whole || !is_wrapped(json)) continue;
             throw Failure(status, fmt::format("{}: its own keyset: {}", what, warpaes_last_error()));
@@ -71,11 +70,11 @@ void find_slots(const std::string& what, Front& front) {
     }
     if (work > most_work) {
         throw Failure(WARPAES_ERROR_KEYSET,
-                      fmt::format("{}: a guess at its passphrases would take {} MiB, and the limit is {}", what,
+                      fmt::format("{}: testing a passphrase would take {} MiB of memory, and the limit is {}", what,
                                   work >> 20, most_work >> 20));
     }
     if (front.slots.empty()) {
-        throw Failure(WARPAES_ERROR_FORMAT, what + ": has no encrypted keyset at its start: it was altered");
+        throw Failure(WARPAES_ERROR_FORMAT, what + ": has no encrypted keyset at its start, so it was altered");
     }
 }
 
@@ -120,7 +119,7 @@ Front read_front(const std::string& what, int fd, const std::string& option) {
     }
     if (!front.text.starts_with(own_mark)) {
         throw Failure(WARPAES_ERROR_FORMAT,
-                      fmt::format("{}: does not contain a keyset of its own, but {} requires one: another file may "
+                      fmt::format("{}: does not begin with its own keyset, but {} requires one: another file may "
                                   "have replaced yours. A file under a separate keyset needs -k KEYSET",
                                   what, option));
     }
@@ -129,7 +128,7 @@ Front read_front(const std::string& what, int fd, const std::string& option) {
     const char* end = front.text.data() + first_line - 1;
     const auto [at, error] = std::from_chars(front.text.data() + own_mark.size(), end, size);
     if (error != std::errc() || at != end || *end != '\n' || size % page != 0 || size == 0 || size > most_front) {
-        throw Failure(WARPAES_ERROR_FORMAT, what + ": the first line has no valid length: it was altered");
+        throw Failure(WARPAES_ERROR_FORMAT, what + ": the first line has no valid length, so the file was altered");
     }
     front.text.resize(size);
     read_all(what, fd, front.text.data() + first_line, size - first_line);
@@ -140,7 +139,7 @@ Front read_front(const std::string& what, int fd, const std::string& option) {
 std::string OwnKeysets::option() const {
     if (options_.passphrase_from) return options_.passphrase_option;
     if (options_.kek.place) return options_.kek.option;
-    return options_.asks ? "--passphrase" : "a command without -k and WARPAES_KEYSET";
+    return options_.asks ? "--passphrase" : "a command without -k or WARPAES_KEYSET";
 }
 
 std::shared_ptr<const Keys> OwnKeysets::open(const std::string& what, const Front& front) {
@@ -185,7 +184,7 @@ NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::s
     const std::string format = options.template_name.value_or(default_template());
     refuse_unknown_template(format);
     if (is_raw_only(format))
-        throw UsageError(fmt::format("--template: {} uses raw keys, which are not kept in keysets", format));
+        throw UsageError(fmt::format("--template: {} uses raw keys, which keysets cannot contain", format));
     std::vector<KekOptions> keks;
     if (options.kek.place) keks.push_back(options.kek);
     for (const std::string& place : to) {
@@ -201,8 +200,8 @@ NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::s
     }
     if (!under_passphrase && keks.empty()) {
         throw UsageError(
-            "own:: nothing would encrypt the keyset in the file: give --passphrase, or --to with the place of a "
-            "key-encryption key");
+            "own:: requires a passphrase or key for the keyset in the file: give --passphrase, or --to with the place "
+            "of a key-encryption key");
     }
     warpaes_keyset* made = nullptr;
     check(warpaes_keyset_create(&made));
@@ -236,7 +235,7 @@ void write_at(const std::string& what, int fd, std::size_t at, std::string_view 
     }
 }
 
-/// Where `length` bytes and a line feed fit: from the beginning of a line, over spaces and empty lines.
+/// Where `length` bytes and a line feed fit: from the beginning of a line, in place of spaces and empty lines.
 std::optional<std::size_t> free_room(const Front& front, std::size_t length) {
     const std::string& text = front.text;
     for (std::size_t at = first_line; at < text.size(); ++at) {
@@ -267,7 +266,7 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
     std::shared_ptr<const Keys> keys;
     const Front::Slot* old = nullptr;
     OwnKeysets opener(how);
-    for (const Front::Slot& slot : front.slots) {  // one by one, to find the one that opened it
+    for (const Front::Slot& slot : front.slots) {  // one by one, to find the slot that was opened
         if (!is_opened_by(slot)) continue;
         try {
             Front only{front.text, {slot}};
@@ -288,7 +287,7 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
     }
     if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
     write_at(what, file.get(), *room, slot + "\n");
-    // A key-encryption key stays: it opened the keyset for a passphrase to be added.
+    // A key-encryption key stays in the file: it was used to open the keyset so that a passphrase could be added.
     if (old != nullptr && old->has_passphrase()) {
         write_at(what, file.get(), old->at, std::string(old->json.size(), ' '));
     }

@@ -1,4 +1,4 @@
-// The keyset in front of an encrypted file: docs/formats.md, "A file with its own keyset", describes the format.
+// The keyset at the start of an encrypted file. docs/formats.md, "A file with its own keyset", describes the format.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace cli {
 /// The beginning of such a file.
 inline constexpr std::string_view own_mark = "warpaes-own-1 ";
 
-/// The front of a file: the same keyset several times, each time encrypted in another way.
+/// The front of a file: the same keyset in several slots, encrypted under a different passphrase or key in each.
 struct Front {
     struct Slot {
         std::size_t at;                             ///< in `text`
@@ -27,14 +27,14 @@ struct Front {
     std::vector<Slot> slots;
 };
 
-/// Whether the file at `path`, which can be read again, has its own keyset.
+/// Whether the file at `path`, which must be readable more than once, has its own keyset.
 bool has_own_keyset(const std::string& path);
 
 /// Reads it from the position of `fd`, which is then at the ciphertext. Refuses a cost beyond that of one keyset before
 /// any key is derived. `option` requires an own keyset, for messages. Throws Failure.
 Front read_front(const std::string& what, int fd, const std::string& option);
 
-/// Opens own keysets of many files, each once. Thread-safe.
+/// Opens the keysets of many files, each only once. Thread-safe.
 class OwnKeysets {
 public:
     explicit OwnKeysets(KeyOptions options) : options_(std::move(options)) {}
@@ -48,7 +48,7 @@ private:
 
     KeyOptions options_;
     std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<const Keys>> opened_;  ///< by the text of the slot
+    std::map<std::string, std::shared_ptr<const Keys>> opened_;  ///< keyed by the text of the slot
 };
 
 /// A new keyset, and the front for files that it encrypts.

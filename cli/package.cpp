@@ -43,9 +43,8 @@ int run_in_package(int argc, char** argv) {
     arguments.insert(arguments.end(), argv, argv + argc);
     arguments.push_back(nullptr);
     ::execvp(python.c_str(), arguments.data());
-    throw Failure(WARPAES_ERROR_NOT_FOUND,
-                  fmt::format("`warpaes {}` is written in Python, and '{}' cannot be run: {}; {}", argv[0], python,
-                              std::strerror(errno), remedy));
+    throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("`warpaes {}` needs Python, and '{}' cannot be run: {}; {}",
+                                                       argv[0], python, std::strerror(errno), remedy));
 }
 
 }  // namespace cli

@@ -23,21 +23,22 @@ SecretBytes take_passphrase(const std::string& option, const std::optional<std::
 struct Lock {
     SecretBytes passphrase{};
     warpaes_scrypt cost = WARPAES_SCRYPT_INIT;  ///< n = 0: there is no passphrase
-    std::shared_ptr<const Kek> kek{};           ///< null if the keyset was only looked at
+    std::shared_ptr<const Kek> kek{};           ///< null if the keyset was only listed
 
     [[nodiscard]] bool has_passphrase() const noexcept { return kek == nullptr && cost.n != 0; }
 };
 
-/// The options of a new passphrase, which messages name.
+/// The options for a new passphrase, as messages name them.
 class NewPassphrase {
 public:
     explicit NewPassphrase(const char* from_option) : from_option_(from_option) {}
     void add_options(CLI::App& app);
     /// Whether a place was given.
     [[nodiscard]] bool is_given() const noexcept { return from_.has_value(); }
-    /// Throws UsageError if the cost of a guess was given without a passphrase.
+    /// Throws UsageError if --passphrase-seconds was given without a passphrase.
     void refuse_cost() const;
-    /// Asks for the passphrase, and chooses the cost of a guess. The question contains `what`, its purpose.
+    /// Asks for the passphrase, and chooses the cost of a guess. The question contains `what`, the purpose of the
+    /// passphrase.
     [[nodiscard]] Lock take(const std::string& what) const;
 
 private:
@@ -46,8 +47,8 @@ private:
     std::optional<double> seconds_;  ///< nothing: 1
 };
 
-/// --passphrase is a flag, so an argument at or after it is likely a passphrase. Throws UsageError and hides it in
-/// `argv`.
+/// --passphrase is a flag, so an argument after it is probably a passphrase. Throws UsageError and hides that argument
+/// in `argv`.
 void refuse_passphrase_in_argument(int argc, char** argv);
 
 /// The cost of a guess, for example "256 MiB (scrypt, n = 262144, r = 8, p = 1)".

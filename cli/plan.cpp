@@ -28,7 +28,7 @@ struct PlanOptions {
 constexpr const char* plan_help = R"(Usage: warpaes plan --mode MODE --size N [options]
 
 Predicts the time of a call on each backend of this machine, and prints the
-backend that the library would choose and the reason. It runs nothing.
+backend that the library would choose and the reason, without running the call.
 `warpaes calibrate` replaces the built-in figures with measurements.
 
   --mode MODE        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, ccm or
@@ -38,15 +38,15 @@ backend that the library would choose and the reason. It runs nothing.
   --key-bits N       128 (default), 192 or 256
   --messages N       number of messages in one batch (default 1: no batch)
   --keys N           number of distinct keys (default 1)
-  --batch            plan a batch even for one message
+  --batch            plan a batch, even of one message
   --from PLACE       memory of the data: host (pageable, default), page-locked
                      or device
   --backend NAME     assume this backend
   --device N         assume this GPU
-  --threads N        host threads that may be used (default: all processors)
-  --json             print a record
+  --threads N        maximum number of host threads (default: all processors)
+  --json             print a JSON record
 
-`warpaes plan --grid` measures how good the predictions are, if the program
+`warpaes plan --grid` measures how accurate the predictions are, if the program
 warpaes-plan-grid is installed.
 
 Examples

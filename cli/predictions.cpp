@@ -21,7 +21,7 @@ warpaes_mode mode_named(const std::string& name) {
     for (const auto& [known, mode] : modes) {
         if (name == known) return mode;
     }
-    throw UsageError(fmt::format("--mode: there is no mode '{}'; see `warpaes plan --help`", name));
+    throw UsageError(fmt::format("--mode: '{}' is not a mode; see `warpaes plan --help`", name));
 }
 
 warpaes_memory memory_named(const std::string& name) {

@@ -3,8 +3,8 @@
 
 namespace cli {
 
-/// Opens closed standard descriptors, so that no other file gets their numbers: input and output such that their use is
-/// still an error, standard error such that its text is discarded.
+/// Opens closed standard descriptors, so that no other file gets their numbers. Using standard input or output is still
+/// an error, and text for standard error is discarded.
 ///
 /// Prevents core dumps, and stops other processes of the same user from reading this process's memory, which holds
 /// keys.

@@ -34,11 +34,11 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
         code = run(argc, argv);
     } catch (const Failure& failure) {
         code = failure.status();
-        // The library's sentence says that the caller cancelled; for a signal, "interrupted" is clearer.
+        // The library reports that the caller cancelled; for a signal, "interrupted" is clearer.
         const bool interrupted = code == WARPAES_ERROR_CANCELLED && caught_signal() != 0;
         tell(interrupted ? "interrupted" : failure.what());
     } catch (const std::system_error& error) {
-        // A reader such as `head` has read enough: end as if the signal had not been ignored.
+        // A reader such as `head` has read enough: end as if SIGPIPE had not been ignored.
         if (std::ferror(stdout) != 0 && error.code() == std::errc::broken_pipe) end_by(SIGPIPE);
         if (std::ferror(stdout) != 0) {
             code = WARPAES_ERROR_WRITE;

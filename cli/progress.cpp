@@ -13,14 +13,14 @@ namespace cli {
 
 namespace {
 
-/// Width of the terminal on standard error; without one, lines may have any length.
+/// The width of the terminal on standard error; without a terminal, lines can have any length.
 std::size_t columns() {
     winsize size{};
     if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return ~std::size_t{0};
     return size.ws_col;
 }
 
-/// The first form that leaves one column free: some terminals begin a new line when the last column is written.
+/// The first form that leaves one column free, because some terminals begin a new line when the last column is written.
 std::string fitting(const std::array<std::string, 3>& forms) {
     const std::size_t room = columns() - 1;
     for (const std::string& form : forms) {

@@ -30,30 +30,30 @@ namespace fs = std::filesystem;
 
 constexpr const char* provider_help = R"(Usage: warpaes provider install|check|remove|stats [options]
 
-Configures OpenSSL 3 so that every program that uses it runs AES with warpaes.
+Configures OpenSSL 3 so that programs that use it run AES with warpaes.
 
   install                add a block to openssl.cnf that activates warpaes and
-                         OpenSSL's default provider, and prefers warpaes. A
-                         child process tests it first
+                         OpenSSL's default provider, and prefers warpaes. The
+                         command first tests the block in a child process
   check                  test the configuration in a child process, and print
                          the kernels in use
   remove                 remove the block
-  stats                  print the provider's counters of all programs, if the
-                         configuration names a file for them (also
+  stats                  print the provider's counters for all programs, if the
+                         configuration names a counters file (also
                          `warpaes provider-stats`)
 
   --backend NAME         install: auto, aesni, vaes, armv8, cuda, or libcrypto,
                          which leaves everything to OpenSSL
-  --cbc                  install: also CBC
+  --cbc                  install: also provide CBC
   --config FILE          use this openssl.cnf; default: that of `openssl`
   --counters FILE        install: count in this file; stats: read it
-  --json                 check, stats: print a record
-  --module FILE          install: warpaes.so; default: the one installed with
-                         this program
-  --threads N            install: threads for long updates; auto: as many as
-                         make them faster. Default: 1
-  --threshold BYTES      install: shortest update that may use several threads
-                         or a GPU
+  --json                 check, stats: print a JSON record
+  --module FILE          install: the path of warpaes.so; default: the module
+                         installed with this program
+  --threads N            install: threads for long updates; auto: the number
+                         that makes them fastest. Default: 1
+  --threshold BYTES      install: minimum length of updates that may use several
+                         threads or a GPU
 
 `install` as root refuses a module that other users can replace: install warpaes
 where only root can write.
@@ -73,7 +73,8 @@ struct Ran {
     std::string out;
 };
 
-/// Runs `openssl` with these arguments and the configuration `config`, or its default if that is empty; both outputs.
+/// Runs `openssl` with these arguments and the configuration `config`, or with its default configuration if `config` is
+/// empty. Returns both outputs.
 Ran openssl(const std::vector<std::string>& arguments, const std::string& config, const std::string& input = "") {
     std::array<int, 2> in{}, out{};
     if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
@@ -111,7 +112,7 @@ Ran openssl(const std::vector<std::string>& arguments, const std::string& config
     ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (ran.status == 127) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      "the command openssl, which tests the configuration, is missing; install it");
+                      "the command openssl, which is needed to test the configuration, is missing; install it");
     }
     return ran;
 }
@@ -168,11 +169,11 @@ std::string module_of(const ProviderOptions& options) {
         if (fs::is_regular_file(place, unknown)) return fs::canonical(place);
     }
     throw Failure(WARPAES_ERROR_NOT_FOUND, options.module.empty()
-                                               ? "there is no warpaes.so next to this program; give --module FILE"
-                                               : fmt::format("there is no module '{}'", options.module));
+                                               ? "warpaes.so is not installed with this program; give --module FILE"
+                                               : fmt::format("--module: there is no file '{}'", options.module));
 }
 
-/// Root's configuration applies to all programs of root, which then run the module's code.
+/// Root's configuration applies to all programs that root runs, which then run the module's code.
 void refuse_replaceable_module(const std::string& config, const std::string& module) {
     struct stat status {};
     if (::stat(config.c_str(), &status) != 0 || status.st_uid != 0) return;
@@ -181,12 +182,12 @@ void refuse_replaceable_module(const std::string& config, const std::string& mod
     throw Failure(
         WARPAES_ERROR_STATE,
         fmt::format(
-            "module '{}': {}, so another user could run code in root's programs. Install the module where only root "
+            "module '{}': {}, so another user could run code in programs of root. Install the module where only root "
             "can write, as `sudo make install` or the package does, or copy it there and give --module FILE",
             module, *objection));
 }
 
-/// A new file next to `path`, which replaces `path` or is removed.
+/// A new file next to `path` that replaces `path` or is removed.
 class Replacement {
 public:
     Replacement(const std::string& path, const std::string& text)
@@ -251,13 +252,14 @@ struct Counts {
 };
 
 struct Checked {
-    std::string wrong;  ///< a sentence; empty: no fault found
+    std::string wrong;  ///< a sentence; empty if no fault was found
     std::string build_info;
-    std::vector<std::string> unknown;  ///< names in the provider's section that it does not know
+    std::vector<std::string> unknown;  ///< names in the provider's section that the provider does not support
     std::vector<std::string> idle;     ///< settings that have no effect on this machine
 };
 
-/// Warns of unknown parameters. OpenSSL gives a provider only the parameters that it asks for, so the provider cannot.
+/// Warns about unknown parameters. The provider cannot do so, because OpenSSL passes it only the parameters that it
+/// requests.
 std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     // The first four are OpenSSL's own.
     const std::vector<std::string> known{"identity", "soft_load", "module",        "activate", "backend", "threshold",
@@ -267,13 +269,13 @@ std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     for (const std::string& name : config.names(section)) {
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
         unknown.push_back(name);
-        warn(fmt::format("[{}]: the provider has no parameter '{}', and ignores it{}", section, name,
+        warn(fmt::format("[{}]: '{}' is not a parameter of the provider, which ignores it{}", section, name,
                          did_you_mean(name, known)));
     }
     return unknown;
 }
 
-/// Settings that name an unusable GPU: the provider then computes on CPUs without a message. The command and the
+/// Settings that name an unusable GPU, for which the provider computes on CPUs without a message. The command and the
 /// provider find the same GPUs.
 std::vector<std::string> idle_settings(const OpensslConfig& config) {
     const std::string section = config.section_of_provider();
@@ -290,9 +292,9 @@ std::vector<std::string> idle_settings(const OpensslConfig& config) {
     if (backend != "cuda" && usable.empty()) return {};  // "auto" asks for a GPU only if there is one
     if (device.empty() ? !usable.empty() : std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
     const std::string name = device.empty() ? "backend = cuda" : fmt::format("device = {}", device);
-    const std::string problem = usable.empty()
-                                    ? fmt::format("no GPU can be used on this machine: {}", why)
-                                    : fmt::format("this machine has no GPU {}; `warpaes devices` lists them", device);
+    const std::string problem =
+        usable.empty() ? fmt::format("no GPU can be used on this machine: {}", why)
+                       : fmt::format("this machine has no GPU {}; `warpaes devices` lists its GPUs", device);
     return {fmt::format("[{}]: {}: {}. CPUs do all the work", section, name, problem)};
 }
 
@@ -309,11 +311,11 @@ Checked check_config(const std::string& path) {
         return checked;
     };
     const Ran list = openssl({"list", "-providers", "-verbose"}, path);
-    if (list.status != 0) return wrong("openssl cannot list its providers: " + one_line(list.out));
+    if (list.status != 0) return wrong("`openssl list -providers` fails: " + one_line(list.out));
     const auto at = list.out.find("\n  warpaes\n");
     if (at == std::string::npos) return wrong("warpaes is not among the active providers");
     if (list.out.find("\n  default\n") == std::string::npos) {
-        return wrong("the default provider is not active: programs would lack most algorithms");
+        return wrong("the default provider is not active, so programs would lack most algorithms");
     }
     constexpr std::string_view mark = "build info: ";
     if (const auto info = list.out.find(mark, at); info != std::string::npos) {
@@ -374,10 +376,10 @@ int install(const ProviderOptions& options) {
         note(fmt::format("tested: {}\n", one_line(checked.build_info)));
     }
     next.take_its_place();
-    note(
-        fmt::format("'{}' now activates default and warpaes, and prefers warpaes. Programs that start from now on use "
-                    "it.\n`warpaes provider remove` undoes it\n",
-                    one_line(path)));
+    note(fmt::format(
+        "'{}' now activates default and warpaes, and prefers warpaes. Programs that are started from now on use "
+        "it.\n`warpaes provider remove` undoes it\n",
+        one_line(path)));
     return 0;
 }
 
@@ -388,7 +390,7 @@ int remove_block(const ProviderOptions& options) {
         return 0;
     }
     Replacement(path, text).take_its_place();
-    note(fmt::format("'{}' has its earlier content again\n", one_line(path)));
+    note(fmt::format("'{}' has its previous content again\n", one_line(path)));
     return 0;
 }
 
@@ -468,7 +470,7 @@ int run_provider(int argc, char** argv) {
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, provider_help)) return 0;
     if (o.verb.empty())
-        throw UsageError("provider: give install, check, remove or stats; see `warpaes provider --help`");
+        throw UsageError("there is no action; give install, check, remove or stats; see `warpaes provider --help`");
     const std::vector<std::string> verbs{"install", "check", "remove", "stats"};
     if (std::find(verbs.begin(), verbs.end(), o.verb) == verbs.end()) {
         throw UsageError(fmt::format("provider: '{}' is not install, check, remove or stats{}", o.verb,

@@ -107,8 +107,7 @@ std::string without_provider(const std::string& text) {
     if (first == std::string::npos) return text;
     const auto last = text.find(block_ends, first);
     if (last == std::string::npos) {
-        throw Failure(WARPAES_ERROR_FORMAT,
-                      "the block of warpaes has no last line; remove it by hand, starting at its first line");
+        throw Failure(WARPAES_ERROR_FORMAT, "the last line of the warpaes block is missing; remove the block by hand");
     }
     return text.substr(0, first) + text.substr(last + std::string(block_ends).size());
 }
@@ -121,7 +120,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     const auto add = [&](const std::string& section, const std::string& name, const std::string& value) {
         block += fmt::format("[{}]\n{} = {}\n", section, name, value);
     };
-    // Existing sections are reopened by their names, so that their contents stay.
+    // Existing sections are reopened by name, so that their contents are kept.
     const auto section_at = [&](const std::string& section, const char* name, const char* otherwise) {
         std::string found = config.value(section, name);
         if (found.empty()) add(section, name, found = otherwise);
@@ -136,7 +135,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
             fmt::format("'{}' already names warpaes in section [{}], which this command did not write; remove it first",
                         path, providers));
     }
-    // Naming one provider deactivates the default one, which is active only while none is named.
+    // The default provider is active only while no provider is named, so the block also names it.
     if (config.value(standard, "activate") != "1") add(standard, "activate", "1");
     const std::string algorithms = section_at(init, "alg_section", "warpaes_algorithms");
     const std::string preferred = config.value(algorithms, "default_properties");
@@ -157,7 +156,8 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     block += "activate = 1\n";
     // The block begins on its own line, and leaves every other byte unchanged.
     if (!made.empty() && made.back() != '\n') {
-        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("the last line of '{}' has no line break; add one", path));
+        throw Failure(WARPAES_ERROR_FORMAT,
+                      fmt::format("the last line of '{}' does not end with a line break; add one", path));
     }
     return made + block_begins + block + block_ends;
 }

@@ -10,13 +10,13 @@ namespace cli {
 /// The values of names in the sections of openssl.cnf. Sections of the same name are one; the later of two values wins.
 class OpensslConfig {
 public:
-    /// `path`: path of the text, whose `.include`s are read in place. Throws Failure.
+    /// `path`: the path of the text, whose `.include`s are read where they occur. Throws Failure.
     OpensslConfig(const std::string& text, const std::string& path);
     /// Empty if the name has no value. Names before the first section are in "default".
     [[nodiscard]] std::string value(const std::string& section, const std::string& name) const;
     /// The names in a section, each once.
     [[nodiscard]] std::vector<std::string> names(const std::string& section) const;
-    /// The provider's section, whatever its name.
+    /// The name of the provider's section.
     [[nodiscard]] std::string section_of_provider() const;
 
 private:
@@ -25,7 +25,7 @@ private:
     std::vector<std::pair<std::pair<std::string, std::string>, std::string>> values_;
 };
 
-/// Name of the provider's section that this command writes.
+/// The name that this command gives to the provider's section.
 inline constexpr const char* provider_section = "warpaes_provider";
 
 /// `text` plus a block that activates the default provider and warpaes, and prefers warpaes. An existing block is

@@ -7,11 +7,12 @@
 
 namespace cli {
 
-/// With a newline; `indent`: spaces of indentation, if any. Bytes that are not UTF-8 are replaced by U+FFFD.
+/// Prints a record and a newline. `indent`: spaces of indentation, if any. Bytes that are not UTF-8 are replaced with
+/// U+FFFD.
 void print_json(const nlohmann::json& record, int indent = -1, std::FILE* to = stdout);
 
-/// A record that is also stored in the file `path`; "" for none. Without `force`, refuses to overwrite a file, before
-/// anything is measured.
+/// A record that is also stored in the file `path`, unless it is "". Without `force`, refuses to overwrite a file
+/// before anything is measured.
 class RecordFile {
 public:
     RecordFile(std::string path, bool force);
@@ -24,7 +25,7 @@ private:
     bool force_;
 };
 
-/// Names of files are bytes. One that is not UTF-8 is also written in hexadecimal digits, under `field` + "_hex".
+/// File names are bytes. A name that is not UTF-8 is also written in hexadecimal digits, in the field `field` + "_hex".
 void put_name(nlohmann::json& record, const std::string& field, const std::string& name);
 
 }  // namespace cli

@@ -54,7 +54,7 @@ void refuse_irregular(const std::string& path) {
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
     }
     if (!S_ISREG(status.st_mode)) {
-        throw Failure(WARPAES_ERROR_ARGUMENT, "is not a regular file, so it cannot be replaced");
+        throw Failure(WARPAES_ERROR_ARGUMENT, "is not a regular file and cannot be replaced");
     }
 }
 
@@ -68,7 +68,7 @@ std::uint64_t reencrypt_file(const Reencryption& how, const std::string& opened,
     check(open_reader(how.engine, how.from, opened, how.aad, reader));
     warpaes_sink sink = WARPAES_SINK_INIT;
     sink.path = path.c_str();
-    sink.replaces = reader.get();  // the path may now lead to another file
+    sink.replaces = reader.get();  // the path may now refer to another file
     sink.flags = WARPAES_FILE_OVERWRITE | (how.durable ? 0u : std::uint32_t{WARPAES_FILE_NO_SYNC});
     warpaes_writer* made = nullptr;
     check(warpaes_writer_open(how.engine, &sink, how.to, how.aad.data(), how.aad.size(), &made));

@@ -15,19 +15,21 @@ struct Reencryption {
     const warpaes_keyset* to;    ///< its primary key encrypts the file
     const std::string& aad;
     bool durable = true;
-    /// Called with the progress; false: stop.
+    /// Called with the progress. Returns false to stop.
     std::function<bool(std::uint64_t done, std::uint64_t total)> progress;
 };
 
-/// Throws Failure if the file cannot be replaced. Call it before opening the file, which waits for a FIFO's other end.
+/// Throws Failure if the file cannot be replaced. Call it before opening the file, because opening a FIFO waits for its
+/// other end.
 void refuse_irregular(const std::string& path);
 
 /// Whether `keyset` opens the file.
 bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::string& path, const std::string& aad);
 
-/// Returns the bytes of plaintext. Replaces the file if it was completely authentic and the new file is complete. After
-/// a failure, which throws Failure, and if another process has changed the file, the file is unchanged. `opened`: a
-/// path of the file itself, such as that of a descriptor; `path`: where it is replaced, if that still leads to it.
+/// Returns the number of bytes of plaintext. Replaces the file after all of it is authenticated and the new file is
+/// complete. If that fails, or if another process has changed the file, the file is unchanged and the call throws
+/// Failure. `opened`: a path of the open file, such as that of its descriptor. `path`: the path to replace, if it still
+/// refers to that file.
 std::uint64_t reencrypt_file(const Reencryption& how, const std::string& opened, const std::string& path);
 
 }  // namespace cli

@@ -20,7 +20,7 @@ namespace cli {
 
 namespace {
 
-/// Reads one byte, so that the bytes after the line stay for the next reader of the descriptor.
+/// Reads one byte, so that the bytes after the line are left for the next reader of the descriptor.
 bool read_byte(const std::string& what, int fd, char& c) {
     const ssize_t n = read_or_interrupted(fd, &c, 1);
     if (n < 0 && errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, what + ": interrupted");
@@ -56,8 +56,8 @@ int secret_fd(const std::string& what, const std::string& number) {
     return fd;
 }
 
-/// A line as openssl's BIO_gets() reads it into a buffer and then treats it as a C string: at most `most` bytes, with
-/// the end of the line, up to the first NUL. Bytes that do not fit stay in the descriptor.
+/// Reads a line as openssl does with BIO_gets() and a C string: at most `most` bytes, including the end of the line, up
+/// to the first NUL. Bytes that do not fit stay in the descriptor.
 SecretBytes read_line(const std::string& what, int fd, std::size_t most) {
     SecretBytes line;
     bool ended = false;
@@ -96,7 +96,7 @@ SecretBytes read_kfile_line(const std::string& what, int fd) {
         line.truncate(line.size() - 1);
     if (line.size() == 1) {
         throw UsageError(what +
-                         ": its first line is empty or one character, which openssl refuses here; use -pass file:");
+                         ": its first line is empty or has one character, which openssl refuses here; use -pass file:");
     }
     return line;
 }
@@ -215,7 +215,7 @@ SecretBytes read_passphrase_file(const std::string& what, const std::string& pat
 void refuse_text(const std::string& what, std::string_view key) {
     if (warpaes_keyset_check_raw(key.data(), key.size()) == WARPAES_OK) return;
     constexpr std::string_view subject = "key: ";
-    throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: {}. --raw takes these bytes as the key itself", what,
+    throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: {}. --raw uses these bytes as the key", what,
                                                     std::string_view(warpaes_last_error()).substr(subject.size())));
 }
 
@@ -240,7 +240,7 @@ SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes,
     if (raw && !may_be_raw) throw UsageError("--raw: applies only to keys in files: -K file:PATH or fd:N");
     if (raw && text.size() != bytes) {
         throw Failure(WARPAES_ERROR_KEY_LENGTH,
-                      fmt::format("{}: has {} bytes, and a raw key for this cipher has {}", what, text.size(), bytes));
+                      fmt::format("{}: has {} bytes, but a raw key for this cipher has {}", what, text.size(), bytes));
     }
     if (raw) return text;
     if (may_be_raw && text.size() == bytes && !is_hex(trimmed(text.view()))) {

@@ -19,7 +19,7 @@ using warpaes::places::is_hex;
 using warpaes::places::looks_like_key;
 using warpaes::places::trimmed;
 
-// In all functions, `what` names the option in messages, and a failure throws Failure.
+// In all functions, `what` is the name of the option in messages, and a failure throws Failure.
 
 /// The bytes of a key in hexadecimal: `-K 00ff…`, `file:PATH`, `env:NAME`, `fd:N` or `prompt`. A file may also hold the
 /// key itself, exactly `bytes` bytes that are not text; with `raw` any bytes. If `argument` is itself the secret, it is

@@ -29,7 +29,7 @@ Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F), XTS, GCM,
 CCM and CMAC in both directions, and compares long messages with libcrypto, on
 every backend that can run here. Exit status 0 means that all tests passed.
 
-  --json   print a record
+  --json   print a JSON record
 )";
 
 warpaes_mode mode_of(const std::string& name) {

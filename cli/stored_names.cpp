@@ -112,7 +112,7 @@ void StoredNames::list_part(std::vector<StoredEntry>& entries, const fs::path& d
         decrypt(entry, folder);
         if (entry.status == WARPAES_OK && !entry.folder && (link || !each.is_regular_file(error))) {
             entry.status = WARPAES_ERROR_FORMAT;
-            entry.error = link ? "is a symbolic link, which warpaes does not create" : "is not a regular file";
+            entry.error = link ? "is a symbolic link, which warpaes never creates" : "is not a regular file";
         }
         entries.push_back(std::move(entry));
     }
@@ -129,7 +129,8 @@ std::vector<StoredEntry> StoredNames::list(const fs::path& directory, const std:
         if (next - i == 1 || entries[i].name.empty()) continue;
         for (std::size_t k = i; k < next; ++k) {
             entries[k].status = WARPAES_ERROR_FORMAT;
-            entries[k].error = fmt::format("{} entries have this plain name: move the wrong ones away", next - i);
+            entries[k].error =
+                fmt::format("{} entries have this plain name: keep one and move the others away", next - i);
         }
     }
     return entries;
@@ -164,12 +165,12 @@ Descriptor open_folder(const fs::path& root, const fs::path& below, std::optiona
                   fmt::format("cannot open the folder '{}': {}", (root / below).string(), std::strerror(errno)));
 }
 
-/// rename() that replaces nothing. False: errno says why.
+/// Renames without replacing anything. Returns false and sets errno on failure.
 bool rename_only(const Descriptor& from, const std::string& old_name, const Descriptor& to,
                  const std::string& new_name) {
     if (::renameat2(from.get(), old_name.c_str(), to.get(), new_name.c_str(), RENAME_NOREPLACE) == 0) return true;
     if (errno != EINVAL && errno != ENOSYS) return false;
-    struct stat status {};  // the file system has no such flag
+    struct stat status {};  // the file system does not support the flag
     if (::fstatat(to.get(), new_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = EEXIST;
         return false;

@@ -17,7 +17,7 @@ struct CryptOptions;
 
 /// An entry of a directory with encrypted names.
 struct StoredEntry {
-    std::string name{};                  ///< plain; empty if it is not known
+    std::string name{};                  ///< plain; empty if unknown
     std::filesystem::path parts{};       ///< below the directory; a long name has several
     bool folder = false;                 ///< else a regular file
     warpaes_status status = WARPAES_OK;  ///< otherwise `error` says why it is not used
@@ -27,24 +27,25 @@ struct StoredEntry {
 /// Not thread-safe.
 class StoredNames {
 public:
-    /// The first key of the first keyset encrypts names; the others are tried after it. They may be freed afterwards.
+    /// The first key of the first keyset encrypts names; decryption tries all keys in order. The keysets may be freed
+    /// afterwards.
     explicit StoredNames(const std::vector<const warpaes_keyset*>& keysets);
 
     /// The parts of the encrypted name of `name` in the plain path `folder`.
     [[nodiscard]] std::filesystem::path encrypt(const std::string& folder, const std::string& name,
                                                 std::size_t key = 0) const;
 
-    /// The path below `root` of the plain path `plain`: each part as it is there already, under whatever key, or else
-    /// as the first key encrypts it. Throws Failure.
+    /// The stored path below `root` of the plain path `plain`. Each part keeps the name that exists already, under any
+    /// of the keys; other parts are encrypted under the first key. Throws Failure.
     std::filesystem::path place(const std::filesystem::path& root, const std::filesystem::path& plain);
 
-    /// The content of a directory of the plain path `folder`, sorted by plain names. Two entries with one plain name
-    /// are both refused. Throws Failure if the directory cannot be read.
+    /// The content of a directory of the plain path `folder`, sorted by plain names. Two entries with the same plain
+    /// name are both refused. Throws Failure if the directory cannot be read.
     [[nodiscard]] std::vector<StoredEntry> list(const std::filesystem::path& directory,
                                                 const std::string& folder) const;
 
-    /// Gives the entry of the tree at `root` at the stored path `below`, whose plain path is `plain`, its name under
-    /// the first key. Follows no link below the root and replaces nothing. Throws Failure.
+    /// Renames the entry at the stored path `below`, whose plain path is `plain`, to its name under the first key.
+    /// `root`: the root of the tree. Follows no link below the root and replaces nothing. Throws Failure.
     void rename(const std::filesystem::path& root, const std::filesystem::path& below, const std::string& plain) const;
 
 private:

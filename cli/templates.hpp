@@ -34,7 +34,7 @@ inline void refuse_unknown_template(const std::string& name) {
                      " `warpaes keygen --help` lists them");
 }
 
-/// Text for the end of a help text.
+/// The list of templates, for the end of a help text.
 inline std::string template_list() {
     std::string text = "Templates\n";
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) {

@@ -1,4 +1,4 @@
-// `warpaes tune`: measures the best launch parameters of a GPU's kernels.
+// `warpaes tune`: finds the fastest launch parameters of a GPU's kernels.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -19,21 +19,21 @@ using nlohmann::json;
 constexpr const char* tune_help = R"(Usage: warpaes tune [--device N] [--quick] [--dry-run] [--json]
        warpaes tune --show [--device N] [--json]
 
-Measures the best launch parameters of this GPU's kernels: threads, tables and
-the sizes at which other kernels take over. Each value's output is compared with
-the CPU's before it is measured. The best values are stored for this GPU in the
-file of `warpaes calibrate` (WARPAES_CALIBRATION), and later processes use them.
-The results of calls do not change. A run takes half a minute on an idle GPU.
-Run `warpaes calibrate` afterwards, because the costs have changed.
+Finds the fastest launch parameters of this GPU's kernels: threads, tables and
+the sizes at which other kernels take over. Before a value is measured, the
+GPU's output is compared with the CPU's. The best values are stored for this GPU
+in the file of `warpaes calibrate` (WARPAES_CALIBRATION), and later processes
+use them. They do not change the output of any call. A run takes half a minute
+on an idle GPU. Run `warpaes calibrate` afterwards, because the costs change.
 
   --device N   the GPU's number; default: the first (`warpaes devices`)
   --quick      measure each value fewer times
   --dry-run    measure and print, but store nothing
   --show       print the values in use, and measure nothing
-  --json       print a record
+  --json       print a JSON record
 
-Without stored values the library uses the values of the GPU's architecture.
-Only those of architecture 9.0 (H100, H200) were measured.
+Without stored values, the library uses default values for the GPU's
+architecture. Only those for architecture 9.0 (H100, H200) were measured.
 
 Examples
   warpaes tune
@@ -55,7 +55,7 @@ std::vector<warpaes_launch_figure> figures_of(warpaes_engine* engine, int device
     return figures;
 }
 
-/// Callback of a tuning: keeps each step in `user`, a JSON object, under the figure's name.
+/// The callback of a tuning: stores each step in `user`, a JSON object, under the figure's name.
 int keep(void* user, const warpaes_tuning_step* step) {
     json& values = *static_cast<json*>(user);
     values[step->name]["measured"] = step->works;

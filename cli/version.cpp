@@ -13,7 +13,7 @@ namespace cli {
 
 namespace {
 
-/// The CPU backends, which come first in the list: looking for GPUs takes a second.
+/// Only the CPU backends, which come first in the list, because looking for GPUs takes a second.
 std::vector<warpaes_backend_info> cpu_backends() {
     std::vector<warpaes_backend_info> list;
     for (std::size_t i = 0; i < 4; ++i) {

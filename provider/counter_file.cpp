@@ -171,7 +171,7 @@ bool CounterFile::add_to_file() noexcept {
 void CounterFile::write_down() noexcept {
     const int error = errno;
     waiting_.store(true, std::memory_order_seq_cst);
-    // If another thread is writing, it will look again when it is done, so this thread can leave.
+    // If another thread is writing, it checks for new counts when it is done, so this thread can return.
     while (waiting_.load(std::memory_order_seq_cst) && !busy_.test_and_set(std::memory_order_seq_cst)) {
         waiting_.store(false, std::memory_order_seq_cst);
         const bool done = is_open() && add_to_file();

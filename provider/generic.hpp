@@ -47,14 +47,14 @@ void* new_generic(void* provider) noexcept {
     return make_generic(provider, A);
 }
 
-/// From this length on, the provider overwrites what kernels have left in vector registers and on the stack, like every
-/// call of the library. Shorter updates leave it, as libcrypto does, because cleaning would take as long as the text:
-/// for 1 KiB of CTR more than the kernel saves.
+/// At this length and above, the provider overwrites what kernels have left in vector registers and on the stack, like
+/// every call of the library. Shorter updates are not cleaned up, as in libcrypto, because cleaning would take as long
+/// as the update itself: for 1 KiB of CTR it costs more than the kernel saves.
 inline constexpr std::size_t cleaned_bytes = 2048;
 static_assert(cleaned_bytes <= cpu::update_table_bytes);
 
-/// Wraps all the work on an update of `bytes` bytes, because the code around a kernel leaves as much behind as the
-/// kernel.
+/// Wraps all the work on an update of `bytes` bytes, because the code around a kernel leaves as much of the text
+/// there as the kernel.
 template <typename Work>
 auto cleaned(std::size_t bytes, const Work& work) {
     if (bytes < cleaned_bytes) [[likely]]

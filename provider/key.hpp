@@ -35,7 +35,7 @@ struct HashPowers {
         key.serial->make_few_powers(key.schedule, powers);
         extended = false;
     }
-    /// Whether to use a kernel for few blocks, which needs few powers. If not, makes sure that all powers are there.
+    /// Whether to use a kernel for few blocks, which needs few powers. If not, makes sure that all powers are computed.
     bool few(const cpu::UpdateKernels& kernels, std::size_t blocks) noexcept {
         if (blocks <= cpu::few_powers) return true;
         if (!extended) kernels.extend_powers(powers);

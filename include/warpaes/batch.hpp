@@ -19,8 +19,8 @@ enum class Memory {
     shared = WARPAES_MEMORY_SHARED
 };
 
-/// Memory for many messages: page-locked where there is a GPU, or on a device, or shared with other processes. Zeroed
-/// at first, wiped when destroyed; no batch may be using it then.
+/// Memory for many messages: page-locked if there is a GPU, on a device, or shared with other processes. It is zeroed
+/// at first and wiped when destroyed; no batch may be using it then.
 class Arena {
 public:
     /// `device`: device number, for Memory::device. `bytes`: 1 or more. Throws Error.
@@ -42,12 +42,12 @@ private:
     detail::Handle<warpaes_arena, warpaes_arena_destroy> handle_;
 };
 
-/// Where one part of each message of an entry lies: the part of message i is i * stride bytes after the first.
+/// The location of one part of each message of an entry: the part of message i is i * stride bytes after the first.
 struct Elements {
     const void* pointer = nullptr;
     std::uint64_t stride = 0;
 };
-/// The same as an offset in an arena, for batches with Batch::offsets.
+/// The same location as an offset in an arena, for batches with Batch::offsets.
 inline Elements at_offset(std::uint64_t offset, std::uint64_t stride = 0) {
     return {reinterpret_cast<const void*>(static_cast<std::uintptr_t>(offset)), stride};
 }
@@ -122,7 +122,8 @@ struct BatchResult {
     std::string reason{};  ///< why the work was divided as it was
 };
 
-/// A submitted batch. What its entries point to must stay until it is finished; destroying it waits.
+/// A submitted batch. The memory that its entries point to must stay valid until it is finished; the destructor waits
+/// for that.
 class Batch {
 public:
     enum Flags : std::uint32_t {
@@ -131,13 +132,13 @@ public:
         offsets = WARPAES_BATCH_OFFSETS             ///< elements are offsets in the arena; see at_offset
     };
 
-    /// Starts the work and returns. `arena`: required for offsets; for other batches it saves asking CUDA where memory
-    /// of the arena lies. Thread-safe.
+    /// Starts the work and returns. `arena`: required for offsets; for other batches it saves queries to CUDA for
+    /// memory of the arena. Thread-safe.
     Batch(const Engine& engine, const std::vector<Entry>& entries, Flags flags = none, const Arena* arena = nullptr)
         : Batch(engine, std::make_unique<State>(detail::to_c(entries)), flags, arena) {}
-    /// Starts the work of the messages of a table: entry i is message i. The call copies the table; what its extents
-    /// and `statuses` point to must stay until the batch is finished. Throws Error for a fault of the table itself; the
-    /// fault of one message is its status. Thread-safe.
+    /// Starts the work of the messages of a table: entry i is message i. The call copies the table; the memory of its
+    /// extents and `statuses` must stay valid until the batch is finished. Throws Error for a fault of the table
+    /// itself; a fault of one message only becomes its status. Thread-safe.
     static Batch of_table(const Engine& engine, const warpaes_batch_table& table, Flags flags = none) {
         return {std::make_unique<State>(std::vector<warpaes_batch_entry>{}, table.count), flags, nullptr,
                 [&](const warpaes_batch_options& options, const State&, warpaes_batch** batch) {
@@ -155,17 +156,18 @@ public:
     /// Becomes ready when the batch is done. Call it once.
     [[nodiscard]] std::future<void> future() { return state_->finished.get_future(); }
     [[nodiscard]] bool finished() const noexcept { return warpaes_batch_poll(handle_.get()) != 0; }
-    /// False if the batch is not finished in time; a negative time counts as 0. Entries that failed throw nothing here.
+    /// Returns false if the batch is not finished in time. A negative time counts as 0. Failed entries do not cause an
+    /// exception.
     bool wait_for(std::chrono::milliseconds time) {
         const auto count = std::max<std::chrono::milliseconds::rep>(time.count(), 0);
         return warpaes_batch_wait(handle_.get(), static_cast<std::uint64_t>(count)) != WARPAES_ERROR_TIMEOUT;
     }
-    /// Waits, and throws the Error of the first entry that failed.
+    /// Waits, and throws the Error of the first failed entry.
     BatchResult get() {
         check(warpaes_batch_wait(handle_.get(), WARPAES_UNKNOWN));
         return result();
     }
-    /// Waits. `status` tells which entries failed.
+    /// Waits. status(entry) tells whether an entry failed.
     BatchResult wait() {
         (void)warpaes_batch_wait(handle_.get(), WARPAES_UNKNOWN);
         return result();
@@ -173,7 +175,7 @@ public:
     /// Drops the work that has not begun.
     void cancel() noexcept { warpaes_batch_cancel(handle_.get()); }
 
-    // Only for a finished batch:
+    // The functions below require a finished batch.
     [[nodiscard]] warpaes_status status(std::size_t entry) const { return state_->results.at(entry).status; }
     [[nodiscard]] std::string error(std::size_t entry) const { return warpaes_batch_entry_error(handle_.get(), entry); }
     /// Number of messages of the entry that are not authentic.
@@ -223,8 +225,9 @@ private:
 };
 
 /// Enqueues entries whose data are on one device on `stream` (a cudaStream_t; null: the device's default stream), and
-/// returns without waiting for them. What the entries point to must stay until the stream has passed. `arena`: required
-/// for Batch::offsets. Throws Error if an entry is refused; then nothing is done. Thread-safe.
+/// returns without waiting for them. The memory that the entries point to must stay valid until the stream has passed
+/// this point. `arena`: required for Batch::offsets. If an entry is refused, throws Error and enqueues nothing.
+/// Thread-safe.
 inline void enqueue(const Engine& engine, const std::vector<Entry>& entries, void* stream,
                     Batch::Flags flags = Batch::none, const Arena* arena = nullptr) {
     warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/** A generator and its state. One thread at a time may use it. */
+/** A generator and its state. Only one thread at a time may use it. */
 typedef struct warpaes_drbg warpaes_drbg;
 
 /**
@@ -44,7 +44,7 @@ enum {
     WARPAES_DRBG_PREDICTION_RESISTANCE = 1u << 1 /**< generate: reseed from the kernel first */
 };
 
-/** The most bytes that one request may ask for, and the most requests between two seedings. */
+/** The maximum number of bytes in a request, and the maximum number of requests between two seedings. */
 #define WARPAES_DRBG_MOST_BYTES 65536
 #define WARPAES_DRBG_MOST_REQUESTS (UINT64_C(1) << 48)
 
@@ -61,9 +61,9 @@ WARPAES_API warpaes_status warpaes_drbg_reseed(warpaes_drbg* drbg, const void* e
  * Writes `output_len` random bytes to host memory, at most WARPAES_DRBG_MOST_BYTES (WARPAES_ERROR_DATA_LENGTH).
  * `flags`: 0 or WARPAES_DRBG_PREDICTION_RESISTANCE. After WARPAES_DRBG_MOST_REQUESTS requests, WARPAES_ERROR_STATE
  * until the generator is reseeded. In a child of fork(), or of a raw clone(), the generator reseeds from the kernel
- * before it produces anything, even if the caller has given it entropy there. A machine that is resumed twice from one
- * snapshot is not noticed: WARPAES_DRBG_PREDICTION_RESISTANCE asks the kernel each time. A call that fails does not
- * change the output.
+ * before it produces anything, even if the caller has given it entropy there. The generator does not detect that a
+ * machine is resumed twice from one snapshot; with WARPAES_DRBG_PREDICTION_RESISTANCE, it reseeds from the kernel for
+ * each request. A call that fails does not change the output.
  */
 WARPAES_API warpaes_status warpaes_drbg_generate(warpaes_drbg* drbg, void* output, uint64_t output_len,
                                                  const void* additional, uint64_t additional_len, uint32_t flags);

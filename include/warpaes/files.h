@@ -52,8 +52,8 @@ WARPAES_API const char* warpaes_template_name(size_t index);
 
 /** Makes an empty keyset. */
 WARPAES_API warpaes_status warpaes_keyset_create(warpaes_keyset** keyset);
-/** Parses `length` bytes of Tink's JSON in UTF-8, with or without a byte order mark. The sentence of
-   WARPAES_ERROR_KEYSET says what is wrong and quotes none of it. */
+/** Parses `length` bytes of Tink's JSON in UTF-8, with or without a byte order mark. The message for
+ * WARPAES_ERROR_KEYSET describes the fault without quoting the JSON. */
 WARPAES_API warpaes_status warpaes_keyset_parse(const char* json, size_t length, warpaes_keyset** keyset);
 /** Makes a keyset of one raw key of `length` bytes: for C2SP's templates as many as the AES key has, 16 or 32; for
     Tink's templates that many to 4096. WARPAES_ERROR_KEY_LENGTH for other lengths. */
@@ -61,8 +61,9 @@ WARPAES_API warpaes_status warpaes_keyset_from_raw(const char* template_name, co
                                                    warpaes_keyset** keyset);
 /** Call it before warpaes_keyset_from_raw for bytes that were read from a file, a variable or a program: returns
     WARPAES_ERROR_KEYSET if they are text (ASCII, UTF-8, UTF-16, UTF-32, or Latin-1 that is mostly ASCII, perhaps with
-    zeros after it), which is a passphrase or a damaged key in hexadecimal and not a raw key. The sentence contains
-    nothing of it. Of random keys of 16 bytes about one in 100,000 is taken for text, of 32 bytes practically none. */
+    zeros after it), which is a passphrase or a damaged key in hexadecimal and not a raw key. The message contains
+   nothing of the text. About one in 100,000 random 16-byte keys passes as text, and practically no random 32-byte key.
+ */
 WARPAES_API warpaes_status warpaes_keyset_check_raw(const void* key, size_t length);
 WARPAES_API void warpaes_keyset_destroy(warpaes_keyset* keyset);
 /** Adds a new random key. The first key of a keyset becomes its primary. `key_id` receives its number; may be NULL. */
@@ -98,20 +99,21 @@ typedef struct warpaes_scrypt {
 #define WARPAES_SCRYPT_INIT \
     { sizeof(warpaes_scrypt), 8, 1, 0, 131072 }
 
-/** Measures which cost takes about `seconds` on this machine: from INIT's to 1 GiB, with r = 8 and p = 1. */
+/** Measures the cost that takes about `seconds` on this machine: from the cost of INIT to 1 GiB, with r = 8 and p = 1.
+ */
 WARPAES_API warpaes_status warpaes_scrypt_choose(double seconds, warpaes_scrypt* cost);
 
-/** Writes the keyset encrypted under a passphrase of any bytes: Tink's JSON of an encrypted keyset, plus how the
-    passphrase becomes its key (docs/formats.md), with a new salt every time. `cost`: NULL for the cost that takes a
-    second. `*length` is as for warpaes_keyset_write; if `capacity` is too small, no key is derived. */
+/** Writes the keyset encrypted under a passphrase of any bytes: Tink's JSON of an encrypted keyset, plus the parameters
+   that derive its key from the passphrase (docs/formats.md), with a new salt every time. `cost`: NULL for the cost that
+   takes a second. `*length` is as for warpaes_keyset_write; if `capacity` is too small, no key is derived. */
 WARPAES_API warpaes_status warpaes_keyset_wrap(const warpaes_keyset* keyset, const char* passphrase,
                                                size_t passphrase_len, const warpaes_scrypt* cost, char* json,
                                                size_t capacity, size_t* length);
-/** Reads JSON that warpaes_keyset_wrap wrote. WARPAES_ERROR_AUTHENTICATION: another passphrase, or altered JSON.
-    WARPAES_ERROR_KEYSET for a cost beyond 1 GiB and some seconds, before any memory is allocated for it. */
+/** Reads JSON that warpaes_keyset_wrap wrote. WARPAES_ERROR_AUTHENTICATION: the passphrase is wrong, or the JSON was
+   altered. WARPAES_ERROR_KEYSET for a cost beyond 1 GiB and some seconds, before any memory is allocated for it. */
 WARPAES_API warpaes_status warpaes_keyset_unwrap(const char* json, size_t length, const char* passphrase,
                                                  size_t passphrase_len, warpaes_keyset** keyset);
-/** Reads what the JSON of an encrypted keyset says without its passphrase or key; nothing authenticates it. `cost`
+/** Reads the public part of an encrypted keyset's JSON, without its passphrase or key. It is not authenticated. `cost`
     receives the cost of a guess: n, r and p are 0 if the keyset is not under a passphrase. `keyset` receives the
     numbers and states of the keys: it can be queried, and is refused for all other use. Either pointer may be NULL. */
 WARPAES_API warpaes_status warpaes_keyset_peek(const char* json, size_t length, warpaes_scrypt* cost,
@@ -124,22 +126,22 @@ WARPAES_API warpaes_status warpaes_keyset_peek(const char* json, size_t length, 
  * open with that key as their AEAD. `kek` is the text of the key: Tink's JSON of a cleartext keyset of AesGcmKeys,
  * whose primary encrypts; or one key of 16 or 32 bytes that are not text (warpaes_keyset_check_raw), or of 32 or 64
  * hexadecimal digits. `aad`: associated data, not in the result, the same to open it; both take at most 1 MiB.
- * `*length` is as for warpaes_keyset_write. WARPAES_ERROR_KEYSET for a text that is no such key.
+ * `*length` is as for warpaes_keyset_write. WARPAES_ERROR_KEYSET if the text is not such a key.
  */
 WARPAES_API warpaes_status warpaes_keyset_wrap_under(const warpaes_keyset* keyset, const void* kek, size_t kek_len,
                                                      const void* aad, size_t aad_len, char* json, size_t capacity,
                                                      size_t* length);
-/** Reads JSON that warpaes_keyset_wrap_under or a library of Tink's wrote, with any enabled key of `kek`.
-    WARPAES_ERROR_AUTHENTICATION: another key, other associated data, or altered JSON. WARPAES_ERROR_KEYSET: no such key
-    or keyset. */
+/** Reads JSON that warpaes_keyset_wrap_under or a Tink library wrote, with any enabled key of `kek`.
+ * WARPAES_ERROR_AUTHENTICATION: the key or the associated data differ, or the JSON was altered. WARPAES_ERROR_KEYSET:
+ * the key or the keyset is not valid. */
 WARPAES_API warpaes_status warpaes_keyset_unwrap_under(const char* json, size_t length, const void* kek, size_t kek_len,
                                                        const void* aad, size_t aad_len, warpaes_keyset** keyset);
 
 /* ----------------------------------------------------------------------------------------------- places of keysets */
 
-/** Asks for a passphrase. `question` says which keyset it is for, in one line. Writes the passphrase, at most
+/** Asks for a passphrase. `question` names the keyset in one line. Writes the passphrase, at most
    `capacity` bytes, to `passphrase`, which the library wipes, and their number to `*length`. Returns 0, or anything
-   else to cancel. Must return: neither longjmp nor a C++ exception may leave it. */
+   else to cancel. The function must return: neither longjmp nor a C++ exception may leave it. */
 typedef int (*warpaes_ask_passphrase)(void* user, const char* question, char* passphrase, size_t capacity,
                                       size_t* length);
 /** Receives a warning without secrets, such as that other users of the machine can open a file of keys. */
@@ -148,7 +150,7 @@ typedef void (*warpaes_warning)(void* user, const char* sentence);
 typedef struct warpaes_place_options {
     uint32_t struct_size;
     uint32_t reserved;
-    warpaes_ask_passphrase ask; /**< NULL: a place that needs an answer is refused. */
+    warpaes_ask_passphrase ask; /**< NULL: a place that requires an answer is refused. */
     warpaes_warning warning;    /**< NULL: warnings are dropped. */
     void* user;                 /**< the first argument of both */
     const char* template_name;  /**< load: of a raw key; NULL: by its length, AES128_GCM_HKDF_1MB or
@@ -166,9 +168,9 @@ typedef struct warpaes_place_options {
  *
  * WARPAES_ERROR_ARGUMENT: not a place, or one that this call cannot open (own:, and the URLs of key managers, which
  * exec: with `warpaes keysources open` reaches). WARPAES_ERROR_NOT_FOUND: there is no such file. WARPAES_ERROR_READ:
- * the file or the program failed. WARPAES_ERROR_KEYSET: not a keyset, one in clear where the place requires an
+ * the file or the program failed. WARPAES_ERROR_KEYSET: not a keyset, an unencrypted one where the place requires an
  * encrypted one or the reverse, more than 1 MiB, or a cost beyond warpaes_keyset_unwrap's limits, which is refused
- * before anyone is asked. WARPAES_ERROR_AUTHENTICATION: another passphrase or key. WARPAES_ERROR_CANCELLED: `ask`
+ * before any question. WARPAES_ERROR_AUTHENTICATION: the passphrase or the key is wrong. WARPAES_ERROR_CANCELLED: `ask`
  * cancelled. No sentence repeats a secret, or text that is neither a file, a variable nor the kind of a place, since
  * that may be one.
  *
@@ -179,8 +181,9 @@ typedef struct warpaes_place_options {
 WARPAES_API warpaes_status warpaes_keyset_load(const char* place, const warpaes_place_options* options,
                                                warpaes_keyset** keyset);
 /** Writes the keyset to a new file at its place, PATH or file:PATH, which only its owner can open (mode 0600):
-   encrypted under the passphrase or key that the place names, or in clear. `options` may be NULL. `ask` is called once.
-    WARPAES_ERROR_EXISTS if there is a file: keys are never overwritten. After a failure no file remains. */
+   encrypted under the passphrase or key that the place names, or unencrypted. `options` may be NULL. `ask` is called
+   once. WARPAES_ERROR_EXISTS if the file exists, because keys are never overwritten. After a failure, no file remains.
+ */
 WARPAES_API warpaes_status warpaes_keyset_save(const warpaes_keyset* keyset, const char* place,
                                                const warpaes_place_options* options);
 
@@ -210,7 +213,7 @@ enum {
                                          blocks or segments under them (ECB, CTR, and decryption of CBC, CFB and
                                          STREAMING_AEAD). */
     WARPAES_FILE_VERIFY = 1u << 6,  /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
-    WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the disk has the file: a power failure may lose it. */
+    WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the file is on the disk; a power failure may lose it. */
     WARPAES_FILE_SHA256 = 1u << 8,  /**< Give the SHA-256 of the output in the result. The output is then written in
                                          order. */
     WARPAES_FILE_SHA256_INPUT = 1u << 9,     /**< STREAMING_AEAD decryption of a file: give the SHA-256 of the input in
@@ -227,11 +230,11 @@ enum {
 };
 
 /** SALVAGE: `length` bytes of the output from `first` on are zeros, since the input is not authentic there. Called in
-    order, once for each range; ranges that touch are one. WARPAES_UNKNOWN as `length`: nothing from `first` on is
+   order, once for each range; adjacent ranges are merged. WARPAES_UNKNOWN as `length`: nothing from `first` on is
     authentic, and how much there was is not known. */
 typedef void (*warpaes_hole)(void* user, uint64_t first, uint64_t length);
 
-/** Reports the progress of a running job. Called from time to time, from one thread at a time. `bytes_total` is
+/** Reports the progress of a running job. Called at intervals, from one thread at a time. `bytes_total` is
     WARPAES_UNKNOWN for a pipe. Return 0 to continue, anything else to cancel. */
 typedef int (*warpaes_progress)(void* user, uint64_t bytes_done, uint64_t bytes_total);
 
@@ -262,10 +265,10 @@ typedef struct warpaes_file_job {
     uint64_t iv_len;
     /* OPENSSL_ENC */
     uint32_t key_bits;      /**< 128, 192 or 256 */
-    uint32_t iterations;    /**< PBKDF2; 0: 10000 */
+    uint32_t iterations;    /**< rounds of PBKDF2; 0: 10000 */
     const char* passphrase; /**< passphrase_len bytes, at most 1 MiB; need not end in a NUL. */
     uint64_t passphrase_len;
-    const char* digest; /**< NULL: "sha256"; or any digest that libcrypto knows. */
+    const char* digest; /**< NULL: "sha256"; or any digest that libcrypto supports. */
     /** NULL: "Salted__" and a random salt are written first, and expected first. 8 bytes: a salt that both sides know,
         which is not in the file, as with `openssl enc -S` of OpenSSL 3. */
     const uint8_t* salt;
@@ -279,12 +282,12 @@ typedef struct warpaes_file_job {
     const warpaes_keyset* keyset;
     const void* aad; /**< Associated data: not in the file, the same on both sides; at most 1 MiB. */
     uint64_t aad_len;
-    uint32_t threads; /**< The most host threads that work on the job; 0: all threads of the engine. */
+    uint32_t threads; /**< The maximum number of host threads for the job; 0: all threads of the engine. */
     uint32_t reserved;
     warpaes_hole hole; /**< SALVAGE; may be NULL. */
     void* hole_user;
     /** STREAMING_AEAD encryption: bytes that are written in front of the file, such as its own keyset under a
-        passphrase (docs/formats.md); at most 1 MiB. Nothing authenticates them. To decrypt such a file, give a
+        passphrase (docs/formats.md); at most 1 MiB. They are not authenticated. To decrypt such a file, give a
         descriptor whose position is after them. */
     const void* prefix;
     uint64_t prefix_len;
@@ -353,7 +356,7 @@ WARPAES_API warpaes_status warpaes_file_inspect(const char* path, const char* te
 /* ------------------------------------------------------------------------------------------------ readers and writers
  */
 
-/** Where a reader's ciphertext comes from: exactly one of a path, memory, and a function of the caller. A path of a
+/** The source of a reader's ciphertext: exactly one of a path, memory, and a function of the caller. A path of a
     pipe, terminal or socket, such as /dev/stdin, has no positions: it is read as with `next`. */
 typedef struct warpaes_source {
     uint32_t struct_size;
@@ -379,7 +382,7 @@ typedef struct warpaes_source {
     forward: each read begins where the previous one ended, by one thread at a time, in the process that opened it. */
 typedef struct warpaes_reader warpaes_reader;
 
-/** Where a writer's ciphertext goes: a path, or a function of the caller. */
+/** The destination of a writer's ciphertext: a path, or a function of the caller. */
 typedef struct warpaes_sink {
     uint32_t struct_size;
     uint32_t flags;   /**< WARPAES_FILE_OVERWRITE, WARPAES_FILE_NO_SYNC */
@@ -397,23 +400,23 @@ typedef struct warpaes_sink {
     { sizeof(warpaes_sink), 0, NULL, NULL, NULL, NULL }
 
 /** Reads the header and the last segment. Authenticating the last segment shows which key is right and that the end of
-    the file is present. Of a source that cannot seek, it reads the header and the first segment; the last segment shows
-    that the file is complete when it is read. Keyset and associated data may be freed after the call.
+    the file is present. For a source that cannot seek, it reads the header and the first segment; the last segment
+   shows that the file is complete when it is read. Keyset and associated data may be freed after the call.
    WARPAES_ERROR_KEYSET, WARPAES_ERROR_FORMAT, WARPAES_ERROR_AUTHENTICATION, WARPAES_ERROR_READ. */
 WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                warpaes_reader** reader);
-/** Bytes of plaintext; 0 for NULL. Of a source that cannot seek: WARPAES_UNKNOWN until everything has been read. */
+/** Bytes of plaintext; 0 for NULL. For a source that cannot seek: WARPAES_UNKNOWN until everything has been read. */
 WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
 /**
  * Copies bytes [offset, offset + length) of the plaintext to `output`, in host or device memory. `*read` is less than
- * `length` only at the end. The call reads and authenticates only the segments under these bytes. If short reads of a
- * path or of memory follow one another, the engine's threads open the next segments in advance until the reader is
- * closed. After an error `output` is wiped and `*read` is 0; the next call may succeed. WARPAES_ERROR_RANGE for an
- * offset beyond the end. Thread-safe.
- * Of a source that cannot seek, `*read` is 0 only at the end, which has then been authenticated, and may be less than
- * `length` anywhere: a segment is returned when it and the first byte after it have come. WARPAES_ERROR_RANGE for an
- * offset other than the end of the previous read. After any other error every call returns that error.
+ * `length` only at the end. The call reads and authenticates only the segments under these bytes. For sequential short
+ * reads of a path or of memory, the engine's threads open the next segments in advance until the reader is closed.
+ * After an error `output` is wiped and `*read` is 0; the next call may succeed. WARPAES_ERROR_RANGE for an offset
+ * beyond the end. Thread-safe. For a source that cannot seek, `*read` is 0 only at the end, which has then been
+ * authenticated, and may be less than `length` anywhere: a segment is returned when it and the first byte after it have
+ * arrived. WARPAES_ERROR_RANGE for an offset other than the end of the previous read. After any other error, every call
+ * returns that error.
  */
 WARPAES_API warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
                                                uint64_t* read);
@@ -422,8 +425,8 @@ WARPAES_API void warpaes_reader_close(warpaes_reader* reader);
 
 /** Writes a file of authenticated segments from front to back. One thread at a time may use it, in the process that
     opened it: in a child of fork(), which would seal other text under the same nonces, write and finish return
-    WARPAES_ERROR_STATE. (A virtual machine that is resumed twice from one snapshot is not noticed: open writers after
-    it.) */
+    WARPAES_ERROR_STATE. (The library does not detect that a virtual machine is resumed twice from one snapshot: open
+   writers after the resumption.) */
 typedef struct warpaes_writer warpaes_writer;
 
 WARPAES_API warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink,
@@ -444,11 +447,10 @@ WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
  * Opens an encrypted file as a FILE* for fread, fseek, ftell, getc and the like: the same arguments as
  * warpaes_reader_open. fclose frees it, and the engine must stay until then. fread returns authentic bytes only. Where
  * the file is altered or cannot be read, it returns fewer, ferror is true, and errno is EIO (ENOMEM: no memory);
- * warpaes_last_error says why. The stream has no descriptor: fileno returns -1, so it cannot be mapped. A source that
- * cannot seek gives a stream that cannot, either (ESPIPE). Its buffer of 64 KiB is wiped by fclose; a buffer that
- * setvbuf gives it is the caller's to wipe. As for other streams of fopencookie, glibc has neither freopen nor the
- * functions of wide characters (fgetws) for it: they crash. WARPAES_ERROR_BACKEND where the C library has no
- * fopencookie.
+ * warpaes_last_error says why. The stream has no descriptor: fileno returns -1, so it cannot be mapped. The stream of a
+ * source that cannot seek cannot seek either (ESPIPE). Its buffer of 64 KiB is wiped by fclose; the caller must wipe a
+ * buffer that was set with setvbuf. As for other streams of fopencookie, glibc has neither freopen nor the functions of
+ * wide characters (fgetws) for it: they crash. WARPAES_ERROR_BACKEND where the C library has no fopencookie.
  */
 WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,

@@ -30,12 +30,12 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// Returns the plaintext of what `seal` returned. Throws Error{WARPAES_ERROR_AUTHENTICATION} if it is not authentic.
+/// Returns the plaintext of a result of `seal`. Throws Error{WARPAES_ERROR_AUTHENTICATION} if it is not authentic.
 /// Thread-safe.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes iv, ConstBytes sealed,
                                       ConstBytes aad = {}) {
     if (sealed.size() < gcm_tag_bytes) {
-        throw Error(WARPAES_ERROR_AUTHENTICATION, "sealed: shorter than its tag");
+        throw Error(WARPAES_ERROR_AUTHENTICATION, "sealed: is shorter than its tag");
     }
     const std::size_t length = sealed.size() - gcm_tag_bytes;
     std::vector<std::uint8_t> plaintext(length);
@@ -51,7 +51,7 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
 inline constexpr std::size_t gcm_nonce_bytes = 12;
 
 /// Seals with a random nonce, and returns nonce, ciphertext and tag. Use it for at most 2^32 messages with one key (SP
-/// 800-38D, 8.3). Thread-safe. Throws Error{WARPAES_ERROR_INTERNAL} if the system gives no random numbers.
+/// 800-38D, 8.3). Thread-safe. Throws Error{WARPAES_ERROR_INTERNAL} if the system provides no random numbers.
 inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, ConstBytes plaintext) {
     std::array<std::uint8_t, gcm_nonce_bytes> nonce;
     for (std::size_t have = 0; have < nonce.size();) {
@@ -64,10 +64,10 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// Returns the plaintext of what `seal` returned with a random nonce. Otherwise as the `open` above.
+/// Returns the plaintext of a result of `seal` with a random nonce. Otherwise like `open` above.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes sealed) {
     if (sealed.size() < gcm_nonce_bytes + gcm_tag_bytes) {
-        throw Error(WARPAES_ERROR_AUTHENTICATION, "sealed: shorter than its nonce and its tag");
+        throw Error(WARPAES_ERROR_AUTHENTICATION, "sealed: is shorter than its nonce and tag");
     }
     return open(engine, key, ConstBytes(sealed.data(), gcm_nonce_bytes),
                 ConstBytes(sealed.data() + gcm_nonce_bytes, sealed.size() - gcm_nonce_bytes));
@@ -110,19 +110,19 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
     constexpr std::size_t nonce_bytes = 12;
     const std::uint64_t count = segments.nonces.size() / nonce_bytes;
     if (segments.nonces.size() % nonce_bytes != 0) {
-        throw Error(WARPAES_ERROR_IV_LENGTH, "nonces: not 12 bytes for each segment");
+        throw Error(WARPAES_ERROR_IV_LENGTH, "nonces: must have 12 bytes for each segment");
     }
     if (count == 0) return 0;
     // Lengths and strides may come from the header of a file that nothing has authenticated yet.
     constexpr std::uint64_t most = std::uint64_t{1} << 60;
-    if (segments.segment_len > most) throw Error(WARPAES_ERROR_DATA_LENGTH, "segment_len: more than 2^60");
+    if (segments.segment_len > most) throw Error(WARPAES_ERROR_DATA_LENGTH, "segment_len: must be at most 2^60");
     if (segments.last_len > segments.segment_len) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "last_len: more than segment_len");
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "last_len: must be at most segment_len");
     }
     const bool encrypt = segments.direction == Direction::encrypt;
     const bool inline_tags = segments.tags.size() == 0;
     if (!inline_tags && segments.tags.size() / gcm_tag_bytes < count) {
-        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "tags: not 16 bytes for each segment");
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "tags: must have 16 bytes for each segment");
     }
     const auto tag_of = [&](bool plaintext) { return !plaintext && inline_tags ? gcm_tag_bytes : 0; };
     const auto stride_of = [&](bool plaintext) {
@@ -134,20 +134,22 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
         const std::uint64_t stride = stride_of(plaintext);
         if (count > 1 && stride < segments.segment_len + tag_of(plaintext)) {
             throw Error(WARPAES_ERROR_DATA_LENGTH,
-                        plaintext            ? "plaintext_stride: less than segment_len"
-                        : tag_of(false) == 0 ? "ciphertext_stride: less than segment_len"
-                                             : "ciphertext_stride: less than segment_len and the tag's 16 bytes");
+                        plaintext ? "plaintext_stride: must be at least segment_len"
+                        : tag_of(false) == 0
+                            ? "ciphertext_stride: must be at least segment_len"
+                            : "ciphertext_stride: must be at least segment_len plus the tag's 16 bytes");
         }
         if (stride != 0 && count - 1 > most / stride) {
-            throw Error(WARPAES_ERROR_DATA_LENGTH, "nonces: the segments take more than 2^60 bytes");
+            throw Error(WARPAES_ERROR_DATA_LENGTH,
+                        "nonces: there are too many; the segments would take more than 2^60 bytes");
         }
         return (count - 1) * stride + segments.last_len + tag_of(plaintext);
     };
     if (segments.input.size() < span(encrypt)) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: shorter than its segments");
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is shorter than its segments");
     }
     if (segments.output.size() < span(!encrypt)) {
-        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output: shorter than its segments");
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output: is shorter than its segments");
     }
     // Adds the segments from `first` up to `end`, each of `length` bytes, as one entry.
     std::vector<Entry> entries;
@@ -190,7 +192,7 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
     if (failures != 0) {
         throw SegmentsError("tag: of " + std::to_string(count) + " segments " + std::to_string(failures) +
                                 " are not authentic, the first is segment " + std::to_string(first_failure) +
-                                ": wrong key, wrong nonce, wrong associated data, or data that was altered",
+                                ": the key, the nonce or the associated data is wrong, or the data was altered",
                             failures, first_failure);
     }
     return span(!encrypt);

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/** The most bytes of a plain name, and of its stored form. */
+/** The maximum number of bytes of a plain name, and of its stored form. */
 #define WARPAES_NAME_BYTES 1024
 #define WARPAES_STORED_NAME_BYTES 1686
 
@@ -41,13 +41,13 @@ WARPAES_API size_t warpaes_names_count(const warpaes_names* names);
 WARPAES_API warpaes_status warpaes_names_encrypt(const warpaes_names* names, size_t index, const char* folder,
                                                  size_t folder_len, const char* name, size_t name_len, char* stored,
                                                  size_t capacity, size_t* length);
-/**
- * Decrypts a stored name of something in the plain path `folder`. All keys are tried; `*index` gets the one that opens
- * it, and may be NULL. The result is a name that warpaes_names_encrypt accepts, without a NUL at its end.
+/** Decrypts the stored name of a file or folder in the plain path `folder`. All keys are tried; `index` may be NULL,
+ * and otherwise `*index` gets the index of the key that opens the name. The result is a name that warpaes_names_encrypt
+ * accepts, without a NUL at its end.
  *
- * WARPAES_ERROR_FORMAT: not the form of an encrypted name. WARPAES_ERROR_AUTHENTICATION: no key opens it in this
- * folder; then `*length` is 0 and nothing is written. WARPAES_ERROR_ARGUMENT and WARPAES_ERROR_BUFFER_TOO_SMALL as
- * above.
+ * WARPAES_ERROR_FORMAT: the name does not have the form of an encrypted name. WARPAES_ERROR_AUTHENTICATION: no key
+ * opens it in this folder; then `*length` is 0 and nothing is written. WARPAES_ERROR_ARGUMENT and
+ * WARPAES_ERROR_BUFFER_TOO_SMALL as above.
  */
 WARPAES_API warpaes_status warpaes_names_decrypt(const warpaes_names* names, const char* folder, size_t folder_len,
                                                  const char* stored, size_t stored_len, char* name, size_t capacity,

@@ -45,14 +45,14 @@ typedef enum warpaes_number {
     WARPAES_INTEGER_UINT64 = 9    /**< 1 number, 8 bytes a block */
 } warpaes_number;
 
-/** What to make, from which key stream, and where to write it. */
+/** The numbers to produce, the key stream to use, and the place for the output. */
 typedef struct warpaes_numbers {
     uint32_t struct_size;
     warpaes_number kind;
     const warpaes_key* key;
     const void* counter; /**< The first counter block, 16 bytes in host memory. It counts modulo 2^128. */
-    /** In host or device memory, aligned as its numbers are. A block of the key stream is used up even if the output
-        takes only part of it. */
+    /** In host or device memory, with the alignment of its numbers. A block of the key stream is consumed even if the
+     * output uses only a part of it. */
     void* output;
     uint64_t output_len; /**< Bytes, a multiple of the size of a number. */
     double first;        /**< Uniform: the lower bound. Normal: the mean. Others: 0. */
@@ -74,7 +74,7 @@ WARPAES_API warpaes_status warpaes_numbers_fill(warpaes_engine* engine, const wa
                                                 warpaes_result* result);
 /**
  * Enqueues the filling of device memory on `cuda_stream` (a cudaStream_t of its device; NULL: the default stream) and
- * returns at once. The stream may be in capture; every replay then makes the same numbers. The key may be destroyed
+ * returns at once. The stream may be in capture; every replay then produces the same numbers. The key may be destroyed
  * after the call. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_numbers_fill_async(warpaes_engine* engine, const warpaes_numbers* numbers,

@@ -14,7 +14,7 @@
 namespace warpaes {
 inline namespace cpp {
 
-/// What numbers.h has a format for that C++20 has a type for, too.
+/// The number types of C++20 for which numbers.h has a format.
 template <typename T>
 concept FloatOrDouble = std::same_as<T, float> || std::same_as<T, double>;
 
@@ -44,7 +44,7 @@ public:
     void integers(std::span<std::uint64_t> output, std::uint64_t low, std::uint64_t range) const {
         fill(WARPAES_INTEGER_UINT64, output.data(), output.size_bytes(), 0, 1, low, range);
     }
-    /// Numbers of any kind; warpaes/numbers.h says what the values mean.
+    /// Numbers of any kind; warpaes/numbers.h describes the values.
     void fill(warpaes_number kind, void* output, std::size_t bytes, double first, double second, std::uint64_t low = 0,
               std::uint64_t range = 0) const {
         warpaes_numbers raw = WARPAES_NUMBERS_INIT;

@@ -104,7 +104,7 @@ WARPAES_API warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_ch
 /**
  * The same as a table, which costs a GPU's host much less than entries do: writes `count` rows to `messages` and sets
  * `*table`, for warpaes_batch_enqueue_table or warpaes_batch_submit_table. `statuses`, one for each page, is not NULL.
- * `scratch` and `messages` lie in host memory and must stay until warpaes_batch_enqueue_table returns, or the submitted
+ * `scratch` and `messages` are in host memory and must stay until warpaes_batch_enqueue_table returns, or the submitted
  * batch is finished.
  */
 WARPAES_API warpaes_status warpaes_parquet_page_table(const warpaes_parquet_chunk* chunk,
@@ -126,7 +126,7 @@ WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const
 /*
  * The same for a GPU, with one copy of a chunk and one buffer on it:
  *
- *  1. Read the modules into host memory, WARPAES_PARQUET_SHIFT(flags) bytes behind the start of an image of
+ *  1. Read the modules into host memory, WARPAES_PARQUET_SHIFT(flags) bytes after the start of an image of
  *     modules_len + 16 bytes (page-locked memory is the fastest to copy).
  *  2. warpaes_parquet_walk, and warpaes_parquet_stage: the image becomes the plain view, except that the pages in it
  *     are still ciphertext.
@@ -143,8 +143,8 @@ WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const
 /**
  * Decrypts the page headers of `image`, in host memory, in which the chunk's modules are at WARPAES_PARQUET_SHIFT, and
  * puts the headers of plain pages in their place. `seals` gets WARPAES_PARQUET_SEAL_BYTES for each page, which the
- * headers overwrite in the image. `chunk->modules` is used up. Errors as warpaes_parquet_decrypt; the image and `seals`
- * then are of no use.
+ * headers overwrite in the image. `chunk->modules` is overwritten. The errors are those of warpaes_parquet_decrypt; the
+ * image and `seals` are then of no use.
  */
 WARPAES_API warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
                                                  const warpaes_parquet_page* pages, uint64_t count, void* image,
@@ -153,7 +153,7 @@ WARPAES_API warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const w
 /**
  * Writes `count` batch entries that decrypt the pages of a staged image where they lie. `image` is a copy of it, in
  * device or host memory. `scratch`, `statuses`: as for warpaes_parquet_page_entries. `seals`: of warpaes_parquet_stage,
- * or a copy in device memory. `chunk->modules` only says how long the modules are.
+ * or a copy in device memory. Of `chunk->modules`, only the length is used.
  */
 WARPAES_API warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_chunk* chunk,
                                                           const warpaes_parquet_page* pages, uint64_t count,
@@ -168,8 +168,8 @@ WARPAES_API warpaes_status warpaes_parquet_staged_table(const warpaes_parquet_ch
 
 /**
  * Decrypts the pages of a staged image, in device or host memory, and returns when it is the plain view. If a page is
- * not authentic, the call returns WARPAES_ERROR_AUTHENTICATION with a sentence that names it. After any failure the
- * image is wiped.
+ * not authentic, the call returns WARPAES_ERROR_AUTHENTICATION with a message that names the page. After any failure,
+ * the image is wiped.
  */
 WARPAES_API warpaes_status warpaes_parquet_decrypt_staged(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
                                                           const warpaes_parquet_page* pages, uint64_t count,
@@ -180,23 +180,24 @@ WARPAES_API warpaes_status warpaes_parquet_decrypt_staged(warpaes_engine* engine
 
 /*
  * A file's key metadata and AAD parts are read without a key: warpaes_parquet_footer_bytes, then
- * warpaes_parquet_inspect_footer. warpaes_parquet_open_footer then gives FileMetaData, which any reader of Thrift's
- * compact protocol decodes; it says where the modules for warpaes_parquet_open_module lie. Associated data (`aad`) is
- * always the AAD prefix, stored or supplied, and aad_file_unique after it.
+ * warpaes_parquet_inspect_footer. warpaes_parquet_open_footer then provides FileMetaData, which any reader of Thrift's
+ * compact protocol decodes; it contains the positions of the modules for warpaes_parquet_open_module. Associated data
+ * (`aad`) is always the AAD prefix, stored or supplied, and aad_file_unique after it.
  */
 
-/** Flags of a footer, besides WARPAES_PARQUET_CTR_PAGES. */
+/** Flags of a footer, in addition to WARPAES_PARQUET_CTR_PAGES. */
 enum {
-    WARPAES_PARQUET_ENCRYPTED = 1u << 8,         /**< The file is encrypted at all. */
-    WARPAES_PARQUET_PLAINTEXT_FOOTER = 1u << 9,  /**< The footer is in clear, and signed if the file is encrypted. */
+    WARPAES_PARQUET_ENCRYPTED = 1u << 8,         /**< The file is encrypted. */
+    WARPAES_PARQUET_PLAINTEXT_FOOTER = 1u << 9,  /**< The footer is plaintext, and signed if the file is encrypted. */
     WARPAES_PARQUET_SUPPLY_AAD_PREFIX = 1u << 10 /**< There is an AAD prefix that the file does not store. */
 };
 
-/** What a footer says before its authenticity is checked. Pointers point into the footer; NULL: there is none. */
+/** The content of a footer before it is authenticated. Pointers point into the footer; NULL: the field is absent. */
 typedef struct warpaes_parquet_footer {
     uint32_t struct_size;
-    uint32_t flags;         /**< WARPAES_PARQUET_* */
-    const void* aad_prefix; /**< Compare it with the one that is expected: the file vouches for itself otherwise. */
+    uint32_t flags; /**< WARPAES_PARQUET_* */
+    const void*
+        aad_prefix; /**< Compare it with the expected prefix, because the file is otherwise not bound to its place. */
     uint64_t aad_prefix_len;
     const void* aad_file_unique;
     uint64_t aad_file_unique_len;
@@ -240,14 +241,15 @@ typedef struct warpaes_parquet_module {
  */
 WARPAES_API warpaes_status warpaes_parquet_footer_bytes(const void* last, uint64_t file_bytes, uint64_t* bytes);
 
-/** Reads a footer, which ends with the file, without a key. Nothing of that is authenticated. */
+/** Reads a footer, which ends with the file, without a key. The content is not authenticated. */
 WARPAES_API warpaes_status warpaes_parquet_inspect_footer(const void* footer, uint64_t footer_len,
                                                           warpaes_parquet_footer* facts);
 
 /**
- * Decrypts an encrypted footer, or verifies the signature of one in clear, and writes FileMetaData to `metadata`:
- * metadata_len bytes of warpaes_parquet_inspect_footer. WARPAES_ERROR_AUTHENTICATION: a wrong key or AAD prefix, or an
- * altered file; `metadata` then contains nothing of it. A file without encryption is refused with WARPAES_ERROR_FORMAT.
+ * Decrypts an encrypted footer, or verifies the signature of a plaintext footer, and writes FileMetaData to `metadata`:
+ * metadata_len bytes of warpaes_parquet_inspect_footer. WARPAES_ERROR_AUTHENTICATION: the key or the AAD prefix is
+ * wrong, or the file was altered; `metadata` then contains nothing of it. A file without encryption is refused with
+ * WARPAES_ERROR_FORMAT.
  */
 WARPAES_API warpaes_status warpaes_parquet_open_footer(warpaes_engine* engine, const warpaes_parquet_module* module,
                                                        void* metadata, uint64_t capacity);

@@ -1,7 +1,6 @@
 /*
- * warpaes: what an engine would do with some work and how long it would take, and what the library measures on this
- * machine: the costs of work, and the best launches of a GPU's kernels.
- * Part of the C ABI; warpaes.h states its rules.
+ * warpaes: predicts how an engine would carry out work and how long it would take, and measures this machine: the costs
+ * of work, and the best launch parameters of a GPU's kernels. Part of the C ABI; warpaes.h states its rules.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +19,7 @@ typedef struct warpaes_work {
     uint32_t key_bits; /**< 128, 192 or 256 */
     warpaes_mode mode;
     warpaes_direction direction;
-    warpaes_memory memory; /**< Where the data lies: the slower of input's and output's place. Not SHARED. */
+    warpaes_memory memory; /**< The place of the data: the slower of the places of input and output. Not SHARED. */
     int32_t batch;         /**< 1: submitted as a batch; 0: one message, and `messages` is 1. */
     uint64_t messages;     /**< 0 means 1 */
     uint64_t message_len;  /**< bytes of each message; at most 2^60 in all messages together */
@@ -30,23 +29,24 @@ typedef struct warpaes_work {
 #define WARPAES_WORK_INIT \
     { sizeof(warpaes_work), 128, WARPAES_CTR, WARPAES_ENCRYPT, WARPAES_MEMORY_PAGEABLE, 0, 1, 0, 1 }
 
-/** How an engine would carry out the work at this moment. The library fills every field except struct_size. */
+/** An engine's plan for the work at this moment. The library fills every field except struct_size. */
 typedef struct warpaes_plan {
     uint32_t struct_size;
-    int32_t device;       /**< CUDA device number, the first of several; -1: the CPU. */
-    const char* backend;  /**< Static storage. */
-    const char* beside;   /**< A CPU backend that does part of a batch beside the GPU; else "". Static storage. */
-    double seconds;       /**< predicted time, with the creation of a GPU's context if there is none yet */
+    int32_t device;      /**< CUDA device number, the first of several; -1: the CPU. */
+    const char* backend; /**< Static storage. */
+    const char*
+        beside;     /**< A CPU backend that does a part of a batch in addition to the GPU; else "". Static storage. */
+    double seconds; /**< predicted time, with the creation of a GPU's context if there is none yet */
     uint64_t chunk_bytes; /**< bytes that a worker takes at a time */
     uint32_t lanes;       /**< number of workers */
     int32_t calibrated;   /**< 1 if the prediction comes from measurements of this machine. */
-    char reason[256];     /**< A sentence for people, ended by a NUL. */
+    char reason[256];     /**< A readable sentence, ended by a NUL. */
 } warpaes_plan;
 
 #define WARPAES_PLAN_INIT \
     { sizeof(warpaes_plan), -1, NULL, NULL, 0, 0, 0, 0, "" }
 
-/** How long one backend or device would take. The library fills every field except struct_size. */
+/** The predicted time on one backend or device. The library fills every field except struct_size. */
 typedef struct warpaes_prediction {
     uint32_t struct_size;
     int32_t possible;    /**< 0: it cannot run here, or cannot reach the data; the other fields are then 0. */
@@ -59,8 +59,8 @@ typedef struct warpaes_prediction {
 #define WARPAES_PREDICTION_INIT \
     { sizeof(warpaes_prediction), 0, 0, 0, 0, 0 }
 
-/** Plans `work` without doing it. An engine with a backend asked for by name plans for that backend alone. The call
-    looks for GPUs, which takes long the first time, but initialises none. Thread-safe. */
+/** Plans `work` without doing it. An engine with a backend requested by name plans only for that backend. The call
+ * looks for GPUs, which takes long the first time, but initialises none. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan);
 /** Predicts the time of entry `index` of warpaes_backend_query's list. Otherwise as warpaes_engine_plan. */
 WARPAES_API warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work* work, size_t index,
@@ -76,7 +76,7 @@ enum {
 typedef struct warpaes_calibration {
     uint32_t struct_size;
     uint32_t flags; /**< WARPAES_CALIBRATE_* */
-    /** Called from time to time with the measurements done and their total number. May be NULL. */
+    /** Called at intervals with the number of completed measurements and their total number. May be NULL. */
     int (*progress)(void* user, uint64_t done, uint64_t total);
     void* progress_user;
 } warpaes_calibration;
@@ -102,7 +102,7 @@ typedef struct warpaes_calibration_result {
  * WARPAES_CALIBRATION names, else below $XDG_CACHE_HOME or ~/.cache. With WARPAES_CALIBRATION=none nothing is stored or
  * read. An engine reads the file when it first has to choose a backend. Other work on the machine during a calibration
  * makes the figures unreliable. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0. WARPAES_ERROR_WRITE if
- * the costs cannot be stored; this engine uses them nevertheless. `result` may be NULL. Thread-safe.
+ * the costs cannot be stored; this engine still uses them. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, const warpaes_calibration* calibration,
                                                     warpaes_calibration_result* result);
@@ -110,11 +110,11 @@ WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, cons
     WARPAES_ERROR_BUFFER_TOO_SMALL if it takes more than `capacity` bytes. Thread-safe. */
 WARPAES_API warpaes_status warpaes_calibration_path(char* path, size_t capacity);
 
-/** As a figure of a launch: a limit that nothing reaches. */
+/** As a launch figure: an unreachable limit. */
 #define WARPAES_NEVER 0xffffffffu
 
-/** One figure that decides how a GPU's kernels are launched: threads, tables, limits. No figure changes a byte of any
-    result. The library fills every field except struct_size. */
+/** One figure that determines how a GPU's kernels are launched, such as threads, tables or limits. No figure changes a
+ * byte of any result. The library fills every field except struct_size. */
 typedef struct warpaes_launch_figure {
     uint32_t struct_size;
     uint32_t value;    /**< value in use */
@@ -122,7 +122,8 @@ typedef struct warpaes_launch_figure {
     uint32_t reserved;
     const char* name;    /**< Static storage. */
     const char* meaning; /**< Static storage. */
-    char note[512];      /**< Why the stored figures of this GPU are not used; "" if they are, or if none are stored. */
+    char note[512]; /**< The reason why the stored figures of this GPU are not used; "" if they are used, or if none are
+                       stored. */
 } warpaes_launch_figure;
 
 #define WARPAES_LAUNCH_FIGURE_INIT \
@@ -172,11 +173,10 @@ typedef struct warpaes_tuning_result {
 #define WARPAES_TUNING_RESULT_INIT \
     { sizeof(warpaes_tuning_result), -1, 0, 0, 0, 0 }
 
-/**
- * Measures how a GPU's kernels are best launched, figure after figure. Before it measures a value, it compares the
- * bytes that the kernels produce with it to the CPU's. This process uses the best values from then on, and they are
- * stored for this GPU and later processes, where calibrations are stored. Open workers of an engine keep their values.
- * Tune before calibrating: costs depend on launches. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0, and
+/** Measures the best launch parameters of a GPU's kernels, figure after figure. Before it measures a value, it compares
+ * the kernels' output with the CPU's. This process uses the best values from then on, and they are stored with the
+ * calibrations for this GPU and later processes. Open workers of an engine keep their values. Tune before calibrating,
+ * because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0, and
  * WARPAES_ERROR_DEVICE if bytes differ: in both cases nothing has changed. WARPAES_ERROR_WRITE if the values cannot be
  * stored. `result` may be NULL. Thread-safe.
  */

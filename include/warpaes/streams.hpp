@@ -12,7 +12,8 @@ namespace warpaes {
 inline namespace cpp {
 
 namespace detail {
-/// A function of the caller. Keeps what it threw, on any thread, until check() throws it on the caller's thread.
+/// A function of the caller. An exception from it, on any thread, is kept until check() throws it on the caller's
+/// thread.
 template <typename... Arguments>
 class Caller {
 public:
@@ -51,8 +52,8 @@ struct StreamClose {
 };
 }  // namespace detail
 
-/// How the place of a keyset is opened or saved, where the place does not say it; see warpaes_place_options. Exceptions
-/// of the functions come out of load() and save().
+/// Options to open or save the place of a keyset, if the place does not contain them; see warpaes_place_options.
+/// Exceptions of the functions are thrown by load() and save().
 struct PlaceOptions {
     /// Writes the passphrase to the buffer, which is wiped afterwards, and returns its length.
     std::function<std::size_t(const std::string& question, std::span<char> passphrase)> ask{};
@@ -61,7 +62,8 @@ struct PlaceOptions {
     std::optional<warpaes_scrypt> cost = std::nullopt;  ///< save: of a guess at the passphrase; nothing: a second
 };
 
-/// Keys for files, one of them primary. Wiped when destroyed. Threads may share it while none changes it.
+/// Keys for files, one of which is the primary key. Wiped when destroyed. Threads may share a keyset while none changes
+/// it.
 class Keyset {
 public:
     /// An empty keyset.
@@ -76,7 +78,7 @@ public:
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap, json.data(), json.size(), passphrase.data(),
                                                    passphrase.size()));
     }
-    /// From Tink's JSON of a keyset that wrap_under() or a library of Tink's has encrypted. Throws
+    /// From Tink's JSON of a keyset that wrap_under() or a Tink library has encrypted. Throws
     /// Error{WARPAES_ERROR_AUTHENTICATION} for another key, other associated data or altered JSON.
     [[nodiscard]] static Keyset unwrap_under(std::string_view json, ConstBytes kek, ConstBytes aad = {}) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap_under, json.data(), json.size(), kek.data(),
@@ -119,7 +121,7 @@ public:
         check(warpaes_keyset_set_state(get(), key_id, state));
     }
     void remove(std::uint32_t key_id) { check(warpaes_keyset_remove(get(), key_id)); }
-    /// Decryption tries the enabled keys of `other`, too, after its own.
+    /// Decryption also tries the enabled keys of `other`, after the keyset's own.
     void append(const Keyset& other) { check(warpaes_keyset_append(get(), other.get())); }
     /// Tink's JSON with the secret keys. The caller keeps and wipes the string.
     [[nodiscard]] std::string to_json() const {
@@ -213,7 +215,7 @@ public:
     /// Fills the buffer with the bytes at `offset` of the file, or throws. Several threads call it at once.
     using Function = std::function<void(std::uint64_t offset, Bytes buffer)>;
     /// Puts the next bytes of the file at the beginning of the buffer, at least one, and returns their number; 0 at the
-    /// end. Or throws. One call at a time.
+    /// end. Throws on failure. One call at a time.
     using Next = std::function<std::size_t(Bytes buffer)>;
 
     // All of these functions read the header and the last segment, and throw Error{WARPAES_ERROR_AUTHENTICATION,
@@ -233,7 +235,7 @@ public:
         source.memory_len = memory.size();
         return Reader(engine, keyset, source, aad, {});
     }
-    /// A file of `size` bytes that only `function` can read. The call that needed it throws what the function throws.
+    /// A file of `size` bytes that only `function` can read. The call that needed it throws the function's exception.
     [[nodiscard]] static Reader of_function(const Engine& engine, const Keyset& keyset, std::uint64_t size,
                                             Function function, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
@@ -244,8 +246,9 @@ public:
         return Reader(engine, keyset, source, aad,
                       [function = std::move(function)](auto offset, auto buffer, auto) { function(offset, buffer); });
     }
-    /// A file that is read forward, by one thread at a time: each read() begins where the previous one ended, returns
-    /// fewer bytes if no more have come, and none only at the end. Opening reads the first segment instead of the last.
+    /// A file that is read forward by one thread at a time. Each read() begins where the previous one ended, returns
+    /// fewer bytes if no more have arrived, and returns none only at the end. Opening reads the first segment instead
+    /// of the last.
     [[nodiscard]] static Reader of_stream(const Engine& engine, const Keyset& keyset, Next next, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
         source.next = [](void* user, void* buffer, std::uint64_t length, std::uint64_t* got) noexcept -> int {
@@ -289,7 +292,7 @@ private:
 
 using Stream = std::unique_ptr<std::FILE, detail::StreamClose>;
 
-/// An encrypted file as a FILE* that is read: for libraries of C. See warpaes_open_stream. The engine must outlive it.
+/// An encrypted file as a FILE* for reading, for C libraries. See warpaes_open_stream. The engine must outlive it.
 /// Throws Error, as Reader::of_file().
 [[nodiscard]] inline Stream open_stream(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}) {
@@ -316,7 +319,7 @@ public:
         sink.path = path.c_str();
         return Writer(engine, keyset, sink, aad, {});
     }
-    /// The call that needed `function` throws what it throws.
+    /// The call that needed `function` throws its exception.
     [[nodiscard]] static Writer to_function(const Engine& engine, const Keyset& keyset, Function function,
                                             ConstBytes aad = {}) {
         const warpaes_sink sink = WARPAES_SINK_INIT;

@@ -15,11 +15,11 @@
  *    warpaes_batch_options are the sizes in this header; warpaes_work describes one message of AES-128-CTR encryption
  *    under one key; `second` is 1 in warpaes_numbers; WARPAES_SCRYPT_INIT is a cost. A `struct_size` of 0 is refused.
  *  - Newer libraries accept older, smaller structs: they take missing fields as 0 and write nothing beyond the caller's
- *    size. The first version of every struct is accepted for ever. In larger structs and batch entries, of newer
- *    callers, fields that this library does not know are refused unless they are 0.
+ *    size. The first version of every struct is always accepted. In larger structs and batch entries, of newer callers,
+ *    fields that this library does not know are refused unless they are 0.
  *  - Messages, batch entries and contexts are refused if a field that their mode or the call does not have is not 0 or
- *    NULL. Not read are `range_offset` and `range_len` without WARPAES_RANGE, the output of CMAC, an `iv` whose length
- *    is 0 (but see SIV), and elements of a batch whose length is 0.
+ *  NULL. These fields are not read: `range_offset` and `range_len` without WARPAES_RANGE, the output of CMAC, an `iv`
+ *  whose length is 0 (but see SIV), and elements of a batch whose length is 0.
  *  - The _destroy function of a handle's type frees the handle and accepts NULL.
  *  - Many threads may use an engine or a key at once. One thread at a time may use a context.
  *  - Lengths and offsets are in bytes, except for CFB1 with WARPAES_LENGTH_IN_BITS.
@@ -32,8 +32,8 @@
  *  - Every function works on a machine without a GPU or a GPU driver; only requests for a GPU fail there.
  *  - No buffer that a call reads may change until the call has returned, or the batch is finished. GCM and CCM read the
  *    text twice, as other libraries do: once for the tag and once for the output. If a process or thread writes to it
- *    meanwhile (to a file mapped by mmap, to a shared arena), altered plaintext may be returned as authentic. Copy what
- *    others can write to memory of your own first.
+ *    meanwhile (to a file mapped by mmap, to a shared arena), altered plaintext may be returned as authentic. If others
+ *    can write to the data, copy it to your own memory first.
  *  - After fork(), the child may use the parent's engines, keys, keysets, readers, arenas and finished batches; they
  *    compute on the CPU, with threads of the child's own. Calls return WARPAES_ERROR_STATE, with a sentence that says
  *    whose the handle is, for writers; for contexts that encrypt under an IV, until they get another; for unfinished
@@ -148,28 +148,29 @@ enum {
     WARPAES_RANGE = 1u << 2           /**< Produce only bytes [range_offset, range_offset + range_len) of the result. */
 };
 
-/** Notes: information beside the status. All but the last one are of calls that succeeded. */
+/** Notes: information in addition to the status. All except the last one belong to successful calls. */
 enum {
     WARPAES_NOTE_COUNTER_WRAPPED =
         1u << 0 /**< The CTR counter passed 2^128 - 1 and continued at 0, as SP 800-38A B.1 and OpenSSL do. The output
-                     is correct, but this key has also used the counter blocks from 0 up. Of a batch: for one of its
-                     messages whose IV is in host memory. */
+                     is correct, but this key has also used the counter blocks from 0 up. In a batch, this applies to a
+                   message whose IV is in host memory. */
     ,
     WARPAES_NOTE_DEVICE_FAILED = 1u << 1, /**< A GPU failed midway and the CPU did the rest. The output is complete. */
-    WARPAES_NOTE_INPUT_GREW = 1u << 2, /**< The input file grew after it was opened. The output covers the length that
-                                            it had when it was opened. */
+    WARPAES_NOTE_INPUT_GREW =
+        1u << 2, /**< The input file grew after it was opened. The output covers its length at that time. */
     WARPAES_NOTE_ATTRIBUTES = 1u << 3, /**< The output is complete, but its file system refused or ignored permissions
                                             or times: the file may be open to other users, or closed to users who
                                             could open the file that it replaced. */
     WARPAES_NOTE_NAME_EARLY = 1u << 4, /**< The output is complete, but its file system cannot rename files: the name
-                                            was there while the file was written. */
+                                          existed while the file was written. */
     WARPAES_NOTE_KEY_OPENS = 1u << 5 /**< Of a file job that ended with WARPAES_ERROR_AUTHENTICATION: the key is right,
                                           because a segment before the refused one opened with it. */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- engine */
 
-/** Runs all work. It owns this machine's backends, their devices, workers and staging. Create one and share it. */
+/** An engine runs all work. It owns this machine's backends, their devices, workers and staging memory. Create one and
+ * share it. */
 typedef struct warpaes_engine warpaes_engine;
 
 typedef struct warpaes_engine_options {
@@ -197,15 +198,15 @@ typedef struct warpaes_engine_options {
 /** `options` may be NULL. A backend that is unknown or cannot run here is WARPAES_ERROR_BACKEND, never a fallback. */
 WARPAES_API warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine);
 /** Frees the engine. Every call on it must have returned, and its asynchronous work must have completed. In a child of
-    fork() it wipes kept keys, and leaves alone what the parent's threads use. */
+ * fork(), it wipes kept keys and does not touch data that the parent's threads use. */
 WARPAES_API void warpaes_engine_destroy(warpaes_engine* engine);
 
 /**
- * Wipes the expanded keys that the library keeps between batches, so that a key used again need not be expanded again:
+ * Wipes the expanded keys that the library keeps between batches, so that a repeated key need not be expanded again:
  * keys that entries gave as bytes, and expanded keys in GPU memory, of all engines of the process. When this returns,
  * none of them is left in memory, except those that running batches use; call it again when these batches have ended.
  * Without this call, an idle thread of the engine wipes each key that no batch has used for ten seconds, and destroying
- * the engine wipes all of them. Later batches expand their keys again. Thread-safe, also beside batches, captures and
+ * the engine wipes all of them. Later batches expand their keys again. Thread-safe, also during batches, captures and
  * other flushes. WARPAES_ERROR_DEVICE if a GPU fails.
  */
 WARPAES_API warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
@@ -217,7 +218,7 @@ typedef struct warpaes_backend_info {
     const char* name;        /**< "libcrypto", "aesni", "vaes", "armv8", "cuda" */
     const char* description; /**< "OpenSSL 3.0.19", the instruction sets in use, the GPU's name, …; changes if CUDA
                                   turns out not to lock pages, as in confidential computing. */
-    const char* reason;      /**< Why it cannot run here; "" if it can. */
+    const char* reason;      /**< The reason why it cannot run here; "" if it can. */
     int32_t device;          /**< CUDA device number; -1 for a CPU backend or if there is no device. */
     int32_t multiprocessors; /**< CUDA: streaming multiprocessors; else 0. */
     uint64_t memory_bytes;   /**< CUDA: device memory; else 0. */
@@ -231,7 +232,7 @@ WARPAES_API size_t warpaes_backend_count(void);
 /** Entry `index` of the list: CPU backends, the best one last, then CUDA devices. Thread-safe. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
-/** Kinds of memory: where data lies, or where it is to lie. */
+/** Kinds of memory: the place of existing data or of an allocation. */
 typedef enum warpaes_memory {
     WARPAES_MEMORY_PAGEABLE = 0,    /**< Ordinary memory. */
     WARPAES_MEMORY_PAGE_LOCKED = 1, /**< Copies to and from a GPU at full speed. Pageable on machines without a GPU. */
@@ -409,9 +410,9 @@ WARPAES_API uint64_t warpaes_arena_size(const warpaes_arena* arena);
 WARPAES_API int warpaes_arena_fd(const warpaes_arena* arena);
 
 /**
- * One part of every message of an entry: the part of message i lies `i * stride` bytes after `at`, which is a pointer,
- * or with WARPAES_BATCH_OFFSETS an offset in the batch's arena. With stride 0 all messages of the entry share it.
- * Ignored where the part's length is 0.
+ * One part of every message of an entry. The part of message i is `i * stride` bytes after `at`, which is a pointer or,
+ * with WARPAES_BATCH_OFFSETS, an offset in the batch's arena. With stride 0 all messages of the entry share it. Ignored
+ * where the part's length is 0.
  */
 typedef struct warpaes_elements {
     union {
@@ -459,9 +460,9 @@ typedef struct warpaes_batch_entry {
 /** The outcome of an entry. The library writes it while it works on the batch; it is final when the batch is
     finished. */
 typedef struct warpaes_entry_result {
-    /** WARPAES_OK; or the entry's fault, and then nothing of it was done; or WARPAES_ERROR_AUTHENTICATION if `failures`
-        is not 0; or why work on the entry stopped, for example CANCELLED. In the last case its outputs are undefined,
-        but hold no plaintext that is not authentic. */
+    /** WARPAES_OK; the entry's fault, in which case the entry was not processed; WARPAES_ERROR_AUTHENTICATION if
+       `failures` is not 0; or the reason why work on the entry stopped, for example CANCELLED. In the last case its
+       outputs are undefined, but hold no plaintext that is not authentic. */
     warpaes_status status;
     uint32_t reserved;
     uint64_t failures; /**< Messages that are not authentic. Their outputs are wiped; the other outputs are valid. */
@@ -497,7 +498,7 @@ typedef struct warpaes_batch_options {
             NULL                                                                                                       \
     }
 
-/** How a batch was carried out. */
+/** The result of a batch as a whole. */
 typedef struct warpaes_batch_result {
     uint32_t struct_size;
     uint32_t notes;           /**< WARPAES_NOTE_* */
@@ -507,7 +508,7 @@ typedef struct warpaes_batch_result {
     uint64_t messages_on_gpu;
     warpaes_status status; /**< the status of the first entry that failed */
     int32_t reserved;
-    const char* reason; /**< Why the work was divided as it was. Lives as long as the batch. */
+    const char* reason; /**< The reason for the division of the work. Lives as long as the batch. */
 } warpaes_batch_result;
 
 #define WARPAES_BATCH_RESULT_INIT \
@@ -569,11 +570,12 @@ typedef struct warpaes_table_message {
  * addresses: pages, packets, blocks of a cache. The extents may be the same memory, for messages in place and for
  * records that hold their own IV and tag. `iv` is read for all messages, `tag` written by encryption.
  *
- * The messages may come from somebody who is not trusted. Each has its own status; what is wrong with one does not
- * affect the others, and no byte outside of the extents is read or written:
+ * The messages may come from an untrusted source. Each has its own status; a fault of one message does not affect the
+ * others, and no byte outside the extents is read or written:
  *  - WARPAES_ERROR_RANGE: a part is outside of its extent.
- *  - WARPAES_ERROR_OVERLAP: what the message writes overlaps what another message writes or reads, or what itself reads
- *    (but the output may be its own input). Of messages that write the same bytes none is carried out.
+ *  - WARPAES_ERROR_OVERLAP: memory that the message writes overlaps memory that another message writes or reads, or
+ *  memory that it reads itself (but the output may be its own input). If several messages write the same bytes, none of
+ *  them is processed.
  *  - WARPAES_ERROR_IV_REUSED: GCM and CCM encryption of two messages with the same offset of their IVs.
  *  - WARPAES_ERROR_DATA_LENGTH, WARPAES_ERROR_ARGUMENT: a length that the mode does not allow; `reserved` is not 0.
  *  - WARPAES_ERROR_AUTHENTICATION: the message is not authentic; its output is wiped.
@@ -628,23 +630,24 @@ WARPAES_API warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, c
 WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
 /** Waits until the batch is finished, at most `milliseconds` (WARPAES_UNKNOWN: without a limit). Returns the status of
     the first entry that failed, or WARPAES_ERROR_TIMEOUT if the batch is not finished. Any thread may call it, any
-    number of times. A call without a limit carries out tasks of the batch while it waits, in place of a thread of the
-    engine. */
+    number of times. While a call without a limit waits, it carries out tasks of the batch in place of a thread of the
+   engine. */
 WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
 /** A descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns it; do not read
     from it or close it. -1 if the system gives none. Thread-safe. */
 WARPAES_API int warpaes_batch_fd(warpaes_batch* batch);
-/** Drops the work that has not begun. An entry that loses a part gets WARPAES_ERROR_CANCELLED. Returns at once. */
+/** Drops the work that has not begun. An entry of which a part is dropped gets WARPAES_ERROR_CANCELLED. Returns
+ * immediately. */
 WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
-/** How a finished batch was carried out. WARPAES_ERROR_STATE if it is not finished. */
+/** The result of a finished batch. WARPAES_ERROR_STATE if it is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result);
 /** The outcome of entry `index` of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index,
                                                      warpaes_entry_result* result);
 /** The sentence for the status of entry `index` of a finished batch; "" for WARPAES_OK, for an index beyond the last
     entry, and if the batch is not finished. The batch keeps the sentences of the first 4096 entries that failed, in the
-    order of their failures; wrong tags count when their sentence is first asked for. For other entries this is what
-    warpaes_status_message says. Lives as long as the batch. */
+    order of their failures; wrong tags count when their sentence is first asked for. For other entries, this is the
+   text of warpaes_status_message. Lives as long as the batch. */
 WARPAES_API const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index);
 /** Waits until the batch is finished, and frees it. NULL is allowed. */
 WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
@@ -655,7 +658,7 @@ WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
     context that encrypts under an IV return WARPAES_ERROR_STATE until init or set_iv gives it another IV. */
 typedef struct warpaes_context warpaes_context;
 
-/** What all messages of a context have in common, and the IV of the first message. */
+/** The common properties of all messages of a context, and the IV of the first message. */
 typedef struct warpaes_context_options {
     uint32_t struct_size;
     uint32_t flags; /**< WARPAES_PKCS7 or 0 */
@@ -698,12 +701,11 @@ WARPAES_API warpaes_status warpaes_context_set_iv(warpaes_context* context, cons
  * data unit, and for other modes.
  */
 WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context, uint8_t iv[16]);
-/**
- * Processes the next `input_len` bytes, any number. `*output_len` receives the number of bytes written. ECB and CBC
- * write complete blocks, so up to 15 bytes more than input_len (16 with padding); XTS writes complete data units, so up
- * to data_unit_len - 1 more; CMAC writes nothing; other modes write input_len. A call that fails consumes nothing; with
- * WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. In place (output == input),
- * pieces may have any sizes.
+/** Processes the next `input_len` bytes, which can be any number. `*output_len` receives the number of bytes written.
+ * ECB and CBC write complete blocks, so up to 15 bytes more than input_len (16 with padding); XTS writes complete data
+ * units, so up to data_unit_len - 1 more; CMAC writes nothing; other modes write input_len. A call that fails consumes
+ * nothing; with WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. In place (output == input),
+ * pieces can have any size.
  */
 WARPAES_API warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len,
                                                   void* output, size_t output_capacity, size_t* output_len);

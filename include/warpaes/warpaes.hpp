@@ -5,15 +5,14 @@
 //  - Buffers may be in pageable, page-locked or device memory, at any alignment. Input and output may be the same
 //    buffer; any other overlap is refused.
 //  - Lengths and offsets are in bytes unless a name says bits.
-//  - A child of fork() may use what warpaes.h says; the rest throws Error{WARPAES_ERROR_STATE} there.
+//  - A child of fork() may use the handles that warpaes.h lists; all others throw Error{WARPAES_ERROR_STATE} there.
 //  - A call that fails throws Error, which has a warpaes_status and a sentence that names the argument.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #if __cplusplus < 202002L
-#error "the C++ headers of warpaes need C++20 (-std=c++20); the C header warpaes.h needs nothing"
-#endif
+#error "the C++ headers of warpaes require C++20 (-std=c++20); the C header warpaes.h does not" endif
 
 #include <warpaes/files.h>
 
@@ -84,8 +83,8 @@ struct Free {
 
 // -------------------------------------------------------------------------------------------------------------- bytes
 
-/// A contiguous range of char, unsigned char or std::byte, but not an array of char: a string literal does not tell
-/// whether its NUL is part of the data; use std::string_view.
+/// A contiguous range of char, unsigned char or std::byte, but not an array of char: for a string literal, it is
+/// unclear whether the NUL is part of the data; use std::string_view.
 template <typename Range>
 concept ByteRange =
     std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
@@ -220,10 +219,10 @@ struct EngineOptions {
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: the measured default
 };
 
-/// Runs all work. Create one and share it; it must outlive all that is made with it.
+/// An engine runs all work. Create one and share it; it must outlive all objects that are created with it.
 class Engine {
 public:
-    /// Throws Error{WARPAES_ERROR_BACKEND} if the backend or device asked for is not available.
+    /// Throws Error{WARPAES_ERROR_BACKEND} if the requested backend or device is not available.
     explicit Engine(const EngineOptions& options = {}) {
         warpaes_engine_options raw = WARPAES_ENGINE_OPTIONS_INIT;
         raw.backend = options.backend.empty() ? nullptr : options.backend.c_str();
@@ -448,7 +447,7 @@ private:
 
 // ------------------------------------------------------------------------------------------------------------- memory
 
-/// Page-locked memory, from and to which a GPU copies at full speed. Wiped when released. The engine must outlive it.
+/// Page-locked memory, which a GPU copies from and to at full speed. Wiped when released. The engine must outlive it.
 class HostBuffer {
 public:
     HostBuffer(const Engine& engine, std::size_t bytes) : size_(bytes) {
@@ -499,7 +498,7 @@ struct FileJob {
     bool overwrite = false;
     std::optional<Range> range{};  ///< produce only these bytes of the result
     /// Called from time to time with the bytes done and their total (WARPAES_UNKNOWN for a pipe). Returning false
-    /// cancels. An exception cancels, too, and run_file throws it.
+    /// cancels. An exception also cancels, and run_file throws it.
     std::function<bool(std::uint64_t done, std::uint64_t total)> progress{};
 };
 

@@ -90,7 +90,7 @@ struct Operands {
     }
     void must_lie_here(const char* instead) const {
         if (data.on_device() || aad.on_device()) {
-            raise(PyExc_TypeError, "data lies in device memory, and the result would be bytes: use %s", instead);
+            raise(PyExc_TypeError, "data is in device memory, but the result would be bytes: use %s", instead);
         }
     }
     View nonce;
@@ -142,7 +142,7 @@ struct Extras {
         if (has_status) {
             status = View(status_object, "status", Access::write);
             if (!status.on_device() || status.size() != sizeof(warpaes_status)) {
-                raise(PyExc_ValueError, "status must be one 32-bit integer in the memory of the data's device");
+                raise(PyExc_ValueError, "status must be a 32-bit integer in the memory of the data's device");
             }
         }
     }
@@ -159,18 +159,19 @@ void run_aead(const Aead& aead, warpaes_message& message, const Operands& in, co
     // Decryption on a device also takes a tag in host memory.
     const bool either = place.device && message.direction == WARPAES_DECRYPT;
     if (extras.has_tag && !either && extras.tag.on_device() != place.device) {
-        raise(PyExc_ValueError, "tag must lie in the memory that data lies in");
+        raise(PyExc_ValueError, "tag must be in the same memory as data");
     }
     if (!place.device) {
         if (extras.has_status) {
-            raise(PyExc_ValueError, "status is for tensors in device memory; here a wrong tag raises");
+            raise(PyExc_ValueError,
+                  "status applies only to tensors in device memory; for host memory, a wrong tag raises");
         }
         check(run_here(message, message.input_len + in.aad.size()));
         return;
     }
     if (!aead.kind->enqueued) {
         if (extras.has_status) {
-            raise(PyExc_ValueError, "status is for calls that do not wait; %s waits, and a wrong tag raises",
+            raise(PyExc_ValueError, "status applies only to calls that do not wait; %s waits, and a wrong tag raises",
                   aead.kind->name);
         }
         check(run_waiting(message, place));
@@ -223,7 +224,7 @@ Object generate_aead_key(PyObject*, const Call& call) {
     return random_bytes(bits / 8);
 }
 
-/// Unlike pyca, whose AESGCMSIV takes keys of 192 bits, which RFC 8452 does not have.
+/// Differs from pyca, whose AESGCMSIV accepts keys of 192 bits, which RFC 8452 does not define.
 Object generate_gcm_siv_key(PyObject*, const Call& call) {
     const auto [bit_length] = arguments(call, "generate_key", {"bit_length"});
     const std::uint64_t bits = to_u64(bit_length, "bit_length");
@@ -248,7 +249,7 @@ void init_aead(AeadObject& self, PyObject* args, PyObject* kwargs) {
         raise(PyExc_ValueError, "%s key must be 128, 192, or 256 bits.", kind.name);
     }
     if (kind.mode == WARPAES_GCM_SIV && key.size() == 24) {
-        raise(exceptions.unsupported_algorithm, "AES-GCM-SIV has keys of 128 and 256 bits (RFC 8452), none of 192");
+        raise(exceptions.unsupported_algorithm, "AES-GCM-SIV keys have 128 or 256 bits (RFC 8452), not 192");
     }
     if (tag_length != nullptr) {
         const long bytes = PyLong_AsLong(tag_length);
@@ -263,7 +264,7 @@ void init_aead(AeadObject& self, PyObject* args, PyObject* kwargs) {
 
 }  // namespace
 
-/// `tag_length` is for AESCCM; the others' constructors refuse it.
+/// `tag_length` applies to AESCCM; the constructors of the other classes refuse it.
 Object load_aead(PyObject* type, const Call& call) {
     const auto [place, tag_length] = arguments(call, "load", {"place", "tag_length"}, 1);
     const Object key = from_places("read_key", place);
@@ -367,7 +368,8 @@ struct ChunkRun {
 constexpr std::size_t chunk_tag_bytes = 16;
 
 ChunkRun run_of(PyObject* object, std::uint64_t chunk, Access tags_access) {
-    if (PyTuple_Check(object) == 0 || PyTuple_Size(object) != 6) raise(PyExc_TypeError, "a part is a tuple of six");
+    if (PyTuple_Check(object) == 0 || PyTuple_Size(object) != 6)
+        raise(PyExc_TypeError, "a part must be a tuple of six values");
     const View base = host_view(PyTuple_GetItem(object, 1), "base");
     ChunkRun made{host_view(PyTuple_GetItem(object, 0), "key"),
                   {},
@@ -421,7 +423,7 @@ Object crypt_parts(PyObject*, const Call& call) {
     const auto [direction_object, chunk_object, parts] = arguments(call, "_chunks", {"direction", "chunk", "parts"});
     const warpaes_direction direction = to_direction(direction_object);
     const std::uint64_t chunk = to_u64(chunk_object, "chunk");
-    if (chunk == 0) raise(PyExc_ValueError, "chunk must be above 0");
+    if (chunk == 0) raise(PyExc_ValueError, "chunk must be at least 1");
     if (PyList_Check(parts) == 0) raise(PyExc_TypeError, "parts must be a list");
     const auto count = static_cast<std::size_t>(PyList_Size(parts));
     std::vector<ChunkRun> runs;

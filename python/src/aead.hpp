@@ -5,7 +5,7 @@
 
 namespace warpaes::python {
 
-/// The differences between the classes of authenticated encryption.
+/// The differing properties of the classes of authenticated encryption.
 struct AeadKind {
     const char* name;
     warpaes_mode mode;
@@ -20,7 +20,7 @@ struct Aead {
     Key key;
     Key mac_key;  ///< only for SIV
     std::size_t tag_bytes = 16;
-    Object origin;  ///< the arguments of load(), if that made it from a place that other processes have
+    Object origin;  ///< the arguments of load(), if it created the object from a place that other processes can read
 };
 using AeadObject = Instance<Aead>;
 
@@ -34,7 +34,7 @@ extern const AeadKind gcm_kind, ccm_kind, gcm_siv_kind, siv_kind;
 void add_aead(PyObject* module);
 void add_siv(PyObject* module);
 
-/// The methods that all classes have: load() by the place of a key, pickling by that place, and copies.
+/// The methods of all classes: load() from the place of a key, pickling by this place, and copies.
 Object load_aead(PyObject* type, const Call& call);
 Object reduce_aead(PyObject* self, const Call& call);
 

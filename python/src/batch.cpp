@@ -70,7 +70,7 @@ public:
             size_ = batch.views.back().size();
             if (!one_for_all) {
                 if (count == 0 ? size_ != 0 : size_ % count != 0) {
-                    raise(PyExc_ValueError, "%s: %zu bytes are not equally many for each of %zu messages", name, size_,
+                    raise(PyExc_ValueError, "%s: %zu bytes cannot be divided equally among %zu messages", name, size_,
                           count);
                 }
                 size_ = count == 0 ? 0 : size_ / count;
@@ -79,7 +79,8 @@ public:
             return;
         }
         if (static_cast<std::size_t>(length_of(object)) != count) {
-            raise(PyExc_ValueError, "%s: there are %zd for %zu messages", name, length_of(object), count);
+            raise(PyExc_ValueError, "%s: must have one entry for each message, but there are %zd for %zu messages",
+                  name, length_of(object), count);
         }
         parts_.reserve(count);
         for (std::size_t i = 0; i < count; ++i) {
@@ -147,7 +148,8 @@ bool truth(PyObject* object, bool unless_said) {
 Object of_list(PyObject* self, warpaes_direction direction, PyObject* nonces_object, PyObject* data_object,
                PyObject* aad_object, bool check_nonces) {
     const Aead& aead = state_of<Aead>(self);
-    if (!is_list(data_object)) raise(PyExc_TypeError, "data must be a list of buffers; one buffer: submit_into");
+    if (!is_list(data_object))
+        raise(PyExc_TypeError, "data must be a list of buffers; submit_into takes a single buffer");
     Object made = new_batch(self);
     BatchState& batch = state_of<BatchState>(made.get());
     const auto count = static_cast<std::size_t>(length_of(data_object));
@@ -182,11 +184,11 @@ struct Numbers {
     Numbers(BatchState& batch, PyObject* object, const char* name) {
         batch.views.push_back(host_view(object, name));
         const View& view = batch.views.back();
-        if (view.size() % 8 != 0) raise(PyExc_ValueError, "%s must be integers of 64 bits", name);
+        if (view.size() % 8 != 0) raise(PyExc_ValueError, "%s must contain 64-bit integers", name);
         bytes_ = view.bytes();
         count = view.size() / 8;
     }
-    /// The buffer may lie at any address.
+    /// The buffer may be at any address.
     [[nodiscard]] std::uint64_t operator[](std::size_t i) const {
         std::uint64_t number = 0;
         std::memcpy(&number, bytes_ + 8 * i, 8);
@@ -212,7 +214,7 @@ Object submit_into(PyObject* self, const Call& call) {
     const Numbers offsets(batch, offsets_object, "offsets");
     const Numbers lengths(batch, lengths_object, "lengths");
     const std::size_t count = offsets.count;
-    if (lengths.count != count) raise(PyExc_ValueError, "offsets and lengths must be equally many");
+    if (lengths.count != count) raise(PyExc_ValueError, "offsets and lengths must have the same number of elements");
     View data(data_object, "data");
     View out(buf, "buf", Access::write);
     View tags = host_view(tags_object, "tags", encrypts ? Access::write : Access::read);
@@ -226,7 +228,7 @@ Object submit_into(PyObject* self, const Call& call) {
         const std::uint64_t offset = offsets[i];
         const std::uint64_t length = lengths[i];
         if (offset > data.size() || length > data.size() - offset) {
-            raise(PyExc_ValueError, "message %zu reaches beyond the end of data", i);
+            raise(PyExc_ValueError, "message %zu extends past the end of data", i);
         }
         batch.entries.push_back(entry_of(aead, encrypts ? WARPAES_ENCRYPT : WARPAES_DECRYPT, nonces[i], aad[i],
                                          data.bytes() + offset, out.bytes() + offset, tags.bytes() + i * aead.tag_bytes,
@@ -255,7 +257,7 @@ Object enqueue_into(PyObject* type, const Call& call) {
     const Numbers offsets(batch, offsets_object, "offsets");
     const Numbers lengths(batch, lengths_object, "lengths");
     const std::size_t count = offsets.count;
-    if (lengths.count != count) raise(PyExc_ValueError, "offsets and lengths must be equally many");
+    if (lengths.count != count) raise(PyExc_ValueError, "offsets and lengths must have the same number of elements");
     if (!is_list(ciphers) || static_cast<std::size_t>(length_of(ciphers)) != count) {
         raise(PyExc_ValueError, "ciphers must be a list with one object for each message");
     }
@@ -266,13 +268,14 @@ Object enqueue_into(PyObject* type, const Call& call) {
     const View statuses = has_statuses ? View(statuses_object, "statuses", Access::write) : View();
     if (out.size() != data.size()) raise(PyExc_ValueError, "buffer must be %zu bytes", data.size());
     if (has_statuses == encrypts || (has_statuses && statuses.size() != count * sizeof(warpaes_status))) {
-        raise(PyExc_ValueError, "statuses are for decryption: one 32-bit integer for each message");
+        raise(PyExc_ValueError,
+              "statuses must be one 32-bit integer for each message of a decryption, and None for an encryption");
     }
     const Place place = place_of(data, out, stream, {&tags, &statuses});
     if (!place.device || (has_statuses && !statuses.on_device()) || (encrypts && !tags.on_device())) {
         raise(PyExc_ValueError,
-              "data, statuses and the tags of an encryption must lie in device memory: submit_into "
-              "takes data in host memory");
+              "data, statuses and the tags of an encryption must be in device memory; use submit_into "
+              "for data in host memory");
     }
     const Parts nonces(batch, nonces_object, "nonces", count, false);
     const Parts aad(batch, aad_object, "associated_data", count, true);
@@ -282,12 +285,12 @@ Object enqueue_into(PyObject* type, const Call& call) {
     for (std::size_t i = 0; i < count; ++i) {
         const Object& cipher = kept.emplace_back(PySequence_GetItem(ciphers, static_cast<Py_ssize_t>(i)));
         if (reinterpret_cast<PyObject*>(Py_TYPE(cipher.get())) != type) {
-            raise(PyExc_TypeError, "ciphers must be objects of this class");
+            raise(PyExc_TypeError, "ciphers must contain only objects of this class");
         }
         const Aead& aead = state_of<Aead>(cipher.get());
         const std::uint64_t offset = offsets[i], length = lengths[i];
         if (offset > data.size() || length > data.size() - offset) {
-            raise(PyExc_ValueError, "message %zu reaches beyond the end of data", i);
+            raise(PyExc_ValueError, "message %zu extends past the end of data", i);
         }
         if (tags.size() != count * aead.tag_bytes) {
             raise(PyExc_ValueError, "tags must be %zu bytes", count * aead.tag_bytes);
@@ -306,8 +309,8 @@ BatchState& live_batch(PyObject* self) {
     return batch;
 }
 
-/// Gives the caller's buffers back: the batch has finished, and does not use them any more. Releasing one can run
-/// Python code, which finds none in the batch.
+/// Releases the caller's buffers after the batch has finished. Releasing a buffer can run Python code, which then finds
+/// no buffer in the batch.
 void release_views(BatchState& batch) {
     const std::vector<View> views = std::exchange(batch.views, {});
 }
@@ -408,7 +411,8 @@ Object result(PyObject* self, const Call& call) {
         constexpr double most = 1e15;  // longer waits have no limit; converting 2^64 milliseconds would overflow
         if (seconds < most) milliseconds = seconds <= 0 ? 0 : static_cast<std::uint64_t>(seconds * 1000);
     }
-    if (!wait_for_batch(batch, milliseconds)) raise(PyExc_TimeoutError, "the batch is not finished yet");
+    if (!wait_for_batch(batch, milliseconds))
+        raise(PyExc_TimeoutError, "the batch is not finished yet: wait for it, or call result() again");
     return outcome(batch, truth(return_exceptions, false));
 }
 

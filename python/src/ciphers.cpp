@@ -50,7 +50,7 @@ struct Context {
     warpaes_direction direction{};
     warpaes_context* handle = nullptr;
     unsigned forks = 0;
-    std::size_t pending = 0;  ///< ECB and CBC: bytes of an incomplete block
+    std::size_t pending = 0;  ///< ECB and CBC: number of bytes in the incomplete block
     bool updated = false;
     bool finished = false;
     bool busy = false;
@@ -60,7 +60,7 @@ struct Context {
     Context() = default;
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
-    // In a child of fork(), the parent's context is leaked: its engine does not exist there.
+    // In a child of fork(), the parent's context is leaked, because its engine does not exist there.
     ~Context() {
         if (forks == python::forks()) warpaes_context_destroy(handle);
     }
@@ -78,13 +78,13 @@ Context& live_context(PyObject* self) {
     return context;
 }
 
-/// A view of a piece, which must lie in host memory.
+/// A view of a piece, which must be in host memory.
 View piece_view(PyObject* object, const char* name, Access access = Access::read) {
     View view(object, name, access);
     if (view.on_device()) {
         raise(PyExc_TypeError,
-              "%s lies in device memory: pieces come from host memory; Cipher.encrypt_into and decrypt_into take whole "
-              "tensors",
+              "%s is in device memory, but pieces must be in host memory; Cipher.encrypt_into and decrypt_into take "
+              "whole tensors",
               name);
     }
     return view;
@@ -205,7 +205,7 @@ Object seek(PyObject* self, const Call& call) {
     Context& context = live_context(self);
     const Turn turn(context.busy, "this context");
     if (context.setting.mode != WARPAES_CTR) {
-        raise(exceptions.unsupported_algorithm, "Only CTR can be entered anywhere.");
+        raise(exceptions.unsupported_algorithm, "Only CTR can start at any position.");
     }
     check_context(context, warpaes_context_seek(context.handle, to_u64(object, "offset")));
     return none();

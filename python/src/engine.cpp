@@ -67,13 +67,14 @@ Object configure(PyObject*, const Call& call) {
         next.device = static_cast<std::int32_t>(number);
     }
     if (current.load() != nullptr) {
-        raise(exceptions.error, "the engine of this process is already at work: call configure() before anything else");
+        raise(exceptions.error,
+              "the engine of this process already exists: call configure() before any other operation");
     }
     wanted = next;
     try {
         create();
     } catch (...) {
-        wanted = before;  // an unavailable option must not make every later call fail
+        wanted = before;  // an unavailable option must not make all later calls fail
         throw;
     }
     return none();
@@ -140,14 +141,14 @@ void check_device_memory(const char* thing) {
     if (forks() == 0) return;
     raise(
         exceptions.error,
-        "%s lies in device memory, and a child of fork computes on the CPU: start processes by spawn or forkserver, or "
-        "copy it to host memory before",
+        "%s is in device memory, but a child of fork computes on the CPU: start processes with spawn or forkserver, or "
+        "copy it to host memory first",
         thing);
 }
 
 void check_process(unsigned made, const char* thing) {
     if (made != forks()) {
-        raise(exceptions.error, "%s was made before fork(), and cannot be used in the child process: create it there",
+        raise(exceptions.error, "%s was created before fork() and cannot be used in the child process: create it there",
               thing);
     }
 }
@@ -155,7 +156,7 @@ void check_process(unsigned made, const char* thing) {
 void add_engine(PyObject* module) {
     pthread_atfork(nullptr, nullptr, [] {
         ++fork_count;
-        current.store(nullptr);  // leaked: its threads and GPU contexts belong to the parent
+        current.store(nullptr);  // leaked, because its threads and GPU contexts belong to the parent
     });
     check(PyModule_AddFunctions(module, engine_functions));
 }

@@ -14,10 +14,10 @@ warpaes_engine* engine();
 
 /// The number of forks that led to this process. An object that belongs to an engine is unusable after a fork.
 unsigned forks() noexcept;
-/// Throws if `made`, the number of forks when `thing` was made, shows that an ancestor of this process made it.
+/// Throws if an ancestor of this process created `thing`. `made`: the number of forks when it was created.
 void check_process(unsigned made, const char* thing);
 
-/// Throws in a child of fork(), whose engine computes on the CPU. `thing` lies in device memory.
+/// Throws in a child of fork(), whose engine computes on the CPU. `thing`: the name of an argument in device memory.
 void check_device_memory(const char* thing);
 
 /// Whether the process's engine can use the memory of a CUDA device. Does not create the engine.

@@ -15,14 +15,14 @@
 namespace warpaes::python {
 namespace {
 
-/// Our own memory, which a Python function sees instead of the library's.
+/// Memory of this module that a Python function sees instead of the library's memory.
 struct Block {
     explicit Block(std::size_t size) : bytes(new std::uint8_t[size]), capacity(size) {}
     std::unique_ptr<std::uint8_t[]> bytes;
     std::size_t capacity;
 };
 
-/// A Python function that the library calls from its threads, and the first exception that it raised on any of them.
+/// A Python function that the library calls from its threads, and the first exception that it raised on any thread.
 class Callback {
 public:
     Callback() = default;
@@ -33,16 +33,17 @@ public:
         drop(raised_);
     }
     void set(PyObject* function) {
-        if (PyCallable_Check(function) == 0) raise(PyExc_TypeError, "a path, a buffer or a function was expected");
+        if (PyCallable_Check(function) == 0)
+            raise(PyExc_TypeError, "the argument must be a path, a buffer or a function");
         function_ = Py_NewRef(function);
     }
     [[nodiscard]] bool is_set() const { return function_ != nullptr; }
 
-    /// The function is the package's own: it keeps no view, so it may see the library's memory itself.
+    /// The function belongs to the package and keeps no view, so it may see the library's memory directly.
     void trust() { is_own_ = true; }
     [[nodiscard]] bool is_own() const { return is_own_; }
 
-    /// Returns a block of at least `size` bytes. The interpreter's lock guards the blocks.
+    /// Returns a block of at least `size` bytes. The interpreter's lock protects the blocks.
     std::unique_ptr<Block> take_block(std::size_t size) {
         if (!blocks_.empty()) {
             std::unique_ptr<Block> block = std::move(blocks_.back());
@@ -64,7 +65,7 @@ public:
         return result;
     }
     /// Raises the exception for the status of a library call. The function's own exception takes precedence. `others`:
-    /// calls are in progress on other threads. The exception may belong to them, so it stays for them.
+    /// calls are in progress on other threads; the exception may belong to them, so it is kept for them.
     void check(warpaes_status status, bool others = false) {
         const std::string sentence = status != WARPAES_OK ? warpaes_last_error() : "";
         Exception raised;
@@ -101,11 +102,11 @@ private:
     PyObject* function_ = nullptr;
     bool is_own_ = false;
     Exception raised_;
-    std::vector<std::unique_ptr<Block>> blocks_;  ///< one for each call that has been in progress at once
+    std::vector<std::unique_ptr<Block>> blocks_;  ///< one for each concurrent call so far
 };
 
-/// Memory that a Python function sees as a memoryview during its call: a block or, for the package's own functions, the
-/// library's memory. An array over a block may live longer, and keeps the block alive.
+/// Memory that a Python function sees as a memoryview during its call: a block or, for functions of the package, the
+/// library's memory. An array over a block may live longer and keeps the block alive.
 struct LoanState {
     std::unique_ptr<Block> block;
     void* data = nullptr;
@@ -121,7 +122,9 @@ int get_loan(PyObject* self, Py_buffer* buffer, int flags) {
     LoanState& loan = state_of<LoanState>(self);
     buffer->obj = nullptr;
     if (loan.ended) {
-        PyErr_SetString(PyExc_BufferError, "this memory was lent for the call of a function, which has ended");
+        PyErr_SetString(PyExc_BufferError,
+                        "this memory was valid only during the call of a function, which has returned: copy data that "
+                        "is needed later");
         return -1;
     }
     if (PyBuffer_FillInfo(buffer, self, loan.data, loan.size, loan.read_only ? 1 : 0, flags) != 0) return -1;
@@ -142,7 +145,7 @@ PyType_Slot loan_slots[] = {
 PyType_Spec loan_spec = {"warpaes._native.Loan", sizeof(Instance<LoanState>), 0,
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, loan_slots};
 
-/// Releases a memoryview. False, without an exception, if something over it cannot be released.
+/// Releases a memoryview. Returns false, without an exception, if an object over it cannot be released.
 bool release(PyObject* view) {
     PyObject* const done = PyObject_CallMethod(view, "release", nullptr);
     Py_XDECREF(done);
@@ -180,7 +183,7 @@ int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Us
     }
     const bool released = release(view.get());
     loan.ended = true;
-    // A view may be left in a cycle of references, such as one of an exception that the function has dealt with.
+    // A view may remain in a reference cycle, such as that of an exception that the function handled.
     if (type == nullptr && loan.views != 0) PyGC_Collect();
     if (!released) release(view.get());
     const bool kept = loan.views != 0;
@@ -193,7 +196,9 @@ int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Us
         throw Raised();
     }
     if (kept) {
-        raise(PyExc_BufferError, "the function kept a part of the memory that it was lent: it must copy what it keeps");
+        raise(
+            PyExc_BufferError,
+            "the function kept a view of memory that was valid only during its call: it must copy data that it keeps");
     }
     return 0;
 }
@@ -226,7 +231,7 @@ struct ReaderState {
 };
 using ReaderObject = Instance<ReaderState>;
 
-/// Calls the function with (offset, memoryview); it fills the whole view.
+/// Calls the function with (offset, memoryview). The function fills the whole view.
 int read_source(void* user, std::uint64_t offset, void* buffer, std::uint64_t length) {
     auto& callback = *static_cast<Callback*>(user);
     return callback.call([&](PyObject* function) {
@@ -237,7 +242,8 @@ int read_source(void* user, std::uint64_t offset, void* buffer, std::uint64_t le
     });
 }
 
-/// Calls the function with a memoryview; it fills the beginning and returns the number of bytes, 0 at the end.
+/// Calls the function with a memoryview. The function fills the beginning and returns the number of bytes, 0 at the
+/// end.
 int read_next(void* user, void* buffer, std::uint64_t length, std::uint64_t* got) {
     auto& callback = *static_cast<Callback*>(user);
     return callback.call([&](PyObject* function) {
@@ -303,7 +309,7 @@ ReaderState& open_reader(PyObject* self) {
     return reader;
 }
 
-/// A call in progress on a reader. If the reader is closed during the call, the last such call frees it.
+/// A call in progress on a reader. If the reader is closed during calls, the last of them frees it.
 class Use {
 public:
     explicit Use(ReaderState& reader) : reader_(reader) { ++reader.users; }
@@ -320,20 +326,20 @@ private:
 
 Object read_into(PyObject* self, const Call& call) {
     const auto [offset_object, buf] = arguments(call, "read_into", {"offset", "buf"});
-    // Arguments first: converting them can run Python code, and let another thread close the reader.
+    // The arguments are converted first, because this can run Python code and let another thread close the reader.
     const std::uint64_t offset = to_u64(offset_object, "offset");
     const View out(buf, "buf", Access::write);
     ReaderState& reader = open_reader(self);
     const Use use(reader);
     std::uint64_t got = 0;
-    // Always without the interpreter's lock: the library's threads may need it to call the source function.
+    // Runs without the interpreter's lock, because the library's threads may need it to call the source function.
     const warpaes_status status =
         unlocked([&] { return warpaes_reader_read(reader.handle, offset, out.data(), out.size(), &got); });
     reader.callback.check(status, use.others());
     return Object(PyLong_FromUnsignedLongLong(got));
 }
 
-/// Maximum bytes that one read of a source of unknown length allocates.
+/// Maximum number of bytes that a read from a source of unknown length allocates.
 constexpr std::uint64_t most_of_a_stream = std::uint64_t{8} << 20;
 
 Object read(PyObject* self, const Call& call) {
@@ -371,7 +377,7 @@ PyObject* reader_size(PyObject* self, void*) {
     return guarded(static_cast<PyObject*>(nullptr), [&] {
         const std::uint64_t size = warpaes_reader_size(open_reader(self).handle);
         if (size == WARPAES_UNKNOWN) {
-            raise(PyExc_ValueError, "the size of a source that cannot seek is not known before its end has been read");
+            raise(PyExc_ValueError, "the size of a source that cannot seek is unknown until its end has been read");
         }
         return PyLong_FromUnsignedLongLong(size);
     });
@@ -514,8 +520,7 @@ PyMethodDef writer_methods[] = {
 PyType_Slot writer_slots[] = {
     {Py_tp_doc,
      const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False, *, _own=False)\n--\n\nWrites "
-                       "a sealed "
-                       "file from front to back, to a path or to a function that takes each next piece.")},
+                       "a sealed file from front to back, to a path or to a function that takes each next piece.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<WriterObject, init_writer>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<WriterObject>)},
     {Py_tp_methods, writer_methods},
@@ -560,7 +565,7 @@ Object crypt_file(PyObject*, const Call& call) {
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
     job.direction = to_direction(direction);
     job.format = WARPAES_FORMAT_STREAMING_AEAD;
-    // An end of the ciphertext: the first or the last byte.
+    // One end of the ciphertext: the first or the last byte.
     job.flags = job.direction == WARPAES_ENCRYPT ? WARPAES_FILE_SHA256 : WARPAES_FILE_SHA256_INPUT;
     job.input_fd = static_cast<std::int32_t>(to_u64(source, "source"));
     job.output_fd = static_cast<std::int32_t>(to_u64(target, "target"));

@@ -6,11 +6,11 @@
 
 namespace warpaes::python {
 
-/// Owns a keyset of the C ABI, and wipes and frees it.
+/// Owns a keyset of the C ABI, which it wipes and frees.
 struct KeysetState {
     warpaes_keyset* handle = nullptr;
     unsigned users = 0;  ///< threads that read it without the interpreter's lock
-    Object origin;       ///< the arguments of load(), if that made it, and nothing has changed it since
+    Object origin;       ///< the arguments of load(), if it created the keyset and the keyset was not changed since
 
     KeysetState() = default;
     KeysetState(const KeysetState&) = delete;
@@ -18,7 +18,7 @@ struct KeysetState {
     ~KeysetState() { warpaes_keyset_destroy(handle); }
 };
 
-/// The state of a Keyset argument. Throws TypeError for another type.
+/// Returns the state of a Keyset argument. Throws TypeError for another type.
 KeysetState& keyset_of(PyObject* object);
 
 /// Prevents changes of a keyset during its lifetime.

@@ -18,11 +18,12 @@ warpaes_keyset* handle_of(PyObject* self) {
     return state_of<KeysetState>(self).handle;
 }
 
-/// The handle for a change. Throws if another thread is using the keyset. Arguments are converted before, because that
-/// can run Python code, and let another thread begin to use it.
+/// Returns the handle for a change. Throws if another thread is using the keyset. Arguments are converted before this
+/// call, because conversion can run Python code and let another thread begin to use the keyset.
 warpaes_keyset* own(PyObject* self) {
     KeysetState& keyset = state_of<KeysetState>(self);
-    if (keyset.users != 0) raise(exceptions.error, "another thread is using this keyset: change it afterwards");
+    if (keyset.users != 0)
+        raise(exceptions.error, "another thread is using this keyset: change it after that thread has finished");
     keyset.origin = Object();
     return keyset.handle;
 }
@@ -130,7 +131,7 @@ Object destroy(PyObject* self, const Call& call) {
     return set_state(self, call, "destroy", WARPAES_KEY_DESTROYED);
 }
 
-/// Adds a new key and makes it the primary. The previous primary stays, to decrypt.
+/// Adds a new key and makes it the primary key. The previous primary key stays for decryption.
 Object rotate(PyObject* self, const Call& call) {
     const auto [name] = arguments(call, "rotate", {"template"}, 0);
     warpaes_keyset* keyset = own(self);
@@ -143,7 +144,9 @@ Object rotate(PyObject* self, const Call& call) {
             check(warpaes_keyset_query(keyset, i, &info));
             if (info.primary != 0) text = info.template_name;
         }
-        if (text.empty()) raise(PyExc_ValueError, "there is no primary key of a known template: name a template");
+        if (text.empty())
+            raise(PyExc_ValueError,
+                  "template: must be named, because the keyset has no primary key with a known template");
     }
     std::uint32_t id = 0;
     check(warpaes_keyset_add(keyset, text.c_str(), &id));
@@ -212,8 +215,8 @@ Object save(PyObject* self, const Call& call) {
     return from_keyset_places("save_keyset", self, place, passphrase != nullptr ? passphrase : Py_None);
 }
 
-/// The memory that a guess at the passphrase takes, in bytes; 0 for a keyset under a key. Throws unless the JSON is an
-/// encrypted keyset whose cost is within the limits.
+/// Returns the number of bytes of memory for testing a passphrase, or 0 for a keyset under a key. Throws unless the
+/// JSON is an encrypted keyset whose cost is within the limits.
 Object check_wrapped(PyObject*, const Call& call) {
     const auto [json] = arguments(call, "_check_wrapped", {"json"});
     const View view = host_view(json, "json");
@@ -337,7 +340,7 @@ PyType_Spec keyset_spec = {"warpaes.Keyset", sizeof(KeysetObject), 0, Py_TPFLAGS
 }  // namespace
 
 KeysetState& keyset_of(PyObject* object) {
-    // Not PyObject_IsInstance, which believes an object's __class__: Mock(spec=Keyset) has no state.
+    // PyObject_IsInstance is not used because it accepts an object's __class__, and Mock(spec=Keyset) has no state.
     if (PyObject_TypeCheck(object, keyset_type) == 0) raise(PyExc_TypeError, "keyset must be a warpaes.Keyset");
     return state_of<KeysetState>(object);
 }

@@ -53,7 +53,7 @@ int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     const MemoryState& memory = state_of<MemoryState>(self);
     buffer->obj = nullptr;
     if (memory.device) {
-        PyErr_SetString(PyExc_TypeError, "this memory is a device's: the processor cannot reach it; warpaes.copy can");
+        PyErr_SetString(PyExc_TypeError, "the CPU cannot access device memory: use warpaes.copy");
         return -1;
     }
     return PyBuffer_FillInfo(buffer, self, memory.data, static_cast<Py_ssize_t>(memory.size), 0, flags);
@@ -62,7 +62,7 @@ int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
 PyObject* array_interface(PyObject* self, void*) {
     const MemoryState& memory = state_of<MemoryState>(self);
     if (!memory.device) {
-        PyErr_SetString(PyExc_AttributeError, "__cuda_array_interface__ is there for memory of a device");
+        PyErr_SetString(PyExc_AttributeError, "__cuda_array_interface__ exists only for device memory");
         return nullptr;
     }
     return Py_BuildValue("{s:(K),s:s,s:(KO),s:i,s:O}", "shape", static_cast<unsigned long long>(memory.size), "typestr",
@@ -88,7 +88,8 @@ Object copy_bytes(PyObject*, const Call& call) {
     const View out(to, "to", Access::write, Layout::dense);
     const View in(from, "source", Access::read, Layout::dense);
     if (out.size() != in.size()) {
-        raise(PyExc_ValueError, "to has %zu bytes, and source %zu: they must be equally long", out.size(), in.size());
+        raise(PyExc_ValueError, "to has %zu bytes, but source has %zu: they must have the same length", out.size(),
+              in.size());
     }
     require_same_layout(out, "to", in, "source");
     warpaes_engine* with = engine();

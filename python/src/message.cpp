@@ -27,7 +27,8 @@ public:
     StatusSlot(const StatusSlot&) = delete;
     StatusSlot& operator=(const StatusSlot&) = delete;
     ~StatusSlot() {
-        // Work may still write to it, a captured graph at every replay: another message would get that status.
+        // Work may still write to the slot, and a captured graph does so at every replay, so another message would get
+        // the wrong status.
         if (written_later_) return;
         try {
             free_slots()[device_].push_back(pointer_);
@@ -36,7 +37,7 @@ public:
         }
     }
     [[nodiscard]] warpaes_status* get() const { return static_cast<warpaes_status*>(pointer_); }
-    /// Sets whether enqueued work may write to it from now on.
+    /// Sets whether enqueued work may write to the slot from now on.
     void written_later(bool so) { written_later_ = so; }
 
 private:
@@ -51,7 +52,7 @@ private:
     bool written_later_ = false;
 };
 
-/// The driver that the process has loaded, if it has.
+/// The CUDA driver, if the process has loaded it.
 class Driver {
 public:
     Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)) {}
@@ -73,9 +74,9 @@ private:
     void* library_;
 };
 
-/// Calls `work()` in the device's context, without the interpreter's lock. Returns whether it returns true, and CUDA
-/// permits it. The default streams are those of the current context, and a thread has none before its first call of
-/// CUDA.
+/// Calls `work()` in the device's context, without the interpreter's lock. Returns whether CUDA permits this and
+/// `work()` returns true. The default streams belong to the current context, which a thread does not have before its
+/// first CUDA call.
 template <typename Work>
 bool in_context(const Driver& driver, int device, const Work& work) {
     return unlocked([&] {
@@ -91,7 +92,7 @@ bool in_context(const Driver& driver, int device, const Work& work) {
     });
 }
 
-/// Waits for a stream, through the driver that the process has loaded. Without a driver there is nothing to wait for.
+/// Waits for a stream through the driver that the process has loaded. Without a driver, there is no work to wait for.
 void wait_for(const Place& place) {
     const Driver driver;
     if (!driver.is_loaded()) return;
@@ -103,7 +104,8 @@ void wait_for(const Place& place) {
         return waited;
     });
     if (!done) {
-        raise(exceptions.error, "waiting for the stream failed: is it one of the data's device, and not captured?");
+        raise(exceptions.error,
+              "waiting for the stream failed: it must be a stream of the data's device that is not being captured");
     }
 }
 
@@ -116,7 +118,8 @@ void require_no_capture(const Place& place, const char* instead) {
         return driver.call("cuStreamIsCapturing", place.stream, &status) == 0 && status != 0;
     });
     if (captured)
-        raise(exceptions.error, "a CUDA graph captures the stream, and this call would wait for it: %s", instead);
+        raise(exceptions.error, "a CUDA graph is capturing the stream, and this call would have to wait for it: %s",
+              instead);
 }
 
 }  // namespace
@@ -124,10 +127,11 @@ void require_no_capture(const Place& place, const char* instead) {
 Place place_of(const View& data, const View& output, PyObject* stream, std::initializer_list<const View*> others) {
     const bool named = stream != nullptr && stream != Py_None;
     if (data.on_device() != output.on_device()) {
-        raise(PyExc_ValueError, "one of input and output lies in device memory, the other in host memory: move one");
+        raise(PyExc_ValueError, "data and buf are in different kinds of memory, host and device: copy one of them");
     }
     if (!data.on_device()) {
-        if (named) raise(PyExc_ValueError, "stream is for tensors in device memory, and these lie in host memory");
+        if (named)
+            raise(PyExc_ValueError, "stream applies only to tensors in device memory, but these are in host memory");
         return {};
     }
     std::vector<const View*> views = {&data, &output};
@@ -146,7 +150,7 @@ Place place_of(const View& data, const View& output, PyObject* stream, std::init
             if (view->order() != View::Order::of_stream) continue;
             if (first == nullptr) first = view;
             if (view->stream() != first->stream()) {
-                raise(PyExc_ValueError, "these tensors are used on different streams: say by stream= on which to work");
+                raise(PyExc_ValueError, "the tensors are used on different streams: choose one with stream=");
             }
         }
         if (first != nullptr) place.stream = first->stream();
@@ -179,7 +183,7 @@ warpaes_status run_on_device(warpaes_message& message, const Place& place) {
 warpaes_status run_waiting(const warpaes_message& message, const Place& place) {
     if (!reaches(place.number)) {
         raise_status(WARPAES_ERROR_BACKEND,
-                     "data lies on a device that this process does not compute on: copy it to "
+                     "data is on a device on which this process does not compute: copy it to "
                      "host memory");
     }
     require_no_capture(place, "call it before or after the capture");
@@ -203,7 +207,8 @@ void ask_for_large_pages(void* memory, std::size_t size) noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     const std::uintptr_t first = (begin + huge - 1) / huge * huge;
     const std::uintptr_t last = (begin + size) / huge * huge;
-    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // a hint: failure does not matter
+    madvise(reinterpret_cast<void*>(first), last - first,
+            MADV_HUGEPAGE);  // this is a hint, so a failure does not matter
 }
 
 }  // namespace warpaes::python

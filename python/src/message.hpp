@@ -38,7 +38,7 @@ struct Place {
     void* stream = nullptr;
 };
 
-/// Returns the place of the data and the output, which must lie in the same kind of memory. `stream` is the caller's
+/// Returns the place of the data and the output, which must be in the same kind of memory. `stream` is the caller's
 /// argument; NULL or None stands for the stream that the libraries of these tensors and of `others` use them on, which
 /// must be the same for all that have one.
 Place place_of(const View& data, const View& output, PyObject* stream, std::initializer_list<const View*> others = {});

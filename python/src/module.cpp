@@ -26,7 +26,7 @@ void find_exceptions() {
 /// calls this function.
 Object refuse_subinterpreters(PyObject*, const Call&) {
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
-        raise(PyExc_ImportError, "warpaes works in the main interpreter alone; use a thread or a process instead");
+        raise(PyExc_ImportError, "warpaes works only in the main interpreter: use a thread or a process instead");
     }
     return none();
 }

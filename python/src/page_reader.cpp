@@ -16,11 +16,11 @@
 namespace warpaes::python {
 namespace {
 
-/// Bytes that usually hold a header module and the next length field.
+/// Number of bytes that usually contain a header module and the next length field.
 constexpr std::size_t ahead = 256;
 /// Data pages of a column chunk.
 constexpr std::uint32_t most_ordinals = 32768;
-/// Pages that are shorter on average, in a part's bytes, take longer to find than to decrypt.
+/// Pages that are shorter than this on average take longer to find than to decrypt.
 constexpr std::uint64_t most_pages_of_part = 32;
 
 /// The bytes of a module, by its length field.
@@ -63,7 +63,8 @@ public:
     PagesRead result;
 
 private:
-    /// Makes the window hold so many bytes. Hostile lengths take no more memory than the rest of the column chunk.
+    /// Enlarges the window to this many bytes. Hostile lengths allocate at most as much memory as the rest of the
+    /// column chunk.
     bool fill(std::uint64_t bytes) {
         if (bytes > window_bytes_) {
             const std::uint64_t wanted = std::max(bytes, std::min(batch_bytes_, end_ - at_));
@@ -136,7 +137,7 @@ bool read_exactly(int file, std::uint64_t offset, std::uint8_t* to, std::uint64_
     return pread(file, to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
 }
 
-/// The bytes of the page at `offset`, by its two length fields; 0 if it does not end within `left` bytes.
+/// The number of bytes of the page at `offset`, from its two length fields; 0 if it does not end within `left` bytes.
 std::uint64_t page_bytes(int file, std::uint64_t offset, std::uint64_t left) {
     std::uint8_t bytes[ahead];
     const std::uint64_t held = std::min<std::uint64_t>(left, sizeof bytes);
@@ -153,7 +154,8 @@ std::uint64_t page_bytes(int file, std::uint64_t offset, std::uint64_t left) {
     return page > left ? 0 : page;
 }
 
-/// Cuts pages into parts of about equal lengths. Wrong lengths end the search; the part that meets them stops there.
+/// Divides pages into parts of about equal length. A wrong length ends the search, and the part that contains it stops
+/// there.
 std::vector<Part> parts_of(warpaes_parquet_chunk chunk, const PagesInFile& pages, unsigned threads) {
     const std::uint64_t whole = std::min(pages.length, pages.room);
     const std::uint64_t count = std::min<std::uint64_t>(threads, whole / std::max<std::uint64_t>(pages.part_bytes, 1));

@@ -31,9 +31,9 @@ struct PagesRead {
     [[nodiscard]] bool failed() const { return status != WARPAES_OK || read_error != 0 || no_memory; }
 };
 
-/// Reads and decrypts as many whole pages as `to` has room for, on up to so many threads. It stops before a page that
-/// is cut off or has a wrong length, and at the end of a file that is shorter than it was. On failure `to` is wiped.
-/// `chunk`: key, AAD and ordinals of the first page.
+/// Reads and decrypts as many complete pages as fit in `to`, on up to this many threads. It stops before a page that is
+/// truncated or has a wrong length, and at the end of a file that became shorter. On failure, `to` is wiped. `chunk`:
+/// key, AAD and ordinals of the first page.
 PagesRead read_pages(warpaes_engine* engine, const warpaes_parquet_chunk& chunk, const PagesInFile& pages,
                      unsigned threads);
 

@@ -78,7 +78,7 @@ Object parquet_decrypt(PyObject*, const Call& call) {
     chunk.aad_len = aad.size();
     std::uint64_t walked = 0;
     const auto pages = walk(chunk, PyObject_IsTrue(ctr) == 1, walked);
-    if (walked != modules.size()) raise(PyExc_ValueError, "modules: the last module is cut off");
+    if (walked != modules.size()) raise(PyExc_ValueError, "modules: the last module is truncated");
     if (view.size() != walked) raise(PyExc_ValueError, "buffer must be %zu bytes", modules.size());
     warpaes_engine* with = engine();
     check(unlocked_if(modules.size() >= long_work, [&] {
@@ -87,7 +87,7 @@ Object parquet_decrypt(PyObject*, const Call& call) {
     return none();
 }
 
-/// An own descriptor of a file, which another thread may close.
+/// A duplicated descriptor of a file, because another thread may close the original.
 class Descriptor {
 public:
     explicit Descriptor(int descriptor) : own_(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) {
@@ -145,7 +145,7 @@ Object parquet_read(PyObject*, const Call& call) {
     return list;
 }
 
-/// Whole pages of an image of modules, through host memory as ciphertext, to where the view lies.
+/// Decrypts the complete pages of an image of modules, which reach the memory of the view as ciphertext.
 Object parquet_move(PyObject*, const Call& call) {
     const auto [key_object, aad_object, image_object, to_object, offset_object, ctr, dictionary, row_group, column,
                 first_page] =

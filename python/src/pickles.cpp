@@ -40,7 +40,7 @@ Object itself(PyObject* self, const Call&) {
 
 Object refuse_pickle(PyObject* self, const Call&) {
     raise(PyExc_TypeError,
-          "this %U cannot be pickled or copied, because it belongs to this process: make another there",
+          "this %U cannot be pickled or copied, because it belongs to this process: create another one there",
           name_of(self).get());
 }
 

@@ -14,11 +14,11 @@ Object from_keyset_places(const char* function, PyObject* first, PyObject* secon
                           PyObject* fourth = nullptr);
 
 /// The result of `__reduce__`: a call of the type's `load` with the arguments `origin`. Throws TypeError if `origin` is
-/// empty: the key was given by its bytes, or by a place that another process does not have. `instead` ends the
+/// empty, because the key was given as bytes or by a place that another process cannot read. `instead` ends the
 /// sentence.
 Object reduced(PyObject* self, const Object& origin, const char* instead);
 
-/// The result of `__copy__` and `__deepcopy__` of an object that does not change.
+/// The result of `__copy__` and `__deepcopy__` of an immutable object.
 Object itself(PyObject* self, const Call& call);
 
 /// `__reduce__` of an object that belongs to this process.

@@ -66,7 +66,7 @@ PyObject* exception_type_of(warpaes_status status) {
     return exceptions.error;
 }
 
-/// The errno for subclasses of OSError, which programs can examine; 0 for all other statuses.
+/// The errno for statuses that become subclasses of OSError, which programs can examine; 0 for all other statuses.
 int errno_of(warpaes_status status) {
     switch (status) {
     case WARPAES_ERROR_NOT_FOUND:
@@ -132,7 +132,7 @@ std::atomic<bool> ending{false};
 std::atomic<unsigned> waiting{0};  ///< threads that are about to take the interpreter's lock
 std::thread::id ending_thread;
 
-/// Whether this thread may take the interpreter's lock. If so, `waiting` counts the thread.
+/// Whether this thread may take the interpreter's lock. If so, the thread is counted in `waiting`.
 bool may_lock() {
     ++waiting;
     if (!ending.load() || std::this_thread::get_id() == ending_thread) return true;
@@ -140,8 +140,8 @@ bool may_lock() {
     return false;
 }
 
-/// Runs before interpreter shutdown. Lets the threads that are waiting for the lock take it again; later threads do
-/// not try.
+/// Runs before interpreter shutdown. Threads that are already waiting for the lock take it again; later threads do not
+/// try.
 Object at_end(PyObject*, const Call&) {
     ending_thread = std::this_thread::get_id();
     ending.store(true);

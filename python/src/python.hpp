@@ -180,8 +180,8 @@ inline constexpr std::size_t long_work = std::size_t{16} << 10;
 /// Takes the interpreter's lock again. During interpreter shutdown, taking the lock would end a daemon thread in the
 /// middle of C++ code; such a thread blocks here instead until the process exits.
 void lock_again(PyThreadState* thread);
-/// Takes the interpreter's lock in a thread of the library. False during interpreter shutdown: Python must not be
-/// called.
+/// Takes the interpreter's lock in a thread of the library. Returns false during interpreter shutdown, when Python must
+/// not be called.
 bool lock_for_callback(PyGILState_STATE& state);
 
 template <typename Function>
@@ -196,12 +196,12 @@ auto unlocked_if(bool is_long, const Function& function) {
     return is_long ? unlocked(function) : function();
 }
 
-/// One thread's use of an object without the interpreter's lock. Meanwhile other threads that use the object get an
-/// Error.
+/// One thread's use of an object without the interpreter's lock. Other threads that use the object during this time get
+/// an Error.
 class Turn {
 public:
     Turn(bool& busy, const char* thing) : busy_(busy) {
-        if (busy) raise(exceptions.error, "another thread is using %s: one at a time", thing);
+        if (busy) raise(exceptions.error, "another thread is using %s, which only one thread at a time may use", thing);
         busy = true;
     }
     Turn(const Turn&) = delete;

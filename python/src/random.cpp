@@ -53,8 +53,8 @@ Object numbers(PyObject*, const Call& call) {
 
 Object bits(PyObject*, const Call& call) {
     const auto [key, take, length] = arguments(call, "bits", {"key", "take", "length"});
-    const std::uint64_t size =
-        to_u64(length, "length");  // once: a second call of an object's __index__ may return another number
+    const std::uint64_t size = to_u64(
+        length, "length");  // converted once, because a second call of an object's __index__ may return another number
     Object made = new_bytes(static_cast<std::size_t>(size));
     warpaes_numbers wanted = WARPAES_NUMBERS_INIT;
     wanted.output = bytes_of(made);

@@ -22,7 +22,7 @@ struct Components {
         const Py_ssize_t count = PyList_Size(list);
         views.reserve(static_cast<std::size_t>(count));
         for (Py_ssize_t i = 0; i < count; ++i) {
-            // A separate reference: opening a view can run Python code, and let another thread change the list.
+            // A separate reference, because opening a view can run Python code and let another thread change the list.
             const Object item(PySequence_GetItem(list, i));
             views.push_back(host_view(item.get(), "associated_data"));
             parts.push_back({views.back().data(), views.back().size()});

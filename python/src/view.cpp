@@ -25,7 +25,7 @@ bool is_true(PyObject* object) {
     return truth != 0;
 }
 
-/// An interned attribute name, made once because every tensor is asked for it.
+/// An interned attribute name, created once because it is looked up for every tensor.
 class Name {
 public:
     explicit Name(const char* text) : object_(PyUnicode_InternFromString(text)) {
@@ -108,7 +108,7 @@ void* from_protocol(long long stream) {
 }
 
 [[noreturn]] void not_contiguous(const char* name) {
-    raise(PyExc_BufferError, "%s is not contiguous; make a contiguous copy of it", name);
+    raise(PyExc_BufferError, "%s is not contiguous: make a contiguous copy", name);
 }
 
 /// Whether dimensions, in any order, are those of memory without gaps.
@@ -121,7 +121,7 @@ bool is_dense(View::Strides dimensions, std::int64_t unit) {
     return true;
 }
 
-/// Whether a format of the buffer protocol has Python objects. Names of fields are between colons.
+/// Whether a format of the buffer protocol contains Python objects. Names of fields are between colons.
 bool holds_objects(const char* format) {
     bool in_name = false;
     for (; *format != '\0'; ++format) {
@@ -131,7 +131,7 @@ bool holds_objects(const char* format) {
     return false;
 }
 
-/// Whether an object lends a buffer in this way.
+/// Whether an object provides a buffer with these flags.
 bool lends(PyObject* object, int flags) {
     Py_buffer buffer = {};
     if (PyObject_GetBuffer(object, &buffer, flags) != 0) {
@@ -142,10 +142,10 @@ bool lends(PyObject* object, int flags) {
     return true;
 }
 
-/// Raises the reason why an object does not lend the buffer that is needed. `cause`: its own exception, of type `kind`.
+/// Raises the reason why an object does not provide the required buffer. `cause`: its own exception, of type `kind`.
 [[noreturn]] void refuse_buffer(PyObject* object, const char* name, Access access, PyObject* kind, PyObject* cause) {
     if (access == Access::write && lends(object, PyBUF_ND | PyBUF_FORMAT)) {
-        raise(PyExc_BufferError, "%s is read-only, and would be written to: give a writable buffer", name);
+        raise(PyExc_BufferError, "%s is read-only but is an output: give a writable buffer", name);
     }
     const bool without_format = lends(object, PyBUF_STRIDES);
     if (lends(object, PyBUF_FULL_RO) || (without_format && !lends(object, PyBUF_ND))) not_contiguous(name);
@@ -154,13 +154,13 @@ bool lends(PyObject* object, int flags) {
         if (has_objects && is_true(has_objects.get())) {
             raise(PyExc_TypeError, "%s holds Python objects, not bytes", name);
         }
-        raise(PyExc_BufferError, "%s: %S; give a view of it as integers of the same size, such as array.view('u8')",
-              name, cause);
+        raise(PyExc_BufferError, "%s: %S; pass a view as integers of the same size, such as array.view('u8')", name,
+              cause);
     }
     raise(kind, "%s: %S", name, cause);
 }
 
-/// The entry of a dictionary, or an empty Object. An own reference: another thread may replace the entry.
+/// The entry of a dictionary, or an empty Object. The reference is owned, because another thread may replace the entry.
 Object item_of(PyObject* dictionary, const char* name) {
     PyObject* found = PyDict_GetItemString(dictionary, name);
     return found == nullptr || found == Py_None ? Object() : Object::borrowed(found);
@@ -189,7 +189,7 @@ std::uint64_t View::elements(const std::int64_t* shape, const std::int64_t* stri
     for (int i = dimensions - 1; i >= 0; --i) {
         if (strides != nullptr && shape[i] != 1 && strides[i] != expected) in_c_order = false;
         if (__builtin_mul_overflow(expected, shape[i], &expected)) {
-            raise(PyExc_BufferError, "%s has a shape with more elements than memory", name);
+            raise(PyExc_BufferError, "%s has a shape with more elements than fit in memory", name);
         }
     }
     if (in_c_order) return static_cast<std::uint64_t>(expected / unit);
@@ -267,7 +267,7 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
               name);
     }
     if (access == Access::write && is_true(requires_grad.of(object).get())) {
-        raise(PyExc_BufferError, "%s requires grad, and would be written to; pass %s.detach()", name, name);
+        raise(PyExc_BufferError, "%s requires grad but is an output: pass %s.detach()", name, name);
     }
     size_ = static_cast<std::size_t>(to_u64(nbytes.of(object).get(), "nbytes"));
     data_ = to_pointer(data_ptr.call(object).get());
@@ -279,7 +279,8 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
     } else if (!is_true(is_cpu.of(object).get())) {
         const Object device(PyObject_GetAttrString(object, "device"));
         const Object kind(PyObject_GetAttrString(device.get(), "type"));
-        raise(PyExc_BufferError, "%s is on a device of the kind '%U'; warpaes knows cpu and cuda", name, kind.get());
+        raise(PyExc_BufferError, "%s is on a device of the kind '%U', but warpaes supports only cpu and cuda", name,
+              kind.get());
     }
     tensor_ = Py_NewRef(object);
     owner_ = Owner::torch;
@@ -289,18 +290,19 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
 bool View::open_array_interface(PyObject* object, const char* name, Access access) {
     const Object interface = attribute(object, "__cuda_array_interface__");
     if (!interface) return false;
-    if (!PyDict_Check(interface.get())) raise(PyExc_TypeError, "%s: __cuda_array_interface__ is not a dict", name);
+    if (!PyDict_Check(interface.get())) raise(PyExc_TypeError, "%s: __cuda_array_interface__ must be a dict", name);
     const Object data = item_of(interface.get(), "data"), shape = item_of(interface.get(), "shape");
     const Object type = item_of(interface.get(), "typestr"), strides = item_of(interface.get(), "strides");
     const Object stream = item_of(interface.get(), "stream");
     if (!data || !shape || !type || !PyTuple_Check(data.get()) || !PyTuple_Check(shape.get()) ||
         PyTuple_Size(data.get()) != 2) {
-        raise(PyExc_TypeError, "%s: __cuda_array_interface__ lacks data, shape or typestr", name);
+        raise(PyExc_TypeError, "%s: __cuda_array_interface__ must contain data, shape and typestr", name);
     }
-    if (item_of(interface.get(), "mask")) raise(PyExc_BufferError, "%s has a mask; pass its data", name);
+    if (item_of(interface.get(), "mask")) raise(PyExc_BufferError, "%s has a mask: pass its data", name);
     const std::string format = to_text(type.get(), "typestr");
     const long unit = format.size() > 2 ? std::strtol(format.c_str() + 2, nullptr, 10) : 0;
-    if (unit <= 0 || format[1] == 'O') raise(PyExc_TypeError, "%s has the dtype '%s', not bytes", name, format.c_str());
+    if (unit <= 0 || format[1] == 'O')
+        raise(PyExc_TypeError, "%s has the dtype '%s', which does not consist of plain bytes", name, format.c_str());
     if (access == Access::write && is_true(PyTuple_GetItem(data.get(), 1))) {
         raise(PyExc_BufferError, "%s is read-only", name);
     }
@@ -309,7 +311,7 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
     const Py_ssize_t dimensions = PyTuple_Size(shape.get());
     if (dimensions > 64) raise(PyExc_BufferError, "%s has more than 64 dimensions", name);
     if (strides && (!PyTuple_Check(strides.get()) || PyTuple_Size(strides.get()) != dimensions)) {
-        raise(PyExc_TypeError, "%s: __cuda_array_interface__ has strides that are not as many as its shape", name);
+        raise(PyExc_TypeError, "%s: in __cuda_array_interface__, strides and shape must have the same length", name);
     }
     for (Py_ssize_t i = 0; i < dimensions; ++i) {
         lengths[i] = to_long(PyTuple_GetItem(shape.get(), i));
@@ -326,8 +328,8 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
         stream_ = cupy_stream();
         order_ = Order::of_stream;
     }
-    // The interface lacks the device number. The library derives the device from the pointer; this number is a guess
-    // unless the object has an attribute `device`.
+    // The interface does not contain the device number. The library derives the device from the pointer; this number is
+    // a guess unless the object has an attribute `device`.
     device_ = 0;
     if (Object device = attribute(object, "device")) {
         if (!PyLong_Check(device.get())) device = attribute(device.get(), "id");  // CuPy's device object
@@ -348,8 +350,8 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     const bool cuda = kind == dlpack_cuda || kind == dlpack_cuda_managed;
     if (cuda) check_device_memory(name);
     if (!cuda && kind != dlpack_cpu && kind != dlpack_cuda_host) {
-        raise(PyExc_BufferError, "%s is on a device of DLPack's kind %d; warpaes knows host and CUDA memory", name,
-              kind);
+        raise(PyExc_BufferError,
+              "%s is on a device of DLPack's kind %d, but warpaes supports only host and CUDA memory", name, kind);
     }
     // On a GPU, the exporter makes the legacy default stream wait for its own stream. The work runs on the former.
     const Object no_arguments(PyTuple_New(0));
@@ -384,7 +386,7 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     }
     std::uint64_t bits = 0;
     if (__builtin_mul_overflow(count, element_bits, &bits)) {
-        raise(PyExc_BufferError, "%s has a shape with more elements than memory", name);
+        raise(PyExc_BufferError, "%s has a shape with more elements than fit in memory", name);
     }
     size_ = bits / 8 + (bits % 8 != 0 ? 1 : 0);
     data_ = static_cast<std::uint8_t*>(tensor->data) + tensor->byte_offset;
@@ -415,7 +417,7 @@ void require_same_layout(const View& a, const char* a_name, const View& b, const
 
 View host_view(PyObject* object, const char* name, Access access) {
     View view(object, name, access);
-    if (view.on_device()) raise(PyExc_TypeError, "%s must lie in host memory", name);
+    if (view.on_device()) raise(PyExc_TypeError, "%s must be in host memory", name);
     return view;
 }
 
@@ -428,13 +430,14 @@ void* to_stream(PyObject* object) {
         const Object pair(PyObject_CallNoArgs(protocol.get()));
         return to_pointer(Object(PySequence_GetItem(pair.get(), 1)).get());
     }
-    raise(PyExc_TypeError, "stream must be an integer or a stream of PyTorch, CuPy or another with __cuda_stream__");
+    raise(PyExc_TypeError,
+          "stream must be an integer, or a stream object of PyTorch, CuPy or another library with __cuda_stream__");
 }
 
 void record_use(const View& tensor, void* stream, PyObject* object) {
     if (tensor.torch_tensor() == nullptr || !tensor.on_device()) return;
     Object its_stream = Object::borrowed(object);
-    if (!attribute(object, "cuda_stream")) {  // not PyTorch's own
+    if (!attribute(object, "cuda_stream")) {  // not a stream of PyTorch
         const Object torch = loaded_module("torch");
         const Object cuda(PyObject_GetAttrString(torch.get(), "cuda"));
         const auto number = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(stream));

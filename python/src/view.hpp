@@ -63,7 +63,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     /// Length and stride in bytes of each dimension longer than 1, outermost first.
     using Strides = std::vector<std::pair<std::int64_t, std::int64_t>>;
-    /// Whether the elements of both lie in memory in the same order.
+    /// Whether the elements of both are in memory in the same order.
     [[nodiscard]] bool has_layout_of(const View& other) const noexcept;
 
     // For tensors in device memory:
@@ -76,7 +76,7 @@ public:
     /// The order of the memory's contents: unknown; `stream()`, the tensor's library's; or the legacy default stream,
     /// for which DLPack's exporter made the memory ready.
     [[nodiscard]] Order order() const noexcept { return order_; }
-    /// The object if it is a PyTorch tensor, else NULL; a borrowed reference.
+    /// The object if it is a PyTorch tensor, otherwise NULL. The reference is borrowed.
     [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }
 
 private:
@@ -109,14 +109,15 @@ private:
     struct Drop {
         void operator()(Strides* strides) const noexcept;
     };
-    std::unique_ptr<Strides, Drop> strides_;  // null in C order; small and dropped elsewhere: calls make several views
+    std::unique_ptr<Strides, Drop>
+        strides_;  // null in C order; small, and empty otherwise, because calls create several views
 };
 
 /// Throws BufferError unless two views of a call have the same layout, so that each byte of one belongs to the byte of
 /// the other.
 void require_same_layout(const View& a, const char* a_name, const View& b, const char* b_name);
 
-/// A view of bytes that must lie in host memory, such as keys and nonces. Throws TypeError for device memory.
+/// A view of bytes that must be in host memory, such as keys and nonces. Throws TypeError for device memory.
 View host_view(PyObject* object, const char* name, Access access = Access::read);
 
 /// The CUDA stream of an argument: an integer, or a stream object of PyTorch, CuPy or with __cuda_stream__.

@@ -1,7 +1,7 @@
 """AES at the speed of the hardware, on GPUs and CPUs.
 
-Importing the package neither looks for backends nor wakes a GPU. The first operation creates the process's engine. A
-child of ``fork`` creates its own engine at its first operation; that engine computes on the CPU.
+Importing the package neither looks for backends nor initializes a GPU. The first operation creates the process's
+engine. A child of ``fork`` creates its own engine at its first operation; that engine computes on the CPU.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def get_include() -> str:
-    """Return the folder for ``-I`` with the library's headers: ``warpaes/warpaes.h`` and the others."""
+    """Return the include folder for ``-I``, which contains ``warpaes/warpaes.h`` and the library's other headers."""
     return str(pathlib.Path(__file__).parent / "include")
 
 

@@ -1,4 +1,4 @@
-"""Detects, as far as possible, whether a ``close`` is the program's own and follows success."""
+"""Detects, as far as possible, whether the program itself calls ``close`` after success."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import threading
 from types import FrameType
 
-# Instructions during which other code runs only because an object is destroyed.
+# Bytecode instructions that run other code only when they destroy an object.
 _ENDS_OBJECTS = frozenset(
     opcode
     for name, opcode in dis.opmap.items()
@@ -20,7 +20,7 @@ _ENDS_OBJECTS = frozenset(
 
 
 def handled() -> list[BaseException]:
-    """Return the exception that this thread is handling, and those during whose handling it was raised."""
+    """Return the exception that this thread is handling, followed by its chain of context exceptions."""
     chain: list[BaseException] = []
     error = sys.exc_info()[1]
     while error is not None and all(error is not one for one in chain):
@@ -29,7 +29,7 @@ def handled() -> list[BaseException]:
     return chain
 
 
-_collecting: int | None = None  # the thread that collects garbage; only one does at a time
+_collecting: int | None = None  # the thread that is collecting garbage; there is at most one
 
 
 def _note_collection(phase: str, _: dict[str, int]) -> None:
@@ -38,14 +38,14 @@ def _note_collection(phase: str, _: dict[str, int]) -> None:
 
 
 def watch() -> None:
-    """Start to record when garbage is collected."""
+    """Start to record garbage collections."""
     if _note_collection not in gc.callbacks:
         gc.callbacks.append(_note_collection)
 
 
 def finalizers() -> int:
-    """Return how many finalizers this thread is in: the garbage collector's, ``__del__``, ``weakref.finalize``, or the
-    end of an object in C.
+    """Return the number of finalizers that this thread is running: by the garbage collector, ``__del__``,
+    ``weakref.finalize`` or the destruction of an object in C.
     """
     count = int(_collecting == threading.get_ident())
     frame: FrameType | None = sys._getframe(1)
@@ -68,7 +68,7 @@ def _is_finalizer(frame: FrameType) -> bool:
 
 
 def uncaught() -> BaseException | None:
-    """Return the exception that is ending the program, if any; interactive sessions continue after theirs."""
+    """Return the exception that is ending the program, if any. An interactive session continues after an exception."""
     error: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None or sys.is_finalizing() or not threading.main_thread().is_alive():
         return error

@@ -19,11 +19,10 @@ _PR_SET_DUMPABLE = 4
 
 
 def secure_process() -> None:
-    """Keep this process's memory, which contains keys, out of core files and away from other processes of the same
+    """Exclude this process's memory, which contains keys, from core files, and hide it from other processes of the same
     user.
 
-    The program ``warpaes`` does the same. A program that is executed starts without it, so spawned workers call this
-    too.
+    The program ``warpaes`` does the same. The setting is lost on exec, so spawned workers also call this function.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
@@ -31,16 +30,16 @@ def secure_process() -> None:
 
 
 def prepare_streams() -> None:
-    """Open /dev/null for closed standard streams, and make the others accept any text.
+    """Open /dev/null for closed standard streams, and let open streams accept any text.
 
-    Otherwise the first opened file would get the descriptor of standard output or standard error, and libraries would
-    print into it. Characters that the encoding of a stream does not have are written as escapes.
+    Otherwise, the first file that is opened would get the descriptor of standard output or standard error, and
+    libraries would print into it. Characters that a stream's encoding lacks are written as escapes.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest number that is free
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
             setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -61,7 +60,8 @@ def print_report(text: str) -> str:
 
 
 def failed(error: BaseException, statuses: Statuses, otherwise: str = "") -> int:
-    """Print the error, or `otherwise` if it has no text; return the first exit status that fits."""
+    """Print the error, or `otherwise` if it has no text. Return the exit status of the first matching exception
+    type."""
     said = str(error) or otherwise
     if isinstance(error, OSError) and error.filename is not None:
         said = f"'{error.filename}': {error.strerror}"

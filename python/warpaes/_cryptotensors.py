@@ -1,4 +1,4 @@
-"""The rules of CryptoTensors' headers: dtypes, offsets, limits, and the tensor that stops readers without a key."""
+"""The rules for CryptoTensors headers: dtypes, offsets, limits, and the tensor that stops readers without a key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHUNK_BYTES = 2 << 20
 MAX_HEADER_BYTES = 100_000_000
 _END = 1 << 64
 
-#: Fields of each encrypted tensor in the header, in base64.
+#: The base64 fields of each encrypted tensor in the header.
 ENCRYPTION = ("wrapped_key", "key_iv", "key_tag", "base_iv", "tags")
 
 #: Each dtype's name in NumPy and PyTorch ("" if neither supports it) and its bits, in the order of safetensors. In the
@@ -47,7 +47,7 @@ NAMES = {name: dtype for dtype, (name, _) in DTYPES.items() if name}
 _BITS = {dtype: bits for dtype, (_, bits) in DTYPES.items()}
 RANK = {dtype: rank for rank, dtype in enumerate(DTYPES)}
 
-#: The policy that allows everything.
+#: The access policy that allows everything.
 POLICY = "package model\nallow = true"
 
 #: The name of the empty tensor that stops other readers, and its dtype by the kind of reader to stop. No framework
@@ -64,12 +64,12 @@ def is_guard(name: str, entry: Any) -> bool:
 
 @lru_cache(64)
 def framework_name(dtype: str, numpy: bool) -> str:
-    """Return a framework's name of a dtype; raise TypeError if it has none."""
+    """Return a framework's name for a dtype; raise TypeError if the framework does not have the dtype."""
     name = DTYPES[dtype][0]
     if not name:
-        raise TypeError(f"neither NumPy nor PyTorch has the dtype {dtype}")
+        raise TypeError(f"neither NumPy nor PyTorch supports the dtype {dtype}")
     if numpy and dtype == "F4":  # NumPy's, of the package ml_dtypes, has one number in a byte
-        raise TypeError("NumPy has no dtype with two numbers in a byte: read it with framework='torch'")
+        raise TypeError("NumPy does not support two numbers in a byte: read the tensor with framework='torch'")
     return name
 
 
@@ -79,15 +79,15 @@ def framework_shape(name: str, entry: Any) -> list[int]:
     if entry["dtype"] != "F4":
         return shape
     if not shape or shape[-1] % 2:
-        raise TypeError(f"{name}: PyTorch has F4 only in pairs, and the last dimension of {shape} is odd")
+        raise TypeError(f"{name}: PyTorch stores F4 in pairs, but the last dimension of {shape} is odd")
     return [*shape[:-1], shape[-1] // 2]
 
 
 def check_encryption(encryption: dict[str, Any]) -> None:
-    """Check that each encrypted tensor has a wrapped key, and that its fields are text."""
+    """Check that each encrypted tensor has a wrapped key, and that the fields of the tensor are text."""
     for name, fields in encryption.items():
         if type(fields) is not dict:
-            raise FormatError(f"{name}: __encryption__ must have an object for it")
+            raise FormatError(f"{name}: __encryption__ must contain an object for this tensor")
         for field in ENCRYPTION:
             if type(fields.get(field)) is not str and (field in fields or field in ENCRYPTION[:3]):
                 raise FormatError(f"{name}: in __encryption__, {field} must be text")
@@ -98,60 +98,56 @@ def check_key(key: Any, what: str) -> None:
     if type(key) is not dict or any(
         type(key.get(name, "")) not in (str, type(None)) for name in ("alg", "jku", "kid", "kty")
     ):
-        raise FormatError(f"the header's {what} key is not an object of texts")
+        raise FormatError(f"the header's {what} key must be an object with text values")
 
 
 def too_large(shape: list[int]) -> bool:
-    """Return whether NumPy and PyTorch refuse a shape, even of an empty tensor."""
+    """Return whether NumPy and PyTorch refuse a shape, even for an empty tensor."""
     return 0 in shape and 8 * math.prod(filter(None, shape)) >= 1 << 63
 
 
 def check(text: bytes | bytearray, metadata: dict[str, str], entries: dict[str, Any], data_bytes: int) -> None:
-    """Check the tensors' entries of a header; the text is needed to find duplicate names.
+    """Check the entries of all tensors in a header. The text of the header is needed to find duplicate names.
 
-    Raises: FormatError: An offset does not fit dtype and shape, or offsets are not contiguous up to ``data_bytes``.
+    Raises: FormatError: An offset does not match dtype and shape, or offsets are not contiguous up to ``data_bytes``.
         KeyError, TypeError, ValueError: An entry has other fields.
     """
     # Within JSON strings, quotes have a backslash. Values of metadata are text, and a key may be named dtype.
     count = text.count(b'"dtype":"') - ("dtype" in metadata)
     if any(number != len(entries) for number in (count, text.count(b'"shape":['), text.count(b'"data_offsets":['))):
-        raise FormatError("no CryptoTensors: the header has a tensor or a field twice")
+        raise FormatError("not a CryptoTensors file: the header contains a tensor or a field twice")
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
         first, behind = entry["data_offsets"]
         shape, dtype = entry["shape"], entry["dtype"]
         bits = _BITS.get(dtype, 0 if is_guard(name, entry) else -1) if type(dtype) is str else -1
         if bits < 0 or len(entry) != 3:
-            raise FormatError(
-                f"{name}: warpaes does not support the dtype {dtype}, or the header has unexpected fields"
-            )
+            raise FormatError(f"{name}: warpaes does not support the dtype {dtype}, or the entry has unexpected fields")
         for number in (first, behind, *shape):
             if type(number) is not int or number < 0:
                 raise FormatError(f"{name}: shape and data_offsets must not be negative")
         size = math.prod(shape) * bits
         if size == 0 and (max(shape, default=0) >= _END or max(itertools.accumulate(shape, int.__mul__)) >= _END):
-            raise FormatError(f"{name}: its shape is too large")
+            raise FormatError(f"{name}: the shape is too large")
         if 8 * (behind - first) != size:
-            raise FormatError(f"{name}: its place in the file does not fit its shape")
+            raise FormatError(f"{name}: the number of bytes in the file does not match the shape")
         if first != end:
-            raise FormatError(f"{name}: its place in the file leaves a gap, or is also another tensor's")
+            raise FormatError(f"{name}: data_offsets leave a gap after the previous tensor, or overlap it")
         end = behind
         if end > data_bytes:
-            raise FormatError(f"{name}: ends after the end of the file, which was cut off")
+            raise FormatError(f"{name}: the data extends past the end of the file, which was truncated")
     if end != data_bytes:
-        raise FormatError(
-            f"{data_bytes - end} bytes follow the last tensor: nothing authenticates them, so remove them"
-        )
+        raise FormatError(f"{data_bytes - end} unauthenticated bytes follow the last tensor: remove them")
 
 
 Item = TypeVar("Item")
 
 
 def spread(items: Iterable[tuple[Item, int]]) -> list[Item]:
-    """Order items of (item, bytes) so that no two empty ones share an offset, as far as possible.
+    """Order pairs of (item, bytes) so that, as far as possible, no two empty items share an offset.
 
-    cryptotensors sorts tensors by offset, and those at one offset at random: it accepts the signature of such a file in
-    some processes and not in others.
+    cryptotensors sorts tensors by offset, and tensors with equal offsets in random order, so it would accept the
+    signature of such a file in some processes and not in others.
     """
     filled: list[Item] = []
     empty: list[tuple[Item, int]] = []
@@ -161,7 +157,7 @@ def spread(items: Iterable[tuple[Item, int]]) -> list[Item]:
         else:
             empty.append((item, len(filled)))
     none = len(filled) + 1
-    follows = list(range(none + 1))  # the first free offset from each offset on
+    follows = list(range(none + 1))  # the first free offset at or after each offset
 
     def free(place: int) -> int:
         while follows[place] != place:

@@ -1,8 +1,8 @@
 """Encrypted tensors that KvikIO reads into device memory, where the GPU decrypts them on the current stream.
 
-KvikIO uses GPUDirect Storage where the file system supports it, else its own threads. The ciphertext of a long tensor
-lands in the tensor's memory and is decrypted in place; short tensors are read together into a landing buffer. The tags
-come from the header.
+KvikIO uses GPUDirect Storage if the file system supports it, and otherwise its own threads. The ciphertext of a long
+tensor is read into the tensor's memory and decrypted in place. Short tensors are read together into a landing buffer.
+The header contains the tags.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._sealed_file import SealedFile
 from .aead import AESGCM
 from .exceptions import FormatError
 
-#: Bytes of a read, and the reads that are under way at once.
+#: The size of a read in bytes, and the maximum number of reads in flight.
 PIECE_BYTES, MOST_READS = 16 << 20, 16
 #: Landing buffers for short tensors.
 _LANDINGS = 4
@@ -60,7 +60,7 @@ def _check_empty(file: SealedFile, tensors: list[Any]) -> None:
 
 
 class _Landings:
-    """Landing buffers, each used again when everything in it has been decrypted."""
+    """Landing buffers. A buffer is reused after everything in it has been decrypted."""
 
     def __init__(self, device: Any, stream: Any) -> None:
         self._device, self._stream = device, stream
@@ -69,7 +69,7 @@ class _Landings:
         self._arrived: list[Any] = []
 
     def take(self) -> Any:
-        """Return a buffer, or None if pieces have to arrive first."""
+        """Return a free buffer, or None if other pieces have to arrive first."""
         if not self._free and self._arrived:
             self._stream.synchronize()
             self._free, self._arrived = self._arrived, []
@@ -83,26 +83,26 @@ class _Landings:
         return landing
 
     def give(self, landing: Any) -> None:
-        """Take a buffer back; decryption from it is enqueued."""
+        """Take back a buffer whose decryption is enqueued."""
         self._arrived.append(landing)
 
 
 class _Load:
-    """Reads pieces ahead, and enqueues the decryption of each when it has arrived."""
+    """Reads pieces ahead, and enqueues the decryption of each piece when it has arrived."""
 
     def __init__(self, file: SealedFile, device: Any) -> None:
         self._file, self._device = file, device
         self._stream = torch.cuda.current_stream(device)
         self._landings = _Landings(device, self._stream)
         self._under_way: collections.deque[tuple[list[Part], Any, Any]] = collections.deque()
-        self._checks: list[tuple[Part, int]] = []  # parts, and the number of their first status
+        self._checks: list[tuple[Part, int]] = []  # parts, each with the number of its first status
 
     def run(self, pieces: list[list[Part]]) -> None:
         """Read and decrypt all pieces.
 
         Raises:
-            InvalidTag: A part is not authentic: the first in the order of the file.
-            FormatError: The file was cut off.
+            InvalidTag: A part is not authentic. The message names the first such part in the file.
+            FormatError: The file was truncated.
         """
         count = sum(chunks_of(part.size, self._file.chunk) for piece in pieces for part in piece if part.tensor.key)
         self._statuses = torch.empty(_STATUS_BYTES * max(1, count), dtype=torch.uint8, device=self._device)
@@ -137,7 +137,7 @@ class _Load:
         got, begin = future.get(), piece[0].at
         self._under_way.popleft()
         if got != _size(piece):
-            raise FormatError(f"the file ends at byte {begin + got}: it was cut off")
+            raise FormatError(f"the file ends at byte {begin + got}: it was truncated")
         for part in piece:
             data = part.data if landing is None else landing[part.at - begin : part.at - begin + part.size]
             if part.tensor.key:
@@ -182,6 +182,6 @@ def _size(piece: list[Part]) -> int:
 
 
 def _end(future: Any) -> None:
-    """Wait for a read whose result does not matter any more."""
+    """Wait for a read whose result is no longer needed."""
     with contextlib.suppress(Exception):
         future.get()

@@ -24,17 +24,16 @@ ReadAt = Callable[[int, memoryview], None]
 
 
 def keeps_no_view(file: Any) -> bool:
-    """Return whether a file object is one of Python's own, which keep no view of the memory that they read into or
-    write."""
+    """Return whether a file object belongs to Python's io module, whose objects keep no view of the caller's memory."""
     below = file.raw if type(file) in (io.BufferedReader, io.BufferedWriter, io.BufferedRandom) else file
     return type(below) in (io.FileIO, io.BytesIO)
 
 
 def check_binary(file: Any, *methods: str) -> None:
-    """Check that an argument is a file object for bytes.
+    """Check that an argument is a binary file object.
 
     Raises:
-        TypeError: It has none of the methods, or is for text.
+        TypeError: It has none of the methods, or is a text file.
     """
     for one in (file, getattr(file, "file", None), getattr(file, "_file", None)):  # tempfile's wrappers
         if isinstance(one, (io.TextIOBase, codecs.StreamReader, codecs.StreamWriter, codecs.StreamReaderWriter)):
@@ -50,7 +49,7 @@ def _kind(file: Any) -> str:
 
 
 def _inherits(file: Any, question: str, method: str) -> bool:
-    """Return whether a class defines a method itself, instead of inheriting IOBase's, which is not implemented."""
+    """Return whether a class defines a method itself, instead of inheriting the unimplemented method of IOBase."""
     kind = type(file)
     return getattr(kind, question, None) is getattr(io.IOBase, question) and (
         getattr(kind, method, None) is not getattr(io.IOBase, method, None)
@@ -90,7 +89,7 @@ def position_of(file: Any) -> int:
 def read_at(file: Any) -> tuple[ReadAt, int] | None:
     """Return a thread-safe function that fills a buffer from an offset of a file object, and the file's size.
 
-    None: the file object cannot seek after all.
+    Return None if the file object turns out not to be able to seek.
     """
     _check_open_for(file, "readable", "reading")
     # The descriptor's bytes are the file's only if there is no layer in between. A write buffer is one, and
@@ -119,19 +118,21 @@ def read_at(file: Any) -> tuple[ReadAt, int] | None:
             while at < len(buffer):
                 got = fill(buffer[at:])
                 if not got:
-                    raise OSError(f"the file gave {at} of {len(buffer)} bytes: it is shorter than it was, or not ready")
+                    raise OSError(
+                        f"the file returned {at} of {len(buffer)} bytes: it became shorter, or its data is not ready"
+                    )
                 at += got
 
     return read_object, size
 
 
 def after(read: ReadAt, start: int) -> ReadAt:
-    """Return a function that counts offsets from byte ``start`` of a file."""
+    """Return a function that reads at offsets relative to byte ``start`` of a file."""
     return lambda offset, buffer: read(start + offset, buffer)
 
 
 def _check_open_for(file: Any, question: str, purpose: str) -> None:
-    """Ask one of Python's own file objects whether it is open for reading or writing; others may not report it."""
+    """Check that one of Python's own file objects is open for reading or writing. Other objects may not report this."""
     known = isinstance(file, (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom))
     if known and not getattr(file, question)():
         raise io.UnsupportedOperation(f"{_kind(file)} is not open for {purpose}")
@@ -143,16 +144,17 @@ def _read_descriptor(file: Any) -> ReadAt:
         while at < len(buffer):
             got = os.preadv(file.fileno(), [buffer[at:]], offset + at)  # does not use the shared file position
             if got == 0:
-                raise OSError(f"the file ends at byte {offset + at}: it is shorter than it was")
+                raise OSError(f"the file ends at byte {offset + at}: it became shorter")
             at += got
 
     return read
 
 
 def read_next(file: Any) -> Callable[[memoryview], int]:
-    """Return a function that reads the next bytes of a file object into a buffer and returns their number; 0: the end.
+    """Return a function that reads the next bytes of a file object into a buffer and returns their number, or 0 at the
+    end.
 
-    It waits only for the first byte, if the file object supports that.
+    If the file object supports it, the function waits only for the first byte.
     """
     _check_open_for(file, "readable", "reading")
     fill = _fill_of(file, "readinto1")
@@ -170,9 +172,7 @@ def _wait(file: Any) -> None:
     try:
         descriptor = file.fileno()
     except (OSError, *_MISSING):
-        raise BlockingIOError(
-            errno.EAGAIN, f"{_kind(file)} has no bytes ready, and no descriptor to wait for"
-        ) from None
+        raise BlockingIOError(errno.EAGAIN, f"{_kind(file)} has no data ready, and no descriptor to wait for") from None
     poll = select.poll()  # select() does not support descriptors from 1024 on
     poll.register(descriptor, select.POLLIN)
     poll.poll()
@@ -202,7 +202,9 @@ def _checked(file: Any, readinto: Callable[[memoryview], Any]) -> Callable[[memo
             use = by_read
             got = use(buffer)
         if got is not None and not 0 <= got <= len(buffer):
-            raise OSError(f"{_kind(file)} says that it read {got} bytes into a buffer of {len(buffer)}")
+            raise OSError(
+                f"{_kind(file)} returned {got} as the number of bytes read into a buffer of {len(buffer)} bytes"
+            )
         return got
 
     return fill
@@ -214,9 +216,9 @@ def _by_read(file: Any) -> Callable[[memoryview], int | None]:
         if data is None:
             return None
         if isinstance(data, str):
-            raise TypeError(f"{_kind(file)} gives text: open it in a binary mode")
+            raise TypeError(f"{_kind(file)} returned text: open it in a binary mode")
         if len(data) > len(buffer):
-            raise OSError(f"{_kind(file)} gave {len(data)} bytes, of at most {len(buffer)}")
+            raise OSError(f"{_kind(file)} returned {len(data)} bytes, but at most {len(buffer)} were requested")
         buffer[: len(data)] = data
         return len(data)
 
@@ -233,18 +235,19 @@ def write_all(file: Any) -> Callable[[memoryview], None]:
         while len(piece) > 0:
             written = file.write(piece)
             if written is None:
-                if raw:  # other objects that return None have written everything, for example paramiko's
-                    raise BlockingIOError(errno.EAGAIN, f"{_kind(file)} would block: give a file object that waits")
+                if raw:  # other objects that return None, such as paramiko's, have written everything
+                    raise BlockingIOError(errno.EAGAIN, f"{_kind(file)} would block: give a blocking file object")
                 return
             if not 0 < written <= len(piece):
-                raise OSError(f"{_kind(file)} says that it took {written} of {len(piece)} bytes")
+                raise OSError(f"{_kind(file)} returned {written} as the number of bytes written, of {len(piece)}")
             piece = piece[written:]
 
     return write
 
 
 def flush(file: Any) -> None:
-    """Flush a file object if possible, so that a failure to write its buffer is an error now and not at the close."""
+    """Flush a file object if possible, so that a failed write of its buffer raises an exception now and not in
+    ``close``."""
     method = getattr(file, "flush", None)
     if method is not None:
         with contextlib.suppress(NotImplementedError, io.UnsupportedOperation):
@@ -252,7 +255,7 @@ def flush(file: Any) -> None:
 
 
 def named(error: Exception, path: str) -> Exception:
-    """Return an error of the library about the content of a file, with the file's name."""
+    """Return the library's error about the content of a file, with the file's name added."""
     said = str(error)
     if not said.startswith("input: "):
         return error
@@ -260,7 +263,7 @@ def named(error: Exception, path: str) -> Exception:
 
 
 def why_not_opened(error: OSError, path: str) -> OSError:
-    """Return the operating system's own error for a file that could not be read, with its number and the path."""
+    """Return the operating system's error for a file that could not be read, with errno and path."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as found:
@@ -272,7 +275,7 @@ def why_not_opened(error: OSError, path: str) -> OSError:
 
 
 def why_not_created(error: OSError, path: str) -> OSError:
-    """The same for a file that could not be created."""
+    """Return the operating system's error for a file that could not be created, with errno and path."""
     if os.path.isdir(path):
         return _of_number(errno.EISDIR, path)
     if isinstance(error, FileExistsError):

@@ -1,4 +1,4 @@
-"""Locks that a child of ``fork`` finds open, whatever another thread of its parent held."""
+"""Locks that are unlocked in a child of ``fork``, even if another thread of the parent held them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class ForkLock:
     """A lock for a ``with`` block. The guarded state must be consistent after every statement of the block."""
 
     def __init__(self) -> None:
-        """Make it, open."""
+        """Create the lock, unlocked."""
         self._lock = threading.Lock()
         _locks.add(self)
 
     def __enter__(self) -> None:
-        """Wait for it."""
+        """Acquire the lock."""
         self._lock.acquire()
 
     def __exit__(

@@ -14,7 +14,7 @@ from .names import EncryptedNames
 
 __all__ = ["BULK_FOLDER", "BULK_SUFFIX", "DatasetFileSystem"]
 
-#: Files of ``warpaes bulk`` in a dataset: its folder, and the names of wrapped keys next to objects.
+#: The files of ``warpaes bulk`` in a dataset: its folder, and files of wrapped keys next to objects.
 BULK_FOLDER, BULK_SUFFIX = ".warpaes-bulk", ".warpaes-key"
 #: Methods that list folders.
 LISTINGS = ("du", "expand_path", "find", "glob", "ls")
@@ -27,7 +27,7 @@ class _Objects(NamedFileSystem):
         return path == f"{self.root}/{BULK_FOLDER}"
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
-        """List a folder, without wrapped keys. Raises as NamedFileSystem."""
+        """List a folder without wrapped keys. Exceptions are those of NamedFileSystem."""
         found = [each for each in super().ls(path, True, **options) if not each["name"].endswith(BULK_SUFFIX)]
         return found if detail else [entry["name"] for entry in found]
 
@@ -76,7 +76,7 @@ class _Outside(AbstractFileSystem):  # type: ignore[misc]
 
 
 def _by_path(name: str) -> Any:
-    """Return a method that passes a call on to the file system of its first path."""
+    """Return a method that forwards a call to the file system of its first path."""
 
     def method(self: DatasetFileSystem, path: Any, *positions: Any, **options: Any) -> Any:
         return getattr(self.of(path), name)(path, *positions, **options)
@@ -111,7 +111,7 @@ def _found_by_path(name: str) -> Any:
 
 
 class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """Another file system that shows objects of datasets with encrypted names under their plain paths."""
+    """Wraps a file system, and shows the objects of datasets with encrypted names under their plain paths."""
 
     cachable = False
 
@@ -121,7 +121,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         names_of: Callable[[str], tuple[str, EncryptedNames | None] | None],
         refresh: Callable[[str], None],
     ) -> None:
-        """Make it.
+        """Wrap a file system.
 
         Args:
             fs: The other file system.
@@ -143,10 +143,10 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         return DatasetFileSystem(again(self.fs), self._names_of, self._refresh)
 
     def of(self, path: Any) -> AbstractFileSystem:
-        """Return the file system of a path, or of the first of several.
+        """Return the file system of a path, or of the first path in a list.
 
         Raises:
-            InvalidTag: The manifest of its dataset is refused.
+            InvalidTag: The manifest of the path's dataset is not authentic.
         """
         found = self._names_of(self._first(path))
         return self.fs if found is None else self._objects_of(*found)
@@ -190,5 +190,5 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         return url
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget the cached listings."""
+        """Clear the cached listings."""
         self.fs.invalidate_cache()

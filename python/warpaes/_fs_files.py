@@ -29,7 +29,8 @@ def _discard(below: Any) -> None:
 
 
 class LocalFile:
-    """A local file that appears by ``commit``. fsspec's own file is written elsewhere and copied to its name."""
+    """A local file that appears when ``commit`` is called. fsspec's own class writes elsewhere and then copies the
+    file."""
 
     def __init__(self, path: str, exclusive: bool) -> None:
         self._output = Output(path, replace=not exclusive)
@@ -44,8 +45,8 @@ class LocalFile:
 
 
 class MemoryFile(io.BytesIO):
-    """A file in memory until ``commit`` passes its bytes to a function; fsspec's own files in memory appear when they
-    are opened."""
+    """A file in memory whose bytes ``commit`` passes to a function. fsspec's own files in memory appear when they are
+    opened."""
 
     def __init__(self, publish: Callable[[bytes], Any]) -> None:
         super().__init__()
@@ -69,7 +70,7 @@ def _reopen(files: Any, path: str, position: int) -> Any:
 
 
 class ClosingReader(SealedReader):
-    """Reads a file object of the underlying file system, and closes it; pickled as its path and position."""
+    """Reads a file object of the underlying file system, and closes it. A pickle contains the path and the position."""
 
     def __init__(
         self, below: Any, keyset: Keyset | OwnKeysets, associated_data: Buffer | None, files: Any, path: str
@@ -96,7 +97,8 @@ class ClosingReader(SealedReader):
 
 
 class _OwnReader(SealedReader):
-    """Reads a file object positioned at the ciphertext after the keyset, and closes it if it opened it."""
+    """Reads a file object that is positioned at the ciphertext after the keyset. It closes only a file object that it
+    opened."""
 
     def __init__(
         self, below: Any, keyset: Keyset, associated_data: Buffer | None, start: int | None, own: io.FileIO | None
@@ -118,7 +120,7 @@ class _OwnReader(SealedReader):
 
 
 def open_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None) -> SealedReader:
-    """Open a path, a binary file object or a buffer that begins with its own keyset."""
+    """Open a path, a binary file object or a buffer with its own keyset at the start."""
     path = path_of(file)
     opened: io.FileIO | None = None
     if path is not None:
@@ -140,10 +142,10 @@ def open_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None) -> 
 
 
 def keyset_of(file: Any, keysets: OwnKeysets) -> tuple[Keyset, int | None]:
-    """Open the keyset in front of a file object, whose position is then at the ciphertext.
+    """Open the keyset at the start of a file object. Afterwards, the position is at the ciphertext.
 
     Returns:
-        The keyset, and the position of the ciphertext in a file object that can seek.
+        The keyset, and the position of the ciphertext if the file object can seek.
     """
     check_binary(file, "read")
     seeks = can_seek(file)
@@ -180,7 +182,7 @@ def begin_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None, *,
 
 
 class Compressed(io.BufferedIOBase):
-    """Compresses into a sealed file, and completes or aborts it: compressors do not close their file."""
+    """Compresses into a sealed file, and completes or aborts that file, because compressors do not close their file."""
 
     def __init__(self, file: SealedWriter, compressor: Any) -> None:
         super().__init__()
@@ -213,7 +215,7 @@ class Compressed(io.BufferedIOBase):
         """Leave nothing."""
         self._open = False
         self._file.abort()
-        with contextlib.suppress(Exception):  # its last bytes reach a closed file
+        with contextlib.suppress(Exception):  # its last bytes would be written to a closed file
             self._compressor.close()
         super().close()
 
@@ -271,16 +273,16 @@ class ClosingWriter(SealedWriter):
             self._discard_below()
 
     def _discard_below(self) -> None:
-        """Leave nothing. In a child of ``fork``, the temporary file or upload belongs to the parent, which
-        continues."""
+        """Discard the file. In a child of ``fork``, do nothing: the temporary file or upload belongs to the parent,
+        which continues."""
         if self._process == os.getpid():
             _discard(self._below)
 
     def commit(self) -> None:
-        """Make the file appear, if it was completed and not aborted."""
+        """Make the file appear, unless it was aborted or not completed."""
         if self._writer is not None:
             self.abort()
-            raise ValueError("a file of the transaction was not closed, and does not appear")
+            raise ValueError("a file of the transaction was not closed, so it does not appear")
         if self._process != os.getpid():
             raise Error("a file of a transaction belongs to the process that began it")
         if self._waits:

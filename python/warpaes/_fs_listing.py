@@ -22,9 +22,9 @@ from .exceptions import FormatError, InvalidTag, KeysetError
 
 __all__ = ["Listing"]
 
-#: Cached sizes of plaintexts in a file system.
+#: Maximum number of cached plaintext sizes for a file system.
 _MAX_SIZES = 1 << 16
-#: Threads that read sizes from a file system on a network.
+#: Number of threads that read sizes from a network file system.
 _THREADS = 16
 
 
@@ -42,11 +42,11 @@ class DatasetKeys(Protocol):
         """Return the keyset and the associated data of an object."""
 
     def refresh(self, path: str) -> None:
-        """Forget cached facts about an object that may have been replaced."""
+        """Drop cached facts about an object that may have been replaced."""
 
 
 class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """Finds sealed files and their sizes; ``WarpaesFileSystem`` reads and writes them."""
+    """Lists sealed files with their plaintext sizes. ``WarpaesFileSystem`` reads and writes the files."""
 
     fs: AbstractFileSystem
     keyset: Keyset
@@ -63,13 +63,15 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return path.removeprefix("warpaes::").removeprefix("warpaes://")
 
     def _below(self, path: Any) -> Any:
-        """Return a path in the underlying file system's form: without our prefix, with its trailing slash."""
+        """Return a path in the form of the underlying file system: without our prefix, but with a trailing slash if it
+        has one."""
         return type(self)._strip_protocol(path)
 
     def unstrip_protocol(self, name: str) -> str:
         """Return the URL of a path: ``warpaes://`` and the URL of the underlying file system.
 
-        It is one URL, because DuckDB asks a registered file system only for URLs that begin with its name and ``://``.
+        It is a single URL, because DuckDB passes a registered file system only URLs that begin with its name and
+        ``://``.
         """
         return f"warpaes://{self.fs.unstrip_protocol(self._strip_protocol(name))}"
 
@@ -92,7 +94,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return self.keyset, self._associated_data(path)
 
     def _again_if_replaced(self, path: str, open: Callable[[], _Opened]) -> _Opened:
-        """Open a file; try again if that fails and a job may have replaced it since the manifest was read."""
+        """Open a file. Try again after a failure if a job may have replaced the file since the manifest was read."""
         try:
             return open()
         except (FileNotFoundError, FormatError, InvalidTag, KeysetError):
@@ -123,7 +125,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             if len(data) == size > len(buffer):  # from an HTTP server that does not send ranges
                 whole, data = data, data[offset:end]
             if len(data) != len(buffer):
-                raise OSError(f"{path}: {len(data)} of {len(buffer)} bytes came; it is shorter than it was")
+                raise OSError(f"{path}: {len(data)} of {len(buffer)} bytes arrived; the file became shorter")
             buffer[:] = data
 
         if self.own is None:
@@ -146,7 +148,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return read_front(read)
 
     def _current_reader(self, path: str) -> Reader:
-        """Open a file. The underlying file system's cached listing may be older than the file: query it again."""
+        """Open a file. Query its entry again, because the underlying file system's cached listing may be outdated."""
         size = self._sealed_size(path)
         try:
             return self._reader(path, size)
@@ -158,13 +160,13 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             return self._reader(path, again)
 
     def _sealed_size(self, path: str) -> int | None:
-        """Return a file's size; None for a folder, which outside disks may also be a file."""
+        """Return a file's size, or None for a folder. Except on disks, a path may be both a folder and a file."""
         entry = self.fs.info(path)
         size: int | None = entry["size"]
         return None if entry["type"] == "directory" else size
 
     def _size(self, entry: dict[str, Any]) -> int | None:
-        """Return the size of a file's plaintext, or None if it cannot be opened for any reason."""
+        """Return the size of a file's plaintext, or None if the file cannot be opened."""
         path = entry["name"]
         stamps = (entry.get(name) for name in ("ETag", "mtime", "LastModified", "created"))
         stamp = next((stamp for stamp in stamps if stamp), None)
@@ -183,7 +185,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             raise
         except (FormatError, InvalidTag):
             pass
-        except Exception:  # an error of the file system or of associated_data may be temporary, so it is not cached
+        except Exception:  # an error from the file system or from associated_data may be temporary, so it is not cached
             return None
         while len(self._sizes) >= _MAX_SIZES:
             self._sizes.pop(next(iter(self._sizes)), None)
@@ -202,7 +204,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return None
 
     def _plain_all(self, entries: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
-        """Return entries with the sizes of the plaintexts. Files that were removed since the listing are left out."""
+        """Return entries with the sizes of the plaintexts, without files that were removed since the listing."""
         if self.fs.async_impl and len(entries) > 1:  # each size needs a few requests, which wait for the network
             with ThreadPoolExecutor(min(_THREADS, len(entries))) as threads:
                 plain = list(threads.map(self._plain_or_gone, entries.values()))
@@ -232,13 +234,13 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     def walk(
         self, path: str, maxdepth: int | None = None, topdown: bool = True, on_error: Any = "omit", **options: Any
     ) -> Any:
-        """Walk folders; sizes, which must be read from the files, only with ``detail``."""
+        """Walk folders. Sizes are included only with ``detail``, because they must be read from the files."""
         detail = options.pop("detail", False)
         options |= {"maxdepth": maxdepth, "topdown": topdown, "on_error": on_error, "detail": detail}
         walk = self.fs.walk(self._below(path), **options)
         for folder, folders, files in walk:
             if self.datasets is not None:
-                for names in (folders, files):  # in place, so that the walk does not enter the folders
+                for names in (folders, files):  # changed in place, so that the walk does not enter these folders
                     for name in [name for name in names if _is_of_bulk(name)]:
                         names.pop(name) if isinstance(names, dict) else names.remove(name)
             yield folder, folders, self._plain_all(files) if detail else files
@@ -246,20 +248,23 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     def find(
         self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **options: Any
     ) -> Any:
-        """List the files below a path; sizes, which must be read from the files, only with ``detail``."""
+        """List the files below a path. Sizes are included only with ``detail``, because they must be read from the
+        files."""
         found = self.fs.find(self._below(path), maxdepth=maxdepth, withdirs=withdirs, detail=detail, **options)
         found = self._without_own(found)
         return self._plain_all(found) if detail else found
 
     def glob(self, path: str, maxdepth: int | None = None, **options: Any) -> Any:
-        """List the paths that match a pattern; sizes, which must be read from the files, only with ``detail``."""
+        """List the paths that match a pattern. Sizes are included only with ``detail``, because they must be read from
+        the files."""
         found = self._without_own(self.fs.glob(self._below(path), maxdepth=maxdepth, **options))
         return self._plain_all(found) if options.get("detail") else found
 
     def du(
         self, path: str, total: bool = True, maxdepth: int | None = None, withdirs: bool = False, **options: Any
     ) -> Any:
-        """Return the bytes of plaintext below a path, in total or by file. Files that do not open are left out."""
+        """Return the number of plaintext bytes below a path, in total or for each file. Files that do not open are
+        omitted."""
         found = self.find(path, maxdepth, withdirs=withdirs, detail=True, **options)
         entries = (entry or self.info(name) for name, entry in found.items())
         sizes = {entry["name"]: entry["size"] for entry in entries if entry["size"] is not None}
@@ -282,9 +287,9 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return self.fs.isfile(self._strip_protocol(path))
 
     def checksum(self, path: str) -> Any:
-        """Return a number that changes with the sealed file."""
+        """Return a number that changes when the sealed file changes."""
         return self.fs.checksum(self._strip_protocol(path))
 
     def ukey(self, path: str) -> Any:
-        """Return a text that changes with the sealed file."""
+        """Return a text that changes when the sealed file changes."""
         return self.fs.ukey(self._strip_protocol(path))

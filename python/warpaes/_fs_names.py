@@ -1,4 +1,4 @@
-"""A file system of plain paths over one whose names are encrypted; ``warpaes.fs`` uses it."""
+"""A file system that shows plain paths for one with encrypted names; ``warpaes.fs`` uses it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def again(fs: AbstractFileSystem) -> AbstractFileSystem:
 
 
 class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """The files of a tree with encrypted names, under their plain paths. Their content is the underlying one."""
+    """The files of a tree with encrypted names, under their plain paths. Their content is not changed."""
 
     cachable = False
 
     def __init__(self, fs: AbstractFileSystem, root: str, names: EncryptedNames) -> None:
-        """Make the file system of the tree at the path ``root`` of ``fs``."""
+        """Wrap the tree at the path ``root`` of ``fs``."""
         super().__init__()
         self.fs, self.names = fs, names
         self.protocol = fs.protocol
@@ -47,7 +47,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         self.root: str = fs._strip_protocol(root).rstrip("/")
 
     def plain(self, path: str) -> str:
-        """Return the plain path below the root of the tree; empty for the root.
+        """Return the plain path below the root of the tree; it is empty for the root.
 
         Raises:
             ValueError: The path is not in the tree.
@@ -61,9 +61,9 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return below
 
     def stored(self, path: str) -> str:
-        """Return the path of the underlying file system.
+        """Return the path in the underlying file system.
 
-        Entries that are there keep their names, under whatever key; others get theirs under the primary key.
+        Existing entries keep their names, under any of the keys; new names are encrypted under the primary key.
         """
         plain = self.plain(path)
         if not plain:
@@ -79,7 +79,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return at
 
     def make_parts(self, stored: str) -> None:
-        """Make the folders that hold the parts of a long name."""
+        """Create the folders that hold the parts of a long name."""
         folder = self.fs._parent(stored)
         if folder.endswith("-"):
             self.fs.makedirs(folder, exist_ok=True)
@@ -94,14 +94,14 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
             return
 
     def _is_left_out(self, path: str) -> bool:
-        """Return whether an entry of the underlying file system does not belong to the tree."""
+        """Return whether an entry of the underlying file system is not part of the tree."""
         return False
 
     def _entries(self, directory: str, folder: str, before: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for entry in self.fs.ls(directory, detail=True, **options):
             path = entry["name"].rstrip("/")
             if path == directory.rstrip("/"):
-                continue  # the mark of a folder in an object store, or a file
+                continue  # a folder marker in an object store, or a file
             part = path.rsplit("/", 1)[-1]
             if self._is_left_out(path) or _TEMPORARY.fullmatch(part):
                 continue
@@ -118,8 +118,9 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         """List a folder, sorted by plain names.
 
         Raises:
-            InvalidTag: A name there is not authentic.
-            FormatError: A name there does not have the form of an encrypted name, or two have the same plain name.
+            InvalidTag: A name in the folder is not authentic.
+            FormatError: A name in the folder does not have the form of an encrypted name, or two have the same plain
+                name.
         """
         folder, stored = self.plain(path), self.stored(path)
         if folder and not self.fs.isdir(stored):
@@ -128,11 +129,13 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         found = sorted(self._entries(stored, folder, "", options), key=lambda entry: str(entry["name"]))
         for one, next_one in zip(found, found[1:]):
             if one["name"] == next_one["name"]:
-                raise FormatError(f"{printable(one['name'])!r}: two entries have this plain name")
+                raise FormatError(
+                    f"{printable(one['name'])!r}: two entries have this plain name: move one of them away"
+                )
         return found if detail else [entry["name"] for entry in found]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Return the underlying entry, under its plain path."""
+        """Return the underlying entry with its plain path."""
         entry: dict[str, Any] = self.fs.info(self.stored(path), **options)
         return {**entry, "name": self._strip_protocol(path)}
 
@@ -148,7 +151,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return self.fs.cat_file(self.stored(path), start=start, end=end, **options)
 
     def pipe_file(self, path: str, value: Any, **options: Any) -> Any:
-        """Write the underlying file."""
+        """Write bytes to the underlying file."""
         stored = self.stored(path)
         self.make_parts(stored)
         return self.fs.pipe_file(stored, value, **options)
@@ -182,7 +185,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         for each in reversed(self.expand_path(path, recursive=recursive, maxdepth=maxdepth)):
             if self.isdir(each):
                 self.rmdir(each)
-            elif self.exists(each):  # a folder of an object store is gone with its last file
+            elif self.exists(each):  # a folder of an object store disappears with its last file
                 self.rm_file(each)
 
     def rm_file(self, path: str) -> None:
@@ -192,15 +195,16 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         self._remove_parts(stored)
 
     def cp_file(self, path1: str, path2: str, **options: Any) -> Any:
-        """Copy the underlying file, which does not open at its new path: ``warpaes.fs`` encrypts it again instead."""
+        """Copy the underlying file. The copy does not open at its new path, so ``warpaes.fs`` re-encrypts files
+        instead."""
         return self.fs.cp_file(self.stored(path1), self.stored(path2), **options)
 
     def exists(self, path: str, **options: Any) -> Any:
-        """Return whether there is something at a path."""
+        """Return whether a file or folder exists at a path."""
         return self._ask(path, lambda stored: self.fs.exists(stored, **options))
 
     def lexists(self, path: str, **options: Any) -> Any:
-        """Return whether there is something at a path, or a link to nothing."""
+        """Return whether a file, a folder or a dangling link exists at a path."""
         return self._ask(path, lambda stored: self.fs.lexists(stored, **options))
 
     def isdir(self, path: str) -> Any:
@@ -212,7 +216,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return self._ask(path, self.fs.isfile)
 
     def _ask(self, path: str, question: Callable[[str], Any]) -> Any:
-        """Answer a question about a path; False if no file can have this path."""
+        """Call ``question`` with the underlying path; return False if no file can have this path."""
         try:
             stored = self.stored(path)
         except ValueError:
@@ -220,7 +224,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return question(stored)
 
     def touch(self, path: str, truncate: bool = True, **options: Any) -> Any:
-        """Set the time of the underlying file."""
+        """Set the modification time of the underlying file."""
         return self.fs.touch(self.stored(path), truncate=truncate, **options)
 
     def created(self, path: str) -> Any:
@@ -232,11 +236,11 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return self.fs.modified(self.stored(path))
 
     def checksum(self, path: str) -> Any:
-        """Return a number that changes with the underlying file."""
+        """Return a number that changes when the underlying file changes."""
         return self.fs.checksum(self.stored(path))
 
     def ukey(self, path: str) -> Any:
-        """Return a text that changes with the underlying file."""
+        """Return a text that changes when the underlying file changes."""
         return self.fs.ukey(self.stored(path))
 
     def unstrip_protocol(self, name: str) -> str:
@@ -245,5 +249,5 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return url
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget the cached listings."""
+        """Clear the cached listings."""
         self.fs.invalidate_cache()

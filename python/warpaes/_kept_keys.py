@@ -1,7 +1,7 @@
-"""QKD keys that were fetched, stored until a file has opened with them.
+"""Stores QKD keys that were fetched until they have opened a file.
 
-A key-management entity delivers a key once, and a file in an inbox may name any key. So a key that did not open the
-file that named it is stored for another one.
+A key-management entity delivers a key only once, and a file in an inbox may name any key. So a key that did not open
+the file that named it is kept for another file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._output import Output
 from .exceptions import FormatError
 
 FORMAT = "warpaes-qkd-key-1"
-#: How long a key without a file is kept.
+#: The time in seconds for which a key without a file is kept.
 KEPT_SECONDS = 30 * 24 * 3600
 LOCK = "lock"
 ENDING = ".key"
@@ -29,16 +29,16 @@ MOST_BYTES = 1 << 14
 
 
 def default_folder() -> str:
-    """Return the folder of this user's stored keys, which others cannot write to, unlike an inbox.
+    """Return the folder of this user's stored keys. Unlike an inbox, other users cannot write to it.
 
     Raises:
-        ValueError: The user has no home.
+        ValueError: The user has no home folder.
     """
     state = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):
         state = os.path.expanduser("~/.local/state")
     if not os.path.isabs(state):
-        raise ValueError("there is no home folder to keep QKD keys in until their files open: give --state FOLDER")
+        raise ValueError("QKD keys are kept until their files open, but there is no home folder: give --state FOLDER")
     return os.path.join(state, "warpaes", "qkd")
 
 
@@ -46,13 +46,13 @@ class KeptKeys:
     """The keys in a folder."""
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
-        """Create the folder for its owner only, or check that it is.
+        """Create the folder with access for its owner only, or check an existing folder.
 
         Args:
-            folder: The path, or None for the user's.
+            folder: The path, or None for the user's folder.
 
         Raises:
-            OSError: The folder cannot be created or written to, or other users could.
+            OSError: The folder cannot be created or written to, or other users can access it.
         """
         self.folder = os.path.abspath(folder) if folder is not None else default_folder()
         os.makedirs(os.path.dirname(self.folder), 0o700, exist_ok=True)
@@ -86,22 +86,22 @@ class KeptKeys:
         self.close()
 
     def get(self, kme: Kme, peer: str, key_id: str, check: Callable[[], None] = lambda: None) -> QkdKey:
-        """Return a key: a kept one, or one from the KME, which is then kept.
+        """Return a kept key, or request the key from the KME and keep it.
 
         ``check`` is called before the request to the KME; its exceptions are passed on.
 
         Raises:
-            FormatError: The file of a kept key was altered.
+            FormatError: The file of a kept key is damaged.
             KeySourceError: The KME returns no key.
         """
         name = self._name(kme, peer, key_id)
-        # One process requests the key from the KME; others that need it find it here.
+        # One process requests the key from the KME; other processes that need the key find it here.
         with self._locked():
             if (kept := self._read(name, key_id)) is not None:
                 return kept
             check()
             with Output(name, secret=True, folder=self._descriptor) as file:
-                os.posix_fallocate(file.descriptor, 0, MOST_BYTES)  # a full disk must not lose a key
+                os.posix_fallocate(file.descriptor, 0, MOST_BYTES)  # a key must not be lost because the disk is full
                 (key,) = kme.keys(peer, [key_id])
                 record = {"format": FORMAT, "key_id": key_id, "key": base64.b64encode(key.key).decode()}
                 os.ftruncate(file.descriptor, file.write(json.dumps(record).encode() + b"\n"))
@@ -143,11 +143,12 @@ class KeptKeys:
             return QkdKey(key_id, base64.b64decode(record["key"], validate=True))
         except (ValueError, TypeError, RecursionError):
             raise FormatError(
-                f"'{os.path.join(self.folder, name)}': does not hold the kept key '{key_id}': restore it, or remove it"
+                f"'{os.path.join(self.folder, name)}' does not contain the kept key '{key_id}': restore it, or remove "
+                "it"
             ) from None
 
     def _wipe(self, name: str) -> None:
-        """Overwrite and remove a file. On copy-on-write storage, the old bytes may remain."""
+        """Overwrite and remove a file. On copy-on-write storage, old bytes may remain."""
         with contextlib.suppress(FileNotFoundError):
             descriptor = os.open(
                 name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._descriptor
@@ -161,7 +162,7 @@ class KeptKeys:
             os.fsync(self._descriptor)
 
     def _wipe_expired(self) -> None:
-        """Wipe expired keys without a file, and remains of killed processes."""
+        """Wipe expired keys and temporary files of killed processes."""
         for name in os.listdir(self._descriptor):
             found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
             ours = name.endswith(ENDING) or name.startswith(".warpaes-")

@@ -1,6 +1,6 @@
-"""Reads key files and variables that contain keys, with the command's limits and warning.
+"""Reads key files and variables that contain keys, with the same limits and warning as the command.
 
-Every key file is read here, so that each one that other users can open causes the warning.
+All key files are read here, so that each file that other users can open causes the warning.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterable
 
 from .exceptions import KeysetError
 
-MOST_BYTES = 1 << 20  # the same limit as the command's; a keyset is far smaller
+MOST_BYTES = 1 << 20  # the command's limit; a keyset is far smaller
 
-#: As a place, or within a keyset's place after passphrase=, kek= or a mark.
+#: A variable as a place, or within a keyset's place after passphrase=, kek= or a mark.
 _NAMED = re.compile(r"(?:^|[=;:])env:([^;]*)")
 _secret_variables: set[str] = set()
 _warned_of: set[str] = set()
@@ -24,14 +24,14 @@ _warned_of: set[str] = set()
 def keep_from_programs(places: Iterable[str]) -> None:
     """Remove the variables that places name from the environment of every program that this process starts.
 
-    ``read_secret`` does so for its own place. A command passes all of its places here before it reads the first.
+    ``read_secret`` does this for its own place. A command passes all of its places before it reads the first one.
     """
     for place in places:
         _secret_variables.update(_NAMED.findall(place))
 
 
 def environment_of_programs() -> dict[str, str]:
-    """Return this process's environment without the variables of keys."""
+    """Return this process's environment without the variables that contain keys."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -49,11 +49,11 @@ def read_file(path: str) -> bytes:
 
 
 def warn_if_others_can_read(name: str, file: int | str) -> None:
-    """Warn once, in the command's words, if other users of the machine can open a key file.
+    """Warn once, like the command, if other users of the machine can open a key file.
 
     Args:
-        name: The file's name in the sentence.
-        file: The file, open, or its path.
+        name: The file's name in the warning.
+        file: The open file, or its path.
     """
     found = os.stat(file)
     if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077 and name not in _warned_of:
@@ -72,5 +72,5 @@ def read_descriptor(name: str, descriptor: int) -> bytes:
     while len(content) <= MOST_BYTES and (piece := os.read(descriptor, MOST_BYTES + 1 - len(content))):
         content += piece
     if len(content) > MOST_BYTES:
-        raise KeysetError(f"{name}: has more than {MOST_BYTES} bytes, and is not a key")
+        raise KeysetError(f"{name}: has more than {MOST_BYTES} bytes and is not a key")
     return bytes(content)

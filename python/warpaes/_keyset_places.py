@@ -1,4 +1,4 @@
-"""Strings that name a keyset and how it is opened: docs/keys.md, "Places of keysets", has the grammar."""
+"""Strings that name a keyset and the way to open it. docs/keys.md, "Places of keysets", has the grammar."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from ._native import Keyset
     from .keysources import KeySource
 
-#: A function that asks for a passphrase. Called with a question, which names the place.
+#: A function that prompts for a passphrase. Its argument is a question that names the place.
 AskPassphrase = Callable[[str], "str | bytes"]
 
-#: The location of a keyset in front of each sealed file.
+#: The location that stands for the keyset at the start of each sealed file.
 OWN = "own:"
-#: Prefix of the key of datasets written by ``warpaes bulk``.
+#: The prefix for the key of a ``warpaes bulk`` dataset.
 DATASET = "dataset:"
 LOCATIONS = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 OPENERS = ("passphrase", "kek", "kek-aad")
-#: The kinds of key-encryption keys that never leave their manager, token or TPM.
+#: The kinds of key-encryption keys that never leave a key manager, token or TPM.
 MANAGERS = ("aws-kms", "azure-kv", "gcp-kms", "gcp-kms+http", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
 
 _DATASET_OPENER = re.compile(r"(id|pin)=([0-9A-Za-z-]{1,64});")
@@ -41,7 +41,7 @@ class KeysetPlace:
     """The parts of a place; see ``parse``."""
 
     location: str
-    clear: bool = False  #: marked as not encrypted
+    clear: bool = False  #: marked as unencrypted
     asks: bool = False  #: under a passphrase that the user is asked for
     passphrase: str | None = None  #: the location of the passphrase
     kek: str | None = None  #: the location or URL of the key-encryption key
@@ -49,7 +49,7 @@ class KeysetPlace:
 
     @property
     def is_own(self) -> bool:
-        """Whether each sealed file begins with its own keyset."""
+        """Whether the keyset is stored at the start of each sealed file."""
         return self.location == OWN
 
     @property
@@ -58,7 +58,8 @@ class KeysetPlace:
         return self.asks or self.passphrase is not None or self.kek is not None
 
     def lasting(self) -> str | None:
-        """Return the place in a form for other processes; None if it needs this process or its user."""
+        """Return the place in a form for other processes, or None if it works only in this process or needs the
+        user."""
         parts = [self.location, *(each for each in (self.passphrase, self.kek) if each is not None)]
         if self.asks or any(_is_of_process(part) for part in parts):
             return None
@@ -78,16 +79,18 @@ class DatasetPlace:
     pin: str | None = None
 
     def lasting(self) -> str | None:
-        """Return the place in a form for other processes; None if it needs this process or its user."""
+        """Return the place in a form for other processes, or None if it works only in this process or needs the
+        user."""
         key = self.key if _kind(self.key) in MANAGERS else parse(self.key).lasting()
         openers = "".join(f"{name}={value};" for name, value in (("id", self.id), ("pin", self.pin)) if value)
         return None if key is None else f"{DATASET}{openers}{key}"
 
 
 def dataset_place(place: object) -> DatasetPlace | None:
-    """Parse the place of the key of datasets; the URL of a key manager is one. None: it is of another kind.
+    """Parse the place of a dataset's key, which may be the URL of a key manager. Return None for a place of another
+    kind.
 
-    Raises: ValueError: It begins like one, but is invalid.
+    Raises: ValueError: The text begins like such a place, but is invalid.
     """
     if not isinstance(place, str) or not (place.startswith(DATASET) or _kind(place) in MANAGERS):
         return None
@@ -117,7 +120,7 @@ def _escaped(value: str) -> str:
 
 
 def _take_value(name: str, text: str) -> tuple[str, str]:
-    """Split after the first single semicolon; a double one stands for itself."""
+    """Split at the first single semicolon. A double semicolon stands for one semicolon in the text."""
     end = re.search(r"(?<!;)(?:;;)*;(?!;)", text)
     if end is None:
         raise ValueError(f"the place of the keyset: {name}= must be followed by ';' and the place of a keyset")
@@ -173,13 +176,11 @@ def _kind(location: str) -> str:
 
 
 def _read(role: str, location: str) -> bytes:
-    """Read a location. A name that is not a file may be a secret: no message repeats it."""
+    """Read a location. Messages do not repeat a name that is not a file, because it may be a secret."""
     kind = _kind(location)
     if kind not in ("file", "env", "fd", "exec") and not os.path.lexists(location):
         if kind:
-            raise ValueError(
-                f"{role}: there are no places of the kind {kind}:, and no such file; it must be {LOCATIONS}"
-            )
+            raise ValueError(f"{role}: '{kind}:' is not a kind of place, and there is no such file; give {LOCATIONS}")
         raise FileNotFoundError(
             errno.ENOENT, f"{role}: there is no file of this name, which is not repeated because it may be a secret"
         )
@@ -187,7 +188,7 @@ def _read(role: str, location: str) -> bytes:
 
 
 def ask_passphrase(where: KeysetPlace, ask: AskPassphrase | None, question: str, *, twice: bool = False) -> bytes:
-    """Return the passphrase at a place, or from the prompt."""
+    """Return the passphrase from a place or from the prompt."""
     if where.passphrase is None:
         answer = ask(question) if ask is not None else _ask_terminal(question, twice)
         text = answer.encode(errors="surrogateescape") if isinstance(answer, str) else bytes(answer)
@@ -204,7 +205,7 @@ def ask_passphrase(where: KeysetPlace, ask: AskPassphrase | None, question: str,
 
 
 def _ask_terminal(question: str, twice: bool) -> str:
-    try:  # getpass would fall back to standard input
+    try:  # without a terminal, getpass would read standard input
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
         raise ValueError(
@@ -226,7 +227,7 @@ def key_source(location: str) -> KeySource:
 
 
 def _from_raw(name: str, text: bytes) -> Keyset | None:
-    """Return the keyset of a raw key, read as by the command; None if the text is not one."""
+    """Return the keyset of a raw key, as the command reads it; None if the text is not a raw key."""
     from ._native import Keyset
 
     digits = text.removeprefix(b"\xef\xbb\xbf").strip()
@@ -247,23 +248,23 @@ def _from_raw(name: str, text: bytes) -> Keyset | None:
 
 
 def _check_lock(name: str, where: KeysetPlace, text: bytes) -> None:
-    """Refuse a keyset that is not encrypted as its place requires, because another keyset may have been there."""
+    """Refuse a keyset that is not encrypted as its place requires, because it may have been replaced."""
     encrypted = b'"encryptedKeyset"' in text
     if encrypted and where.clear:
-        raise KeysetError(f"{name}: is encrypted, but clear: requires a keyset in clear; leave clear: out")
+        raise KeysetError(f"{name}: is encrypted, but clear: requires an unencrypted keyset; leave clear: out")
     if where.encrypted and not encrypted:
         raise KeysetError(
             f"{name}: is not an encrypted keyset, and its place requires one: another file may have "
-            f"replaced yours. Restore the encrypted keyset; if keys in clear are intended, write "
-            f"clear: and no way to decrypt them"
+            f"replaced yours. Restore the encrypted keyset, or, if an unencrypted keyset is intended, write "
+            f"clear: before the place and omit the way to decrypt it"
         )
     if not encrypted:
         return
     under_passphrase = b'"keyEncryptionKey"' in text
     if under_passphrase and not (where.asks or where.passphrase is not None):
-        more = " and not under the key of kek=" if where.kek is not None else ""
+        more = ", not under the key of kek=" if where.kek is not None else ""
         raise KeysetError(
-            f"{name}: is under a passphrase{more}: write passphrase: before its place to be asked for it, or "
+            f"{name}: is encrypted under a passphrase{more}: write passphrase: before its place to be asked for it, or "
             f"passphrase=PLACE; where PLACE is {LOCATIONS}"
         )
     if not under_passphrase and where.kek is None:
@@ -295,7 +296,7 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
             with key_source(where.kek) as source:
                 return read_keyset(text, source, (where.kek_aad or "").encode())
         if where.encrypted:
-            Keyset._check_wrapped(text)  # a cost beyond the limits, before any prompt
+            Keyset._check_wrapped(text)  # refuses a cost beyond the limits before any prompt
             return Keyset._unwrap(text, ask_passphrase(where, ask, f"Passphrase of {name}"))
         return _from_raw(name, text) or Keyset.parse(text)
     except KeysetError as error:
@@ -304,7 +305,8 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
 
 
 def read_keyset_text(place: str) -> tuple[str, bytes]:
-    """Return the name and the text of the key at a place: a raw key, or a keyset decrypted as the place requires."""
+    """Return the name and the text of the key at a place: a raw key, or a keyset that was decrypted as the place
+    requires."""
     where = parse(place)
     name = shown(where.location)
     if where.encrypted:
@@ -315,7 +317,7 @@ def read_keyset_text(place: str) -> tuple[str, bytes]:
 
 
 def lasting_keyset_place(place: str) -> str | None:
-    """Return the place in a form for other processes; None if it needs this process or its user."""
+    """Return the place in a form for other processes, or None if it works only in this process or needs the user."""
     return (dataset_place(place) or parse(place)).lasting()
 
 
@@ -342,5 +344,5 @@ def save_keyset(keyset: Keyset, place: str, ask: AskPassphrase | None = None, se
 
 
 def as_keyset(keyset: Any) -> Keyset:
-    """Return a keyset that is given as an object or by its place."""
+    """Return a keyset that is given as an object or as a place."""
     return load_keyset(keyset) if isinstance(keyset, str) else keyset

@@ -22,7 +22,7 @@ from .keysources._source import printable
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """A KME's information about the keys that it shares with another SAE, with the fields of ETSI GS QKD 014."""
+    """The fields of ETSI GS QKD 014 that describe the keys that a KME shares with another SAE."""
 
     source_kme_id: str
     target_kme_id: str
@@ -38,7 +38,7 @@ class Status:
 
 @dataclasses.dataclass(frozen=True)
 class QkdKey:
-    """A key shared by two secure application entities (SAEs). ``key`` is left out of the ``repr``."""
+    """A key shared by two secure application entities (SAEs). The ``repr`` does not contain ``key``."""
 
     key_id: str
     key: bytes = dataclasses.field(repr=False)
@@ -47,14 +47,14 @@ class QkdKey:
 def _text(answer: dict[str, Any], name: str) -> str:
     value = answer.get(name)
     if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= 1024:
-        raise BadAnswerError(f"KME: its answer has no valid '{name}'")
+        raise BadAnswerError(f"KME: the answer has no valid '{name}'")
     return value
 
 
 def _number(answer: dict[str, Any], name: str) -> int:
     value = answer.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise BadAnswerError(f"KME: its answer has no valid '{name}'")
+        raise BadAnswerError(f"KME: the answer has no valid '{name}'")
     return value
 
 
@@ -68,7 +68,7 @@ class Kme:
     def __init__(
         self, url: str, certificate: str, key: str, ca: str, *, password: str | None = None, timeout: float = 30
     ) -> None:
-        """Prepare a client. It connects at the first request.
+        """Create a client. It connects at the first request.
 
         Args:
             url: ``https://HOST[:PORT]`` of the KME.
@@ -86,7 +86,7 @@ class Kme:
         """Return the KME's information about the keys that it shares with ``sae``, the peer.
 
         Raises:
-            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
+            KeySourceError: The KME refuses, is unreachable, or returns an invalid answer.
         """
         answer = self._ask("GET", sae, "status")
         return Status(
@@ -103,7 +103,7 @@ class Kme:
         )
 
     def new_keys(self, sae: str, number: int = 1, size: int = 256) -> list[QkdKey]:
-        """Get new keys, which ``sae`` can then get by their numbers.
+        """Get new keys, which ``sae`` can then get by their IDs.
 
         The method checks the status before it takes the first key, and splits the request as the KME requires.
 
@@ -118,42 +118,42 @@ class Kme:
         Raises:
             ValueError: ``number`` or ``size`` is out of the KME's range.
             ExhaustedError: The KME has too few keys.
-            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
+            KeySourceError: The KME refuses, is unreachable, or returns an invalid answer.
         """
         if number < 1:
-            raise ValueError("number: must be 1 or more")
+            raise ValueError("number: must be at least 1")
         status = self.status(sae)
         if size % 8 != 0 or not status.min_key_size <= size <= status.max_key_size:
             raise ValueError(
-                f"size: the KME has keys of {status.min_key_size} to {status.max_key_size} bits in bytes, not of {size}"
+                f"size: must be a multiple of 8 from {status.min_key_size} to {status.max_key_size} bits, not {size}"
             )
         if status.stored_key_count < number:
             raise ExhaustedError(
-                f"KME: it has {status.stored_key_count} keys for '{sae}', and {number} are needed: wait for more"
+                f"KME: it has {status.stored_key_count} keys for '{sae}', but {number} are needed: wait for more"
             )
         if status.max_key_per_request < 1:
-            raise BadAnswerError("KME: it allows no keys in a request (max_key_per_request)")
+            raise BadAnswerError("KME: it does not allow requests for keys (max_key_per_request is 0)")
         keys: list[QkdKey] = []
         while len(keys) < number:
             some = min(number - len(keys), status.max_key_per_request)
             keys += self._keys(self._ask("POST", sae, "enc_keys", {"number": some, "size": size}), some, size)
         if len({key.key_id for key in keys}) != number or len({key.key for key in keys}) != number:
-            raise BadAnswerError("KME: it returned a key or a number twice; none of them is used")
+            raise BadAnswerError("KME: it returned a key or an ID twice; none of the keys is used")
         return keys
 
     def keys(self, sae: str, key_ids: Sequence[str], size: int | None = None) -> list[QkdKey]:
-        """Get the keys of these numbers, after ``sae`` got them with ``new_keys``.
+        """Get the keys with these IDs, after ``sae`` got them with ``new_keys``.
 
         Args:
             sae: The peer.
-            key_ids: The numbers of the keys.
+            key_ids: The IDs of the keys.
             size: The expected size of each key in bits; None if unknown.
 
         Returns:
             The keys, in the order of ``key_ids``.
 
         Raises:
-            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
+            KeySourceError: The KME refuses, is unreachable, or returns an invalid answer.
         """
         asked = [{"key_ID": key_id} for key_id in key_ids]
         keys = self._keys(self._ask("POST", sae, "dec_keys", {"key_IDs": asked}), len(key_ids), size)
@@ -161,23 +161,23 @@ class Kme:
         try:
             return [found[key_id] for key_id in key_ids]
         except KeyError:
-            raise BadAnswerError("KME: it returned keys with numbers that were not requested") from None
+            raise BadAnswerError("KME: it returned keys with IDs that were not requested") from None
 
     @staticmethod
     def _keys(answer: dict[str, Any], number: int, size: int | None) -> list[QkdKey]:
         entries = answer.get("keys")
         if not isinstance(entries, list) or len(entries) != number:
-            raise BadAnswerError(f"KME: its answer does not contain the {number} requested keys")
+            raise BadAnswerError(f"KME: the answer does not contain the {number} requested keys")
         keys = []
         for entry in entries:
             if not isinstance(entry, dict):
-                raise BadAnswerError("KME: its answer contains an invalid key")
+                raise BadAnswerError("KME: the answer contains an invalid key")
             try:
                 key = base64.b64decode(_text(entry, "key"), validate=True)
             except ValueError:
-                raise BadAnswerError("KME: its answer has a key that is not base64") from None
+                raise BadAnswerError("KME: the answer contains a key that is not base64") from None
             if size is not None and len(key) * 8 != size:
-                raise BadAnswerError(f"KME: its answer has a key of {len(key) * 8} bits instead of {size}")
+                raise BadAnswerError(f"KME: the answer contains a key of {len(key) * 8} bits instead of {size}")
             keys.append(QkdKey(_text(entry, "key_ID"), key))
         return keys
 
@@ -188,13 +188,13 @@ class Kme:
             said = ": " + printable(answer["message"], 200)
         if status == 200:
             if not isinstance(answer, dict):
-                raise BadAnswerError(f"KME: its answer to {what} is not a JSON object")
+                raise BadAnswerError(f"KME: the answer to {what} is not a JSON object")
             return answer
         if status in (401, 403):
             raise DeniedError(f"KME: it refuses keys for '{sae}' ({status}){said}")
         if status == 503:
             kind = ExhaustedError if what == "enc_keys" else UnavailableError
-            raise kind(f"KME: it has no keys left, or does not work ({status}){said}")
+            raise kind(f"KME: it has no keys left, or is out of order ({status}){said}")
         if status in (400, 404):
             raise UnknownKeyError(f"KME: it refuses {what} for '{sae}' ({status}){said}")
         raise KeySourceError(f"KME: it answered {what} with status {status}{said}")

@@ -27,16 +27,16 @@ from .exceptions import Error, FormatError
 IV_BYTES, TAG_BYTES = 12, 16
 #: Bytes before the ciphertext, by version.
 HEADERS = {1: 1 + IV_BYTES, 2: 1 + 4 + IV_BYTES}
-#: Objects that one key of a tenant encrypts (NIST SP 800-38D, 8.3: random IVs of 96 bits).
+#: Maximum number of objects under one tenant's key (NIST SP 800-38D, 8.3: random IVs of 96 bits).
 MOST_OBJECTS = 1 << 32
-#: Maximum number of tenants' keys that are kept expanded. Clients choose tenants, so their number has a limit.
+#: Maximum number of expanded tenants' keys that are kept. It is limited because clients choose the tenants.
 MOST_TENANTS = 4096
 _INFO = {1: b"lmcache-l2-aesgcm-v1", 2: b"warpaes kv 2 "}
 _LABEL = b"warpaes kv 2 "
 
 
 class ObjectName(NamedTuple):
-    """The parts of an object's key that the second frame binds."""
+    """The parts of an object's key that frame 2 authenticates."""
 
     chunk_hash: bytes
     model_name: str
@@ -45,7 +45,7 @@ class ObjectName(NamedTuple):
     cache_salt: str  #: the tenant
 
     def associated_data(self) -> bytes:
-        """Return the key as a text that is unique for it.
+        """Return a text that identifies the key uniquely.
 
         Raises:
             ValueError: A part has another type, is not UTF-8, or is a number of more than 64 bits.
@@ -75,31 +75,31 @@ class _TenantKey:
 class Frames:
     """Encrypts and decrypts objects from buffer to buffer. Any number of threads and forked children may use it.
 
-    It counts its own encryptions. Several objects and processes with one keyset add up. A tenant whose key was not
-    kept is counted as the forgotten tenant that has encrypted most: never too low.
+    It counts its own encryptions. The counts of several objects and processes with one keyset add up. If the key of a
+    tenant was dropped, its count continues from the highest count of any dropped key, so that it is never too low.
     """
 
     def __init__(self, version: int, secrets: Sequence[tuple[int, bytes]], key_bytes: int = 32) -> None:
-        """Make frames of a version.
+        """Create frames of a version.
 
         Args:
             version: 1 or 2.
-            secrets: The ids and the secrets that tenants' keys are derived from; the first one encrypts.
-            key_bytes: 16 or 32, the length of tenants' keys.
+            secrets: The IDs and secrets that tenants' keys are derived from. The first secret encrypts.
+            key_bytes: The length of tenants' keys, 16 or 32.
 
         Raises:
-            ValueError: ``version`` or ``key_bytes`` is another number, or there is no secret.
+            ValueError: ``version`` or ``key_bytes`` has another value, or there is no secret.
         """
         if version not in HEADERS:
             raise ValueError(f"version must be 1 or 2, not {version}")
         if key_bytes not in (16, 32):
             raise ValueError(f"key_bytes must be 16 or 32, not {key_bytes}")
         if not secrets or not all(secret for _, secret in secrets):
-            raise ValueError("secrets: there is none, or an empty one")
+            raise ValueError("secrets: must contain at least one secret, and none may be empty")
         self.version, self._header = version, HEADERS[version]
         self.primary, self._secrets, self._key_bytes = secrets[0][0], dict(secrets), key_bytes
         self._lock = ForkLock()
-        self._keys: OrderedDict[tuple[int, str], _TenantKey] = OrderedDict()  # the last one was used last
+        self._keys: OrderedDict[tuple[int, str], _TenantKey] = OrderedDict()  # the most recently used key is last
         self._forgotten = dict.fromkeys(self._secrets, 0)  # the highest count of a key that is no longer kept
 
     @staticmethod
@@ -118,7 +118,7 @@ class Frames:
 
     @property
     def overhead(self) -> int:
-        """Number of bytes that a frame adds to its plaintext."""
+        """The number of bytes that a frame adds to its plaintext."""
         return self._header + TAG_BYTES
 
     def has_key(self, number: int) -> bool:
@@ -128,10 +128,10 @@ class Frames:
     def check_key_id(self, number: int) -> None:
         """Raise FormatError unless the keyset has a key of this ID."""
         if not self.has_key(number):
-            raise FormatError(f"the frame is under the key {number}, which is not in the keyset")
+            raise FormatError(f"the frame was encrypted under the key {number}, which is not in the keyset")
 
     def cipher(self, number: int, tenant: str, encryptions: int = 0) -> AESGCM:
-        """Return a tenant's cipher, and count encryptions by it."""
+        """Return a tenant's cipher, and add to the count of its encryptions."""
         with self._lock:
             key = self._keys.get((number, tenant))
             if key is None:
@@ -152,13 +152,13 @@ class Frames:
         """Encrypt a buffer into a frame; return the bytes written.
 
         Raises:
-            ValueError: ``frame`` is too short, or ``name`` is not an object's.
-            Error: The tenant's key has encrypted as many objects as it may.
+            ValueError: ``frame`` is too short, or ``name`` is not a valid key of an object.
+            Error: The tenant's key has reached the limit of encryptions.
         """
         source, target = memoryview(plain).cast("B"), memoryview(frame).cast("B")
         size = len(source) + self.overhead
         if len(target) < size:
-            raise ValueError(f"frame: has {len(target)} bytes, and the object takes {size}")
+            raise ValueError(f"frame: has {len(target)} bytes, but the encrypted object takes {size}")
         bound = self._bound(name)
         cipher = self.cipher(self.primary, name.cache_salt, encryptions=1)
         iv = os.urandom(IV_BYTES)
@@ -170,11 +170,11 @@ class Frames:
         return size
 
     def open(self, frame: Any, plain: Any, name: ObjectName) -> None:
-        """Decrypt a frame, which may have more bytes after it, into a buffer of the plaintext's length.
+        """Decrypt a frame, which other bytes may follow, into a buffer of the plaintext's length.
 
         Raises:
-            FormatError: It is not a frame of this version, or of an unknown key; ``plain`` is wiped.
-            InvalidTag: The frame is not authentic, or not of this object; ``plain`` is wiped.
+            FormatError: It is not a frame of this version, or its key is unknown; ``plain`` is wiped.
+            InvalidTag: The frame is not authentic, or belongs to another object; ``plain`` is wiped.
         """
         source, target = memoryview(frame).cast("B"), memoryview(plain).cast("B")
         size, bound = len(target) + self.overhead, self._bound(name)

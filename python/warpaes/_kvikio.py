@@ -1,4 +1,4 @@
-"""Files that KvikIO reads into device memory, and the choice between its reader and threads."""
+"""Files that KvikIO reads into device memory, and the choice between KvikIO and reading by threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ._sealed_file import Ranges
 
-#: How a GPU gets ciphertext: by threads that read into page-locked memory, or by the package kvikio.
+#: The readers of ciphertext for a GPU: threads that read into page-locked memory, or the package kvikio.
 READERS = ("threads", "kvikio")
 
 
@@ -27,12 +27,12 @@ def ranges_of(filename: str | os.PathLike[str], reader: str) -> Ranges:
 
 
 class DeviceRanges(Ranges):
-    """A local file that KvikIO reads into device memory. Host memory is filled as for other files."""
+    """A local file that KvikIO reads into device memory. Reads into host memory work as for other files."""
 
     reads_to_device = True
 
     def __init__(self, filename: str) -> None:
-        """Open a file, for each kind of memory.
+        """Open a file for reads into host and device memory.
 
         Raises:
             ModuleNotFoundError: The package kvikio is missing.
@@ -42,7 +42,7 @@ class DeviceRanges(Ranges):
 
         super().__init__(filename)
         try:
-            # Opened by its descriptor, because another file may have the name by now.
+            # Opened through its descriptor, because another file may have taken the name.
             assert self._file is not None
             self._device_file = kvikio.CuFile(f"/proc/self/fd/{self._file.fileno()}", "r")
         except BaseException:
@@ -61,7 +61,7 @@ class DeviceRanges(Ranges):
 
 
 class RemoteDeviceRanges(Ranges):
-    """An object or a file at a URL, which KvikIO reads into host or device memory."""
+    """An object or file at a URL that KvikIO reads into host or device memory."""
 
     reads_to_device = True
     piece_bytes, threads = 16 << 20, 8
@@ -71,7 +71,7 @@ class RemoteDeviceRanges(Ranges):
 
         Args:
             url: The URL.
-            options: s3fs's names of options: ``endpoint_url``, ``key``, ``secret``, ``token``. Otherwise the
+            options: Options with the names of s3fs: ``endpoint_url``, ``key``, ``secret``, ``token``. By default, the
                 environment names them (``AWS_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID``, …).
 
         Raises:
@@ -86,13 +86,15 @@ class RemoteDeviceRanges(Ranges):
                      "token": "aws_session_token"}  # fmt: skip
             unknown = given.keys() - names.keys()
             if unknown:
-                raise ValueError(f"storage_options: with kvikio, {sorted(unknown)[0]} is unknown")
+                raise ValueError(f"storage_options: kvikio does not support the option {sorted(unknown)[0]}")
             named = {names[name]: value for name, value in given.items()}
             self._remote: Any = kvikio.RemoteFile.open_s3_url(url, **named)
         elif scheme in ("http", "https") and not given:
             self._remote = kvikio.RemoteFile.open_http(url)
         else:
-            raise ValueError(f"kvikio reads s3:, http: and https: without other options, not {url!r:.80}")
+            raise ValueError(
+                f"kvikio reads only s3:, http: and https: URLs, and only s3: with options, not {url!r:.80}"
+            )
         self.size = self._remote.nbytes()
 
     def check_open(self) -> None:

@@ -9,7 +9,7 @@ from ._typing import Buffer, Data
 version: str
 
 class BackendInfo(TypedDict):
-    """A backend, and for ``cuda`` a device, with whether it can run in this process.
+    """A backend or, for ``cuda``, a device, and whether it can run in this process.
 
     Attributes:
         name: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda``.
@@ -31,11 +31,11 @@ class KeyInfo(TypedDict):
     """Public facts about a key of a keyset, without the secret key.
 
     Attributes:
-        key_id: The key's number, from 1 to 2^32 - 1.
-        state: ``enabled`` keys are used, ``disabled`` keys are kept but not used, and of ``destroyed`` keys only the
-            number remains.
+        key_id: The key's ID, from 1 to 2^32 - 1.
+        state: ``enabled`` keys are used, ``disabled`` keys are kept but not used, and only the ID of ``destroyed`` keys
+            remains.
         primary: Whether this key encrypts new files.
-        template: The name of the template with the key's parameters; empty if no template has them.
+        template: The name of the template with the key's parameters; empty if there is none.
         key_bits: The size of the AES key in bits.
         segment_bytes: The size of a ciphertext segment in bytes.
     """
@@ -52,7 +52,7 @@ class FileInfo(TypedDict):
 
     Attributes:
         format: ``streaming AEAD``, ``openssl enc`` or ``raw``.
-        template: The template that the caller named, if the file can have its parameters.
+        template: The template that the caller named, if the file matches its parameters.
         file_bytes: The size of the file in bytes.
         header_bytes: The size of the header at the beginning of the file in bytes.
         segment_bytes: The size of a ciphertext segment in bytes; 0 if unknown.
@@ -70,12 +70,13 @@ def configure(backend: str | None = None, threads: int = 0, device: int = -1) ->
     """Create the engine of this process with a backend, a number of host threads (0: one per processor) and a CUDA
     device (-1: every one).
 
-    Call it before any other operation. The first operation of a process creates the engine with the defaults, and a
-    process has only one engine.
+    Call it before any other operation. Without this call, the first operation of a process creates the engine with
+    default options. A process has only one engine.
 
     Args:
         backend: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda`` to use this backend for everything. None for
-            the best backend for each call, or the one that the environment variable ``WARPAES_BACKEND`` names.
+            the backend that the environment variable ``WARPAES_BACKEND`` names or, if it is not set, the best backend
+            for each call.
         threads: The number of host threads that work on one call, from 0 to 65536.
         device: The number of a CUDA device, or -1 for every device.
 
@@ -88,14 +89,14 @@ def configure(backend: str | None = None, threads: int = 0, device: int = -1) ->
 def backends() -> list[BackendInfo]:
     """Return the backends and devices of this machine, as a list of dictionaries.
 
-    CPU backends come first, the best one last, then the CUDA devices. The first call loads the CUDA driver, which can
-    take a second. Thread-safe.
+    CPU backends come first, with the best one last, followed by the CUDA devices. The first call loads the CUDA driver,
+    which can take a second. Thread-safe.
     """
 
 def large_pages(buf: Buffer) -> None:
     """Request large pages from the operating system for a buffer without data.
 
-    The call only advises the operating system. Buffers of less than 4 MiB stay unchanged.
+    The call only advises the operating system, and has no effect on buffers of less than 4 MiB.
 
     Args:
         buf: A contiguous writable buffer in host memory.
@@ -118,7 +119,7 @@ def copy(to: Data, source: Data) -> None:
 
     Raises:
         ValueError: ``to`` and ``source`` differ in size.
-        BufferError: ``to`` is read-only, one of the two has gaps, or they order their elements differently.
+        BufferError: ``to`` is read-only, an argument has gaps, or the two order their elements differently.
         Error: A copy to or from a GPU failed.
     """
 
@@ -143,11 +144,11 @@ def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
 
     Args:
         path: The path of the file.
-        template: The name of the template whose parameters to assume, for formats that do not store them.
+        template: The name of a template whose parameters to assume for formats that do not store them.
 
     Raises:
         FileNotFoundError: There is no file at the path.
-        FormatError: The file does not have the parameters of the template, or it is truncated.
+        FormatError: The file does not match the template's parameters, or it is truncated.
     """
 
 @final
@@ -165,8 +166,8 @@ class Memory:
 
     Raises:
         MemoryError: There is not enough memory.
-        Error: There is no such device.
-        ValueError: ``kind`` is neither of the two, or ``nbytes`` is out of range.
+        Error: The device does not exist.
+        ValueError: ``kind`` is unknown, or ``nbytes`` is out of range.
     """
 
     def __new__(cls, nbytes: int, kind: Literal["page-locked", "device"] = "page-locked", device: int = 0) -> Self: ...
@@ -194,8 +195,8 @@ class Batch(Awaitable[list[Any]]):
     """A batch of messages in flight, to wait for or to await.
 
     ``submit`` and ``submit_into`` of AESGCM and AESCCM return a batch. Any number of threads and coroutines may wait
-    for it. Do not change its messages, and do not use its outputs, before it has finished. Deleting the last reference
-    to a batch cancels it and waits until the work in flight has ended.
+    for it. Do not change its messages or use its outputs before it has finished. Deleting the last reference to a batch
+    cancels it and waits until the work in flight has ended.
 
     A batch belongs to the process that submitted it: in a child of ``fork``, its methods raise Error.
     """
@@ -210,7 +211,7 @@ class Batch(Awaitable[list[Any]]):
         """Return a descriptor that becomes readable when the batch has finished.
 
         The descriptor is for ``select`` and event loops. The batch owns it: do not read from it or close it. It is -1
-        if the system has no descriptor left.
+        if no descriptor can be created.
         """
     def result(self, timeout: float | None = None, *, return_exceptions: bool = False) -> list[Any]:
         """Wait for the batch, at most `timeout` seconds.
@@ -226,15 +227,14 @@ class Batch(Awaitable[list[Any]]):
             A list with one entry for each message, in the order of submission.
 
         Raises:
-            TimeoutError: The batch has not finished in time. It continues, and can be waited for again.
+            TimeoutError: The batch has not finished in time. It continues, and ``result`` can be called again.
             InvalidTag: A message is not authentic. Its output is wiped.
             Error: A message was cancelled, or a GPU failed.
         """
     def cancel(self) -> None:
         """Drop the messages that have not begun.
 
-        Messages in flight still finish. The result of each message that was left out is an Error. The call returns at
-        once.
+        Messages in flight still finish. The result of each dropped message is an Error. The call returns immediately.
         """
 
 class _Single:
@@ -251,7 +251,7 @@ class _Single:
             The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: ``bit_length`` is another number.
+            ValueError: ``bit_length`` has another value.
         """
     def encrypt(self, nonce: Buffer, data: Data, associated_data: Data | None) -> bytes:
         """Encrypt data and return the ciphertext followed by its tag, as bytes.
@@ -307,17 +307,16 @@ class _Single:
             data: The plaintext: a buffer or a tensor of any shape and dtype in host or device memory, contiguous or
                 without gaps between its elements, such as in Fortran order. The bytes are taken in the order of memory.
             associated_data: As for ``encrypt``. For data in device memory, it may be in host memory or on the same
-            device.
+                device.
             buf: The output, in the same kind of memory as ``data``: ``len(data)`` bytes, plus the tag's bytes if
                 ``tag`` is None. It may be the same memory as ``data``, but must not overlap it in any other way. It
                 has the same shape and strides, unless both are contiguous.
             tag: A separate output for the tag, in the same kind of memory as ``data``: 16 bytes, or ``tag_length``
                 bytes for AESCCM.
             stream: The CUDA stream for data in device memory: a number, or a stream object of PyTorch, CuPy or another
-                library with ``__cuda_stream__``. None for the current stream of the tensors' libraries; if these are
-                several and use different streams, one has to be named. The work runs in stream order, and the call
-                returns as soon as it is enqueued. AESGCMSIV first waits for the stream, and returns when the result is
-                complete.
+                library with ``__cuda_stream__``. None for the current stream of the tensors' libraries; if the tensors
+                use different streams, one must be named. The work runs in stream order, and the call returns as soon as
+                it is enqueued. AESGCMSIV first waits for the stream, and returns when the result is complete.
 
         Raises:
             ValueError: A length is wrong, ``data`` and ``buf`` overlap or are in different kinds of memory, or
@@ -349,7 +348,7 @@ class _Single:
             tag: The tag. For data in device memory, it may also be in host memory.
             status: For data in device memory: an int32 on that device. In stream order it becomes 0, or 22 if the
                 message is not authentic; ``buf`` is then wiped. The call does not wait and does not raise InvalidTag.
-                Without it, the call waits for the result. Not for AESGCMSIV, which always waits.
+                Without it, the call waits for the result. AESGCMSIV does not support it, because it always waits.
             stream: As for ``encrypt_into``.
 
         Raises:
@@ -372,7 +371,7 @@ class _Many(_Single):
             The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: ``bit_length`` is another number.
+            ValueError: ``bit_length`` has another value.
         """
     def encrypt_batch(
         self,
@@ -420,7 +419,7 @@ class _Many(_Single):
             associated_data: As for ``encrypt_batch``.
             return_exceptions: Whether the list contains InvalidTag in place of a message that is not authentic.
                 Otherwise the exception is raised.
-            check_nonces: Ignored: decryption may use a nonce more than once.
+            check_nonces: Ignored, because decryption may use a nonce more than once.
 
         Returns:
             A list of bytes, one entry for each message, in the order of ``data``.
@@ -440,8 +439,8 @@ class _Many(_Single):
     ) -> Batch:
         """Begin to 'encrypt' or 'decrypt' a list of messages and return a Batch to wait for or to await.
 
-        The call returns at once. The arguments are those of ``encrypt_batch``. The batch keeps the messages alive; do
-        not change them before it has finished.
+        The call returns immediately. The arguments are those of ``encrypt_batch``. The batch keeps the messages alive;
+        do not change them before it has finished.
 
         Returns:
             The batch. Its results are bytes.
@@ -466,7 +465,7 @@ class _Many(_Single):
 
         The tags are adjacent.
 
-        The call returns at once. The batch keeps all arguments alive; do not change them before it has finished.
+        The call returns immediately. The batch keeps all arguments alive; do not change them before it has finished.
 
         Args:
             direction: ``encrypt`` or ``decrypt``.
@@ -526,7 +525,7 @@ class _Many(_Single):
             stream: As for ``encrypt_into``.
 
         Raises:
-            TypeError: ``ciphers`` has an object of another class.
+            TypeError: ``ciphers`` contains an object of another class.
             ValueError: A message does not lie within the buffers, a buffer has the wrong size or lies in host memory,
                 or ``statuses`` is missing, or given for encryption.
         """
@@ -535,14 +534,14 @@ class _Many(_Single):
 class AESGCM(_Many):
     """AES-GCM (SP 800-38D) with tags of 16 bytes.
 
-    Any number of threads may use one object, and it also works in children of ``fork``. The object has its own copy of
-    the key, and wipes it at the end.
+    Thread-safe. An object also works in children of ``fork``. It has its own copy of the key, and wipes this copy when
+    it is destroyed.
 
     Args:
         key: 16, 24 or 32 bytes.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
@@ -550,15 +549,15 @@ class AESGCM(_Many):
     def load(cls, place: str) -> Self:
         """Read the key from a place and return the object.
 
-        It is pickled by the name of the place.
+        A pickle contains the name of the place.
 
         Args:
-            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the key's bytes or its
-                hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the key as
+                bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
 
         Raises:
-            ValueError: The place is named in another form, or the key has another length.
-            KeysetError: The place has text that is not a key.
+            ValueError: The place has another form, or the key has the wrong length.
+            KeysetError: The place contains text that is not a key.
             OSError: The place cannot be read.
         """
     def __reduce__(self) -> tuple[Any, ...]: ...
@@ -576,7 +575,7 @@ class AESCCM(_Many):
         tag_length: The size of the tag in bytes: 4, 6, 8, 10, 12, 14 or 16.
 
     Raises:
-        ValueError: The key or ``tag_length`` has another value.
+        ValueError: The key or ``tag_length`` is invalid.
     """
 
     def __new__(cls, key: Buffer, tag_length: int = 16) -> Self: ...
@@ -584,16 +583,16 @@ class AESCCM(_Many):
     def load(cls, place: str, tag_length: int = 16) -> Self:
         """Read the key from a place and return the object.
 
-        It is pickled by the name of the place.
+        A pickle contains the name of the place.
 
         Args:
-            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the key's bytes or its
-                hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the key as
+                bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
             tag_length: As for the constructor.
 
         Raises:
-            ValueError: The place is named in another form, or the key has another length.
-            KeysetError: The place has text that is not a key.
+            ValueError: The place has another form, or the key has the wrong length.
+            KeysetError: The place contains text that is not a key.
             OSError: The place cannot be read.
         """
     def __reduce__(self) -> tuple[Any, ...]: ...
@@ -606,13 +605,13 @@ class AESGCMSIV(_Single):
 
     Threads and ``fork``: as for AESGCM. Tensors in device memory are encrypted on their GPU, but not in stream order:
     the call waits for ``stream``, or for the tensors' current stream, and returns when the result is complete. A CUDA
-    graph cannot capture it, and ``decrypt_into`` does not take ``status``.
+    graph cannot capture these calls, and ``decrypt_into`` does not accept ``status``.
 
     Args:
         key: 16 or 32 bytes.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
         UnsupportedAlgorithm: The key has 24 bytes.
     """
 
@@ -621,15 +620,15 @@ class AESGCMSIV(_Single):
     def load(cls, place: str) -> Self:
         """Read the key from a place and return the object.
 
-        It is pickled by the name of the place.
+        A pickle contains the name of the place.
 
         Args:
-            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the key's bytes or its
-                hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the key as
+                bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
 
         Raises:
-            ValueError: The place is named in another form, or the key has another length.
-            KeysetError: The place has text that is not a key.
+            ValueError: The place has another form, or the key has the wrong length.
+            KeysetError: The place contains text that is not a key.
             OSError: The place cannot be read.
         """
     def __reduce__(self) -> tuple[Any, ...]: ...
@@ -648,7 +647,7 @@ class AESSIV:
         key: 32, 48 or 64 bytes: two AES keys.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
@@ -656,15 +655,15 @@ class AESSIV:
     def load(cls, place: str) -> Self:
         """Read the key from a place and return the object.
 
-        It is pickled by the name of the place.
+        A pickle contains the name of the place.
 
         Args:
-            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the key's bytes or its
-                hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the key as
+                bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
 
         Raises:
-            ValueError: The place is named in another form, or the key has another length.
-            KeysetError: The place has text that is not a key.
+            ValueError: The place has another form, or the key has the wrong length.
+            KeysetError: The place contains text that is not a key.
             OSError: The place cannot be read.
         """
     def __reduce__(self) -> tuple[Any, ...]: ...
@@ -683,7 +682,7 @@ class AESSIV:
             The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: ``bit_length`` is another number.
+            ValueError: ``bit_length`` has another value.
         """
     def encrypt(self, data: Data, associated_data: list[Any] | None) -> bytes:
         """Encrypt data and return the tag followed by the ciphertext, as bytes.
@@ -725,7 +724,7 @@ class AESSIV:
             The number of bytes written.
 
         Raises:
-            ValueError: ``buf`` has another length.
+            ValueError: ``buf`` has the wrong length.
         """
     def decrypt_into(self, data: Data, associated_data: list[Any] | None, buf: Data) -> int:
         """Decrypt data into buf.
@@ -740,7 +739,7 @@ class AESSIV:
 
         Raises:
             InvalidTag: The data is not authentic, and ``buf`` is wiped.
-            ValueError: ``buf`` has another length.
+            ValueError: ``buf`` has the wrong length.
         """
 
 class _Pieces:
@@ -752,9 +751,8 @@ class _Pieces:
                 16 bytes.
 
         Returns:
-            The output for as much of the message as is complete. ECB and CBC return only complete blocks; the other
-            modes
-                return ``len(data)`` bytes.
+            The output for the part of the message that is complete. ECB and CBC return only complete blocks; the other
+            modes return ``len(data)`` bytes.
 
         Raises:
             AlreadyFinalized: The message has ended.
@@ -778,8 +776,9 @@ class _Pieces:
             Empty bytes: ``update`` has returned all output.
 
         Raises:
-            ValueError: ECB and CBC: the message is not a multiple of 16 bytes. GCM decryption: there is no tag.
-            InvalidTag: GCM decryption: the message is not authentic. Discard everything that ``update`` returned.
+            ValueError: The length of the message is not a multiple of 16 bytes (ECB, CBC), or there is no tag (GCM
+                decryption).
+            InvalidTag: The message is not authentic (GCM decryption). Discard all output of ``update``.
             AlreadyFinalized: The message has ended.
         """
     def reset_nonce(self, nonce: Buffer) -> None:
@@ -790,15 +789,15 @@ class _Pieces:
 
         Raises:
             UnsupportedAlgorithm: The mode is not CTR.
-            ValueError: ``nonce`` has another length.
+            ValueError: ``nonce`` has the wrong length.
             AlreadyFinalized: The message has ended.
         """
 
 @final
 class CipherContext(_Pieces):
-    """A message that arrives in pieces. Of a mode without a tag; for one thread at a time.
+    """A message that arrives in pieces.The mode has no tag.
 
-    A second thread that uses the context during a call gets an Error.
+    Only one thread at a time may use the context: a second thread that uses it during a call gets an Error.
     """
 
     def seek(self, offset: int) -> None:
@@ -814,9 +813,10 @@ class CipherContext(_Pieces):
 
 @final
 class AEADEncryptionContext(_Pieces):
-    """A message that arrives in pieces and gets a tag. For one thread at a time.
+    """A message that arrives in pieces and gets a tag.Only one thread at a time may use the context: a second thread
+    that uses it during a call gets an Error.
 
-    A second thread that uses the context during a call gets an Error.
+
     """
 
     def authenticate_additional_data(self, data: Data) -> None:
@@ -844,7 +844,7 @@ class AEADDecryptionContext(_Pieces):
 
     The output of update is not authentic until finalize has returned.
 
-    For one thread at a time: a second thread that uses the context during a call gets an Error.
+    Only one thread at a time may use the context: a second thread that uses it during a call gets an Error.
     """
 
     def authenticate_additional_data(self, data: Data) -> None:
@@ -863,8 +863,8 @@ class AEADDecryptionContext(_Pieces):
             tag: The tag, from ``min_tag_length`` of the mode to 16 bytes.
 
         Raises:
-            InvalidTag: The message is not authentic. Discard everything that ``update`` returned.
-            ValueError: The tag is too short or too long, or the mode already has a tag.
+            InvalidTag: The message is not authentic. Discard all output of ``update``.
+            ValueError: The tag is too short or too long, or the mode already contains a tag.
             AlreadyFinalized: The message has ended.
         """
 
@@ -884,13 +884,13 @@ def crypt(
 class Mac:
     """CMAC with an AES key.
 
-    For one thread at a time: a second thread that uses the object during a call gets an Error.
+    Only one thread at a time may use the object: a second thread that uses it during a call gets an Error.
 
     Args:
         key: 16, 24 or 32 bytes.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
@@ -918,7 +918,7 @@ class Mac:
             signature: The expected tag, 16 bytes.
 
         Raises:
-            InvalidSignature: The tag of the message is another one.
+            InvalidSignature: The tag of the message differs.
             AlreadyFinalized: The message has ended.
         """
     def copy(self) -> Self:
@@ -940,7 +940,7 @@ def aes_key_wrap(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None)
         The wrapped key, ``len(key_to_wrap) + 8`` bytes.
 
     Raises:
-        ValueError: ``wrapping_key`` or ``key_to_wrap`` has another length.
+        ValueError: ``wrapping_key`` or ``key_to_wrap`` has the wrong length.
     """
 
 def aes_key_unwrap(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
@@ -955,8 +955,8 @@ def aes_key_unwrap(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = Non
         The key, ``len(wrapped_key) - 8`` bytes.
 
     Raises:
-        InvalidUnwrap: ``wrapped_key`` is not authentic or has another length.
-        ValueError: ``wrapping_key`` has another length.
+        InvalidUnwrap: ``wrapped_key`` is not authentic or has the wrong length.
+        ValueError: ``wrapping_key`` has the wrong length.
     """
 
 def aes_key_wrap_with_padding(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None) -> bytes:
@@ -971,7 +971,7 @@ def aes_key_wrap_with_padding(wrapping_key: Buffer, key_to_wrap: Buffer, backend
         The wrapped key: the padded length plus 8 bytes.
 
     Raises:
-        ValueError: ``wrapping_key`` or ``key_to_wrap`` has another length.
+        ValueError: ``wrapping_key`` or ``key_to_wrap`` has the wrong length.
     """
 
 def aes_key_unwrap_with_padding(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
@@ -986,8 +986,8 @@ def aes_key_unwrap_with_padding(wrapping_key: Buffer, wrapped_key: Buffer, backe
         The key, without padding.
 
     Raises:
-        InvalidUnwrap: ``wrapped_key`` is not authentic or has another length.
-        ValueError: ``wrapping_key`` has another length.
+        InvalidUnwrap: ``wrapped_key`` is not authentic or has the wrong length.
+        ValueError: ``wrapping_key`` has the wrong length.
     """
 
 @final
@@ -995,8 +995,8 @@ class Keyset:
     """Keys for files. One of them, the primary, encrypts.
 
     ``Keyset()`` is empty; ``generate``, ``parse`` and ``from_raw`` make a keyset with keys. ``len()`` returns the
-    number of keys. Any number of threads may use a keyset as long as none changes it: a method that changes a keyset
-    raises Error while another thread opens a file with it. The object wipes its keys at the end.
+    number of keys. Any number of threads may use a keyset while none changes it. A method that changes the keyset
+    raises Error while another thread is opening a file with it. The object wipes its keys when it is destroyed.
     """
 
     def __new__(cls) -> Self: ...
@@ -1027,31 +1027,31 @@ class Keyset:
 
         Args:
             template: A name from ``templates()``.
-            key: For C2SP's templates exactly as many bytes as the AES key, 16 or 32; for Tink's templates that many to
-                4096.
+            key: For C2SP's templates, exactly as many bytes as the AES key has, 16 or 32. For Tink's templates, from
+                this number to 4096 bytes.
 
         Raises:
-            ValueError: The key has another length, or there is no such template.
+            ValueError: The key has the wrong length, or there is no such template.
         """
     @staticmethod
     def check_raw(key: Buffer) -> None:
         """Refuse text instead of a raw key.
 
-        It is for bytes that were read from a file, a variable or a program. Fewer than one in 100,000 random keys of 16
-        bytes passes as text, and practically none of 32 bytes.
+        Call it for bytes that were read from a file, a variable or a program. Fewer than one in 100,000 random keys of
+        16 bytes passes as text, and practically none of 32 bytes.
 
         Args:
             key: The bytes of any length, in host memory.
 
         Raises:
-            KeysetError: The bytes are text: ASCII, UTF-8, UTF-16, UTF-32 or Latin-1, perhaps with zeros after it. The
-                message does not quote it.
+            KeysetError: The bytes are text: ASCII, UTF-8, UTF-16, UTF-32 or Latin-1, possibly followed by zeros. The
+                message does not quote the text.
         """
     @staticmethod
     def templates() -> list[str]:
         """Return the names of the templates.
 
-        They are Tink's streaming AEAD templates, under Tink's names, and C2SP's chunked encryption.
+        The templates are those of Tink's streaming AEAD, under Tink's names, and of C2SP's chunked encryption.
         """
     def add(self, template: str) -> int:
         """Add a new random key and return its number.
@@ -1082,7 +1082,7 @@ class Keyset:
         """Make a key the primary.
 
         Args:
-            key_id: The key's number.
+            key_id: The key's ID.
 
         Raises:
             ValueError: The keyset has no such key, or the key is not enabled.
@@ -1093,7 +1093,7 @@ class Keyset:
         Files encrypted with the key can no longer be read.
 
         Args:
-            key_id: The key's number.
+            key_id: The key's ID.
 
         Raises:
             ValueError: The keyset has no such key, or the key is the primary.
@@ -1102,7 +1102,7 @@ class Keyset:
         """Enable a key again.
 
         Args:
-            key_id: The key's number.
+            key_id: The key's ID.
 
         Raises:
             ValueError: The keyset has no such key, or the key is destroyed.
@@ -1111,7 +1111,7 @@ class Keyset:
         """Disable a key: the keyset keeps it and does not use it.
 
         Args:
-            key_id: The key's number.
+            key_id: The key's ID.
 
         Raises:
             ValueError: The keyset has no such key, or the key is the primary.
@@ -1122,7 +1122,7 @@ class Keyset:
         Files encrypted with the key can no longer be read.
 
         Args:
-            key_id: The key's number.
+            key_id: The key's ID.
 
         Raises:
             ValueError: The keyset has no such key, or the key is the primary.
@@ -1136,20 +1136,20 @@ class Keyset:
     def load(place: str, kek: str | None = None, passphrase: Callable[[str], str | bytes] | None = None) -> Keyset:
         """Read a keyset from a place.
 
-        It is pickled by the name of the place, until it is changed. It cannot be pickled if a descriptor is part of the
-        place, or if the passphrase is asked for.
+        A pickle contains the name of the place. The keyset cannot be pickled after it was changed, if the place
+        contains a descriptor, or if the user is asked for the passphrase.
 
         Args:
-            place: A path, ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the keyset's JSON
-                or a raw key. In front of it: ``passphrase:`` to ask for the passphrase, ``passphrase=PLACE;`` to read
-                it from a place, or ``kek=PLACE;`` and ``kek-aad=TEXT;`` for the key-encryption key. docs/keys.md has
-                the grammar.
-            kek: The place of the key-encryption key, if ``place`` does not name it.
+            place: A path, ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the
+                keyset's JSON or a raw key. Prefixes: ``passphrase:`` to ask for the passphrase, ``passphrase=PLACE;``
+                to read it from a place, or ``kek=PLACE;`` and ``kek-aad=TEXT;`` for the key-encryption key.
+                docs/keys.md has the grammar.
+            kek: The place of the key-encryption key, if ``place`` does not contain it.
             passphrase: The function that ``passphrase:`` calls with a question; by default it asks on the terminal.
 
         Raises:
-            ValueError: The place is named in another form, or there is no terminal.
-            KeysetError: There is no such keyset, or it is not encrypted as the place requires.
+            ValueError: The place has another form, or there is no terminal.
+            KeysetError: The text is not a keyset, or the keyset is not encrypted as the place requires.
             InvalidTag: The passphrase is wrong, or the keyset was altered.
             InvalidUnwrap: The key-encryption key does not open the keyset.
             OSError: The place cannot be read.
@@ -1158,13 +1158,13 @@ class Keyset:
         """Write the keyset to a new file that only its owner can read.
 
         Args:
-            place: As for ``load``: a path, with ``passphrase:``, ``passphrase=PLACE;`` or ``kek=PLACE;`` in front of it
-                to encrypt the keyset. Without these, its keys are in clear.
+            place: As for ``load``: a path, with the prefix ``passphrase:``, ``passphrase=PLACE;`` or ``kek=PLACE;`` to
+                encrypt the keyset. Without a prefix, the keyset is stored unencrypted.
             passphrase: As for ``load``.
 
         Raises:
             FileExistsError: The file exists.
-            ValueError: The place is named in another form, or is not a file; or there is no terminal.
+            ValueError: The place has another form or is not a file, or there is no terminal.
             KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent.
             OSError: The file cannot be written.
         """
@@ -1179,7 +1179,7 @@ class Keyset:
     def to_json(self) -> bytes:
         """Return Tink's JSON, with the secret keys, as bytes.
 
-        The keys are in clear: store the JSON only where its owner alone can read it.
+        The keys are not encrypted, so store the JSON only where only its owner can read it.
 
         Raises:
             KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent.
@@ -1189,16 +1189,16 @@ class Keyset:
 class Reader:
     """Random access to a sealed file: a path, a buffer, or a function (offset, buffer) with the file's size.
 
-    Any number of threads may read at once. The library may call the function from its own threads, several at a time.
-    A function (buffer) without a size, or the path of a pipe, is read forward, by one thread at a time: each read
-    continues after the previous one and may return fewer bytes than requested. An empty read means that the end has
-    been reached and authenticated. After an error it only raises errors.
+    Any number of threads may read at once. The library may call the function from several of its own threads
+    concurrently. A function (buffer) without a size, or the path of a pipe, is read forward, by one thread at a time:
+    each read continues after the previous one and may return fewer bytes than requested. An empty read means that the
+    end has been reached and authenticated. After an error, every read raises an error.
 
     Args:
-        source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes
-        from ``offset``. Without ``size``, a function that writes the next bytes of the file, at least one, to
-        ``buffer`` and returns their number, or 0 at the end. The memoryview is released when the function ends, and
-        keeping a view of a part of it is an error (BufferError): copy data that you need later.
+        source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes from
+            ``offset``. Without ``size``, a function that writes at least one of the next bytes of the file to
+            ``buffer`` and returns their number, or 0 at the end. The memoryview is released when the function returns.
+            Keeping a view of a part of it is an error (BufferError), so copy data that is needed later.
         keyset: The keys. The reader tries the enabled keys on the last segment, which also shows that the file is not
             truncated; read forward, on the first one.
         associated_data: The associated data that the writer used, or None.
@@ -1231,7 +1231,7 @@ class Reader:
     def read(self, offset: int, length: int) -> bytes:
         """Read and return bytes at an offset; fewer only at the end, or of a source that cannot seek.
 
-        Only the segments under the range are read and authenticated.
+        Only the segments that contain the range are read and authenticated.
 
         Args:
             offset: The first byte of plaintext, 0 or more.
@@ -1241,7 +1241,7 @@ class Reader:
             The plaintext. It is empty if ``offset`` is at or past the end.
 
         Raises:
-            InvalidTag: A segment under the range was altered. Other ranges can still be read.
+            InvalidTag: A segment that contains a part of the range was altered. Other ranges can still be read.
             ValueError: The reader is closed, or a number is negative.
         """
     def read_into(self, offset: int, buf: Data) -> int:
@@ -1260,18 +1260,18 @@ class Reader:
     def close(self) -> None:
         """Free the reader.
 
-        Reads in progress in other threads still finish; the last of them frees the reader.
+        Reads in progress in other threads still finish, and the last of them frees the reader.
         """
 
 @final
 class Writer:
     """Writes a sealed file from front to back, to a path or to a function that takes each next piece.
 
-    For one thread at a time: a second thread that uses the writer during a call gets an Error.
+    Only one thread at a time may use the writer: a second thread that uses it during a call gets an Error.
 
     Args:
-        sink: A path, where the complete file appears in ``finish``, or a function that takes each next piece of the
-            file as a memoryview. The memoryview is released as a Reader's is.
+        sink: A path, where ``finish`` makes the complete file appear, or a function that receives each next piece of
+            the file as a memoryview. The memoryview is released as for a Reader.
         keyset: The keyset whose primary key encrypts.
         associated_data: Data that the reader must also supply. It is not stored in the file.
         overwrite: Whether to replace a file at the path.
@@ -1310,7 +1310,7 @@ class Writer:
     def abort(self) -> None:
         """Abort the file. Nothing appears at the path.
 
-        A file that was already at the path stays.
+        An existing file at the path is not changed.
         """
 
 @final
@@ -1322,15 +1322,15 @@ class Names:
     def encrypt(self, folder: bytes, name: bytes, key: int) -> str:
         """Return the stored form of a name.
 
-        It is one part, or several joined by ``/``.
+        It consists of one part, or of several parts joined by ``/``.
 
         Args:
             folder: The plain path of the folder; empty for the root.
             name: The plain name.
-            key: The number of the key; 0 is the primary.
+            key: The index of the key; 0 is the primary key.
 
         Raises:
-            ValueError: The name cannot be one of a file, or there is no such key.
+            ValueError: The name is not a valid file name, or the key does not exist.
         """
     def decrypt(self, folder: bytes, stored: bytes) -> bytes:
         """Return the plain name.
@@ -1340,8 +1340,8 @@ class Names:
             stored: The stored form.
 
         Raises:
-            FormatError: It is not the form of an encrypted name.
-            InvalidTag: No key opens it in this folder.
+            FormatError: ``stored`` does not have the form of an encrypted name.
+            InvalidTag: No key opens the name in this folder.
         """
 
 def numbers(
@@ -1370,8 +1370,8 @@ def numbers(
         stream: The CUDA stream for device memory; None for the tensor's current stream. The call does not wait for it.
 
     Raises:
-        ValueError: The key has another length, the length of ``buf`` is not a multiple of a number's size, or a
-        value is not finite.
+        ValueError: The key has the wrong length, the length of ``buf`` is not a multiple of a number's size, or a value
+            is not finite.
     """
 
 def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
@@ -1383,7 +1383,7 @@ def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
         length: The number of bytes.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key has the wrong length.
     """
 
 def parquet_walk(
@@ -1392,7 +1392,7 @@ def parquet_walk(
     """Return the sizes of the header and page modules of the complete pages in modules.
 
     Args:
-        modules: Bytes of a column chunk, from the header module of a page on.
+        modules: Bytes of a column chunk, beginning with the header module of a page.
         ctr: Whether pages are AES-CTR.
         dictionary: Whether the first page is a dictionary page.
         row_group: Ordinal of the row group.
@@ -1415,7 +1415,8 @@ def parquet_decrypt(
     column: int,
     first_page: int,
 ) -> None:
-    """Write the plain view of complete pages to a buffer. It has the same number of bytes, with headers of plain pages.
+    """Write the plain view of complete pages to a buffer.The view has the same number of bytes, and its page headers
+    are those of plain pages.
 
     If the call fails, the buffer is wiped.
 
@@ -1431,9 +1432,10 @@ def parquet_decrypt(
         first_page: Ordinal of the first data page.
 
     Raises:
-        InvalidTag: A module is not authentic; the sentence names row group, column and page.
+        InvalidTag: A module is not authentic. The message names row group, column and page.
         FormatError: A module or a page header is damaged.
-        ValueError: The key or the buffer has another length, an ordinal is above 32,767, or the last module is cut off.
+        ValueError: The key or the buffer has the wrong length, an ordinal is above 32,767, or the last module is
+            truncated.
     """
 
 def parquet_read(
@@ -1453,8 +1455,8 @@ def parquet_read(
 ) -> list[int]:
     """Read complete pages from a file, write their plain view to a buffer, and return the bytes of each page.
 
-    It stops before a page that the buffer has no room for, that is cut off or has a wrong length. If the call fails,
-    the buffer is wiped.
+    It stops before a page that does not fit in the buffer, is truncated or has a wrong length. If the call fails, the
+    buffer is wiped.
 
     Args:
         key: The column's key.
@@ -1462,7 +1464,7 @@ def parquet_read(
         descriptor: The file's descriptor.
         offset: Where the first page begins in the file.
         length: The bytes from there to the end of the column chunk.
-        window_bytes: Bytes of ciphertext that are read and decrypted at a time, if pages are shorter.
+        window_bytes: Number of ciphertext bytes to read and decrypt at a time if pages are shorter.
         to: The output.
         threads: The maximum number of threads.
         ctr: Whether pages are AES-CTR.
@@ -1491,13 +1493,13 @@ def parquet_move(
 ) -> tuple[int, int]:
     """Decrypt the complete pages of an image of modules into the view's memory, and return their bytes and number.
 
-    The pages reach that memory, of the host or of a device, as ciphertext.
+    The pages are copied as ciphertext to that memory, which may belong to the host or a device.
 
     Args:
         key: The column's key.
         aad: AAD prefix and aad_file_unique.
-        image: Host memory, which is used up: the modules, with 16 bytes before them unless pages are AES-CTR.
-        to: Where the view goes.
+        image: Host memory that contains the modules, preceded by 16 bytes unless pages are AES-CTR. It is overwritten.
+        to: The memory of the view.
         offset: The offset in ``to``.
         ctr: Whether pages are AES-CTR.
         dictionary: Whether the first page is the dictionary page.
@@ -1514,17 +1516,18 @@ def parquet_move(
     """
 
 def parquet_footer(footer: Buffer) -> tuple[bool, bool, bool, bool, bytes | None, bytes | None, bytes | None, int]:
-    """Return the fields of a footer that need no key. They are not authenticated.
+    """Return the fields of a footer that need no key. The fields are not authenticated.
 
     Args:
-        footer: The file's end, from the footer's first byte on.
+        footer: The end of the file, beginning with the footer's first byte.
 
     Returns:
-        Whether the file is encrypted, whether the footer is in clear, whether pages are AES-CTR, whether the AAD prefix
-        must be supplied; the AAD prefix, aad_file_unique and key metadata, or None; the bytes of FileMetaData.
+        Whether the file is encrypted, whether the footer is plaintext, whether pages are AES-CTR, and whether the AAD
+        prefix must be supplied; the AAD prefix, aad_file_unique and key metadata, each possibly None; and the length of
+        FileMetaData in bytes.
 
     Raises:
-        FormatError: It is not a footer, or it is damaged.
+        FormatError: The bytes are not a footer, or the footer is damaged.
     """
 
 def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -> bytes:
@@ -1533,11 +1536,11 @@ def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -
     Args:
         key: The key of the footer.
         aad: AAD prefix and aad_file_unique.
-        footer: The file's end, from the footer's first byte on.
-        length: The bytes of FileMetaData, by ``parquet_footer``.
+        footer: The end of the file, beginning with the footer's first byte.
+        length: The length of FileMetaData, from ``parquet_footer``.
 
     Raises:
-        InvalidTag: A wrong key or AAD prefix, or an altered file.
+        InvalidTag: The key or the AAD prefix is wrong, or the file was altered.
         FormatError: The footer is damaged, or the file is not encrypted.
     """
 

@@ -1,4 +1,4 @@
-"""Values that are made once, by the first thread that needs them, and kept for a time."""
+"""Values that the first thread that needs them creates, and that are then kept for some time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from ._fork_lock import ForkLock
 
-#: For how many seconds keys that a key manager or a passphrase opened are kept; then they are opened again.
+#: The time in seconds for which keys that a key manager or a passphrase opened are kept before they are opened again.
 KEPT_SECONDS = 900.0
 
 Value = TypeVar("Value")
@@ -20,32 +20,34 @@ Value = TypeVar("Value")
 class _Entry(Generic[Value]):
     def __init__(self) -> None:
         self.ended = threading.Event()
-        self.values: list[Value] = []  #: one, when it is made
+        self.values: list[Value] = []  #: one, when it is created
         self.error: Exception | None = None
         self.until = 0.0
 
 
 class Kept(Generic[Value]):
-    """Values by their names. Threads that need the same one wait for the one that makes it; others do not."""
+    """Values by name. Threads that need the same value wait for the thread that creates it; other threads do not
+    wait."""
 
     def __init__(self, most: int, seconds: float = float("inf")) -> None:
-        """Keep at most ``most`` values, those that were used last, each for at most ``seconds``."""
+        """Keep at most ``most`` of the most recently used values, each for at most ``seconds``."""
         self._most, self._seconds = most, seconds
         self._lock = ForkLock()
         self._entries: OrderedDict[Hashable, _Entry[Value]] = OrderedDict()
         self._process = os.getpid()
-        self._next = float("inf")  #: when the first value is too old
+        self._next = float("inf")  #: the time when the first value expires
 
     def __len__(self) -> int:
-        """Return how many are kept or being made."""
+        """Return the number of values that are kept or being created."""
         return len(self._entries)
 
     def get(
         self, name: Hashable, make: Callable[[], Value], is_valid: Callable[[Value], bool] = lambda _: True
     ) -> Value:
-        """Return a value, which ``make`` makes if it is not kept, is too old or is not valid.
+        """Return a value.
 
-        What ``make`` raises is raised for every thread that waits, and not kept.
+        ``make`` creates it if it is missing, expired or not valid. An exception of ``make`` is raised in every thread
+        that waits, and is not kept.
         """
         while True:
             with self._lock:
@@ -66,19 +68,19 @@ class Kept(Generic[Value]):
                 raise entry.error
 
     def kept(self, name: Hashable) -> Value | None:
-        """Return a value if it is kept."""
+        """Return a value if it is kept, or None."""
         with self._lock:
             self._forget_old()
             entry = self._entries.get(name)
             return entry.values[0] if entry is not None and entry.values else None
 
     def forget_old(self) -> None:
-        """Forget the values that are too old, which other calls also do."""
+        """Drop expired values, as the other calls also do."""
         with self._lock:
             self._forget_old()
 
     def forget(self, name: Hashable, value: Value) -> None:
-        """Forget a value, unless it was replaced."""
+        """Drop a value, unless it was replaced."""
         with self._lock:
             entry = self._entries.get(name)
             if entry is not None and entry.values and entry.values[0] is value:
@@ -103,7 +105,7 @@ class Kept(Generic[Value]):
         return value
 
     def _forget_old(self) -> None:
-        if self._process != os.getpid():  # threads of the parent that were making values are not here
+        if self._process != os.getpid():  # the parent's threads that were creating values do not exist here
             self._entries = OrderedDict((name, entry) for name, entry in self._entries.items() if entry.values)
             self._process = os.getpid()
         now = time.monotonic()

@@ -16,7 +16,7 @@ from ._raw_reader import path_of
 from ._typing import Buffer
 from .files import SealedReader, SealedTextWriter, SealedWriter
 
-#: The beginning of a URL; no existing path begins like this.
+#: The beginning of a URL; existing paths are not URLs.
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -79,11 +79,11 @@ def open(
         file: A path, a URL that fsspec opens, or a binary file object; for reading, also a buffer. A source that cannot
             seek, such as a pipe, is read forward. See SealedReader and SealedWriter.
         mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
-            with text. ``r``, ``w`` and ``x``, which are text for some functions and binary for others, are refused.
+            with text. ``r``, ``w`` and ``x``, which mean text for some functions and binary for others, are refused.
         keyset: The keys, or their place as for ``Keyset.load``. A reader tries the enabled keys on the last segment,
             which also shows that the file is not truncated. A writer uses the primary key. A place that ends with
-            ``own:`` is the keyset in front of the file, such as ``passphrase:own:``. The URL of a key manager, or
-            ``dataset:`` and a place, is the key of a ``warpaes bulk`` dataset that contains the file; the manifest
+            ``own:``, such as ``passphrase:own:``, means the keyset at the start of the file. The URL of a key manager,
+            or ``dataset:`` and a place, is the key of a ``warpaes bulk`` dataset that contains the file; the manifest
             has the keys and the associated data.
         associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
         encoding: The encoding of text; by default UTF-8 on every machine.
@@ -94,21 +94,21 @@ def open(
         A SealedReader or a SealedWriter; for text an ``io.TextIOWrapper`` or a SealedTextWriter.
 
     Raises:
-        ValueError: ``mode`` is another one, or a binary mode is combined with an argument for text.
+        ValueError: ``mode`` has another value, or a binary mode is combined with an argument for text.
         InvalidTag: Reading: no key of the keyset opens the file, or the file was altered or truncated; or the manifest
-            of its dataset does not have it, or is not authentic.
+            of its dataset does not contain it, or is not authentic.
         FileExistsError: ``xb``, ``xt``: there is a file at the path.
         OSError: The file cannot be read or written.
     """
     if mode not in ("rb", "wb", "xb", "rt", "wt", "xt"):
         raise ValueError(f"mode must be rb, wb or xb, or for text rt, wt or xt, not {mode!r}")
     is_text = mode.endswith("t")
-    if is_text:  # now, not when a file begins
+    if is_text:  # before the program writes to the file
         encoding = codecs.lookup(encoding or "utf-8").name
         below = io.BufferedReader(io.BytesIO()) if mode[0] == "r" else io.BytesIO()
         io.TextIOWrapper(below, encoding, errors, newline)
     elif encoding is not None or errors is not None or newline is not None:
-        raise ValueError(f"encoding, errors and newline are for text: mode {mode[0]}t, not {mode!r}")
+        raise ValueError(f"encoding, errors and newline apply only to text: use mode {mode[0]}t, not {mode!r}")
     if dataset_place(keyset) is not None or (isinstance(file, str) and _URL.match(file)):
         return _open_url(file, mode, keyset, associated_data, (encoding, errors, newline))
     place = parse(keyset) if isinstance(keyset, str) else None
@@ -132,14 +132,14 @@ def _open_url(
     """Open a URL, or an object of a dataset, through the file system for fsspec; see ``open``."""
     path = path_of(file)
     if path is None:
-        raise ValueError("an object of a dataset is opened by its path or URL, not as a file object or a buffer")
+        raise ValueError("give the path or URL of an object of a dataset, not a file object or a buffer")
     try:
         from fsspec.core import url_to_fs
 
         from .fs import WarpaesFileSystem
     except ImportError as error:
         raise ImportError(
-            f"URLs, and datasets of warpaes bulk, need fsspec, and the latter pyarrow: {error}"
+            f"URLs need the package fsspec, and datasets of warpaes bulk also pyarrow: {error}"
         ) from error
     below, path = url_to_fs(os.fspath(path))
     files = WarpaesFileSystem(keyset, bytes(associated_data) if associated_data is not None else None, below)

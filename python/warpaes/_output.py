@@ -1,12 +1,12 @@
-"""Files that appear under their name only when they are complete; all Python code of the package writes files here.
+"""Files that appear under their name only when they are complete. All Python code of the package writes files with it.
 
-Until then a file has a temporary name in the target's folder, and only its owner can open it. The folder is opened
-once, so that a later rename or link does not move the file elsewhere, and no link is followed in the last component of
-the path.
+Until then, a file has a temporary name in the target's folder, and only its owner can open it. The folder is opened
+only once, so that a later rename or link cannot redirect the file. A link in the last component of the path is not
+followed.
 
-Not every file system has links (FAT, object storage, some network mounts). The way to name a file is tested on the
-empty file: ``link``, or else ``rename`` over a file of one byte that claims the name. Without ``rename`` the file has
-its final name from the beginning, and a warning is logged. A warning is logged if a file system refuses or ignores
+Not every file system has links (FAT, object storage, some network mounts). The way to name a file is tested on an empty
+file: ``link``, or else ``rename`` over a file of one byte that claims the name. Without ``rename``, the file has its
+final name from the beginning, and a warning is logged. A warning is also logged if a file system refuses or ignores
 permissions.
 """
 
@@ -22,11 +22,11 @@ from types import TracebackType
 
 __all__ = ["Output"]
 
-#: Errors of fchmod on a file system without permissions.
+#: Errors that fchmod returns on a file system without permissions.
 _REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
-#: Errors of fsync on a file system that does not need it.
+#: Errors that fsync returns on a file system that does not support it.
 _NOT_NEEDED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EROFS)
-#: The function that names files, by device and by whether they replace others.
+#: The function that names files, by device and by whether the file replaces another.
 _METHODS: dict[tuple[int, bool], Callable[[Output], None]] = {}
 _ACCESS_LIST = "system.posix_acl_access"
 
@@ -34,8 +34,8 @@ _ACCESS_LIST = "system.posix_acl_access"
 class Output:
     """A file that is being written.
 
-    As a context manager it commits, or aborts if an exception leaves the block. An object that is destroyed without
-    ``commit`` leaves no file.
+    A ``with`` block commits the file, or aborts it after an exception. An object that is destroyed without ``commit``
+    leaves no file.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class Output:
         folder: int | None = None,
         temporary: str | None = None,
     ) -> None:
-        """Create the temporary file, empty.
+        """Create an empty temporary file.
 
         Args:
             target: The path; if ``folder`` is given, a name within it.
             replace: Whether to replace a regular file at the path, whose owner, permissions and access list are kept.
-            secret: Whether a new file is for its owner only; otherwise the umask decides.
-            mode: The permissions of a new file, instead of the two above.
+            secret: Whether only the owner can open a new file; otherwise the umask determines its permissions.
+            mode: The permissions of a new file, in place of ``secret`` and the umask.
             folder: A descriptor of the target's folder, which the caller keeps open until ``commit`` or ``abort``.
             temporary: The temporary name, without a slash; by default ``.warpaes-`` and 16 random digits.
 
@@ -68,10 +68,10 @@ class Output:
         self.path = os.fspath(target)
         parent, self.name = os.path.split(self.path)
         if not self.name or self.name in (".", "..") or (folder is not None and parent):
-            raise ValueError(f"{self.path!r} is not the name of a file")
+            raise ValueError(f"{self.path!r} is not a file name")
         self.temporary = temporary or f".warpaes-{os.urandom(8).hex()}"
         self._replace, self._secret = replace, secret
-        #: The permissions of a new file; None: by ``secret`` and the umask.
+        #: The permissions of a new file, or None for those that ``secret`` and the umask determine.
         self.mode = mode
         with self._named():
             flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -95,9 +95,9 @@ class Output:
         return size
 
     def commit(self) -> os.stat_result:
-        """Make the file durable, set its owner and permissions, and give it its name; return its attributes.
+        """Make the file durable, set its owner and permissions, and give it its name.
 
-        If this fails, nothing remains and the path is as it was.
+        Return its attributes. After a failure, the temporary file is gone and the path is unchanged.
 
         Raises:
             FileExistsError: A file has appeared at the path, and ``replace`` is False.
@@ -105,7 +105,7 @@ class Output:
             OSError: The file cannot be completed.
         """
         if self._folder < 0:
-            raise ValueError(f"{self.path}: the file was committed or aborted")
+            raise ValueError(f"{self.path}: the file was already committed or aborted")
         if self._process != os.getpid():
             raise RuntimeError(f"{self.path}: the file belongs to the process that began it")
         try:
@@ -113,7 +113,7 @@ class Output:
                 self._set_permissions(self._check() if self.temporary != self.name else None)
                 _fsync(self.descriptor)
                 info = os.fstat(self.descriptor)
-                # A mount of object storage stores a file when it is closed, and cannot rename it before.
+                # A mount of object storage stores a file when it is closed, and cannot rename it earlier.
                 self._close_file()
                 self._publish(self)
         except BaseException:
@@ -132,7 +132,7 @@ class Output:
             return
         try:
             if self._process == os.getpid():
-                with contextlib.suppress(OSError):  # it is gone, or another file has its name
+                with contextlib.suppress(OSError):  # the file is gone, or another file has its name
                     os.unlink(self.temporary, dir_fd=self._folder)
         finally:
             self._close()
@@ -163,9 +163,9 @@ class Output:
         os.link(self.temporary, target, **where, follow_symlinks=False)
 
     def _method(self, flags: int) -> Callable[[Output], None]:
-        """Return the function that gives the file its name, tried on empty files; see the module.
+        """Return the function that gives the file its name; see the module.
 
-        It is tested once per file system, because many files may be written to one.
+        It is tested with empty files, once for each file system, because many files may be written there.
         """
         where = os.fstat(self._folder).st_dev, self._replace
         if where in _METHODS:
@@ -176,14 +176,14 @@ class Output:
         return method
 
     def _tried(self, flags: int) -> Callable[[Output], None]:
-        # The caller recognizes temporary files by their names without the last 16 digits.
+        # The caller recognizes temporary files by their name without the last 16 digits.
         other, another = (self.temporary[:-16] + os.urandom(8).hex() for _ in range(2))
         if not self._replace:
             with contextlib.suppress(OSError):
                 self._link(other)
                 os.unlink(other, dir_fd=self._folder)
                 return Output._link_and_unlink
-        # Not with the file itself: mounts of object storage do not handle renamed open files well.
+        # Not tested with the file itself, because mounts of object storage do not handle renamed open files well.
         os.close(os.open(other, flags, 0o600, dir_fd=self._folder))
         try:
             os.rename(other, another, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -205,7 +205,7 @@ class Output:
             self._link(self.name)
         except FileExistsError:
             raise
-        except OSError:  # a file system mounted since has the device number of one that supports links
+        except OSError:  # a file system that was mounted later has the device number of one that supports links
             return self._rename_over_placeholder()
         os.unlink(self.temporary, dir_fd=self._folder)
 
@@ -216,8 +216,8 @@ class Output:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.name, flags, 0o600, dir_fd=self._folder)
         try:
-            # Such a mount writes a file when it is closed, even over another file of the same name; close waits for
-            # that only if data was written.
+            # Such a mount stores a file when it is closed, even over another file of the same name. close() waits for
+            # this only if data was written.
             try:
                 os.write(descriptor, b"\0")
             finally:
@@ -229,12 +229,12 @@ class Output:
 
     def _warn_of_early_name(self) -> None:
         logging.getLogger("warpaes").warning(
-            "warpaes: warning: '%s': its file system cannot rename files: the name was there while it was written",
+            "warpaes: warning: '%s': its file system cannot rename files: the name existed while the file was written",
             self.path,
         )
 
     def _check(self) -> os.stat_result | None:
-        """Return the attributes of the file to be replaced. Refuse to replace anything except a regular file."""
+        """Return the attributes of the file to replace. Refuse to replace anything except a regular file."""
         try:
             found = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError:
@@ -242,11 +242,11 @@ class Output:
         if not self._replace:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         if stat.S_ISLNK(found.st_mode):
-            raise OSError(errno.ELOOP, "is a symbolic link, which is not followed: name the file that it leads to")
+            raise OSError(errno.ELOOP, "is a symbolic link, which is not followed: name the file that it points to")
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "is not a regular file, and is not replaced")
+            raise OSError(errno.EINVAL, "is not a regular file and is not replaced")
         return found
 
     def _set_permissions(self, replaced: os.stat_result | None) -> None:
@@ -259,9 +259,9 @@ class Output:
             kept = self._keep_owner(replaced)
             try:
                 listed = self._access_list()
-            except OSError:  # a list that cannot be read is not passed on, and may have denied access
+            except OSError:  # an access list that cannot be read cannot be kept, and it may have denied access
                 listed, kept = b"unknown", False
-            # Without the group or the access list, the permissions for others would apply to other users than before.
+            # Without the group or the access list, the permissions would apply to different users than before.
             if not self._keep_access_list(listed if kept else None) or not kept:
                 mode = mode & 0o700 if listed else (mode & 0o700) | (mode >> 3 & mode & 0o07) * 0o11
         try:
@@ -271,14 +271,14 @@ class Output:
                 raise
         if (found := stat.S_IMODE(os.fstat(self.descriptor).st_mode) & 0o777) != mode:
             logging.getLogger("warpaes").warning(
-                "warpaes: warning: '%s': its file system did not take the permissions %03o: it has %03o",
+                "warpaes: warning: '%s': its file system did not set the permissions %03o: the file has %03o",
                 self.path,
                 mode,
                 found,
             )
 
     def _keep_owner(self, replaced: os.stat_result) -> bool:
-        """Give the file the owner and group of the replaced one; return whether it has the group."""
+        """Give the file the owner and group of the replaced file. Return whether the group was set."""
         now = os.fstat(self.descriptor)
         if (now.st_uid, now.st_gid) == (replaced.st_uid, replaced.st_gid):
             return True
@@ -289,7 +289,7 @@ class Output:
         return now.st_gid == replaced.st_gid
 
     def _access_list(self) -> bytes | None:
-        """Return the access list of the file to be replaced, or None."""
+        """Return the access list of the file to replace, or None."""
         with _without_access_list():
             descriptor = os.open(self.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
             try:
@@ -299,7 +299,7 @@ class Output:
         return None
 
     def _keep_access_list(self, listed: bytes | None) -> bool:
-        """Set an access list, or remove the folder's default list; return whether this succeeded."""
+        """Set an access list, or remove the list inherited from the folder. Return whether this succeeded."""
         try:
             with _without_access_list():
                 if listed is not None:
@@ -325,7 +325,8 @@ class Output:
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """Put the full path into errors; calls relative to a folder name only the last component or nothing."""
+        """Put the full path into errors, because calls relative to a folder report only the last component or
+        nothing."""
         try:
             yield
         except OSError as error:
@@ -336,7 +337,7 @@ class Output:
 
 @contextlib.contextmanager
 def _without_access_list() -> Iterator[None]:
-    """Treat a missing access list, or a file system without them, as an empty list."""
+    """Treat a missing access list, or a file system without access lists, as an empty list."""
     try:
         yield
     except OSError as error:
@@ -345,7 +346,7 @@ def _without_access_list() -> Iterator[None]:
 
 
 def _sync(folder: int) -> None:
-    """Make names in a folder durable. A folder that may be written but not read cannot be synced."""
+    """Make names in a folder durable. A folder without read permission cannot be synced."""
     try:
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     except PermissionError:
@@ -365,7 +366,7 @@ def _fsync(descriptor: int) -> None:
 
 
 def _umask() -> int:
-    """Return the umask. ``os.umask`` can only read it by setting it, for all threads."""
+    """Return the umask. ``os.umask`` can read it only by changing it for all threads."""
     with open("/proc/self/status") as status:
         for line in status:
             if line.startswith("Umask:"):

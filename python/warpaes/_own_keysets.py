@@ -1,4 +1,4 @@
-"""The keyset at the beginning of a sealed file: docs/formats.md, "A file with its own keyset", describes the format."""
+"""The keyset at the start of a sealed file. docs/formats.md, "A file with its own keyset", describes the format."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ FIRST_LINE = len(MARK) + 7
 PAGE = 4096
 MOST_FRONT = 1 << 16
 MOST_SLOTS = 16
-#: The work of one keyset at the library's limit, 128 n r p bytes: the total limit of a front, whatever its number of
-#: slots.
+#: The limit for all slots of a front together: 128 n r p bytes, the library's limit for one keyset.
 MOST_WORK = 8 << 30
-#: How many opened keysets are kept, for a time.
+#: Maximum number of opened keysets that are kept.
 MOST_KEPT = 1024
 
 
 class OwnKeysets:
-    """Opens the keysets at the beginning of many files, each once, and creates one for written files.
+    """Opens the keysets at the start of many files, each only once, and creates one for new files.
 
-    Any number of threads may use an object.
+    Thread-safe.
     """
 
     def __init__(self, place: KeysetPlace, ask: AskPassphrase | None = None) -> None:
         """Check the place, which ends with ``own:``.
 
         Raises:
-            ValueError: The place names no passphrase and no key-encryption key.
+            ValueError: The place names neither a passphrase nor a key-encryption key.
         """
         if not place.encrypted:
             raise ValueError(
@@ -43,33 +42,35 @@ class OwnKeysets:
                 "before it"
             )
         self._place, self._ask = place, ask
-        self._lock = ForkLock()  #: of the passphrase, the work that it takes, and of new keysets
+        self._lock = ForkLock()  #: guards the passphrase, the derivation of keys, and new keysets
         self._passphrase: bytes | None = None
-        # The passphrase stays, so that its work need not be done again.
+        # The passphrase is kept, so that the key derivation is not repeated.
         self._opened: Kept[Keyset] = Kept(MOST_KEPT, KEPT_SECONDS if place.kek is not None else float("inf"))
         self._made: tuple[Keyset, bytes] | None = None
 
     def open(self, front: bytes) -> Keyset:
-        """Return the keyset of a front, which ``read_front`` returned.
+        """Return the keyset of a front that ``read_front`` returned.
 
         Raises:
-            InvalidTag: Another passphrase or key, or an altered front.
-            KeysetError: The front is not under a passphrase, or not under a key.
-            KeySourceError: The key manager refused, or could not be reached.
+            InvalidTag: The passphrase or key is wrong, or the front was altered.
+            KeysetError: The front is not encrypted under the required passphrase or key.
+            KeySourceError: The key manager refused or could not be reached.
         """
         slots = _slots(front)
         under_passphrase = self._place.kek is None
         mine = [slot for slot, has_passphrase in slots if has_passphrase == under_passphrase]
         if not mine:
             what, other = ("passphrase", "kek=") if under_passphrase else ("key-encryption key", "passphrase:")
-            raise KeysetError(f"the keyset in front of the file is not under a {what}: write {other} before own:")
+            raise KeysetError(
+                f"the keyset at the start of the file is not encrypted under a {what}: write {other} before own:"
+            )
         for slot in mine:
             if (kept := self._opened.kept(slot)) is not None:
                 return kept
         return self._by_passphrase(mine) if under_passphrase else self._by_source(mine)
 
     def _by_passphrase(self, slots: list[bytes]) -> Keyset:
-        with self._lock:  # several at once would take the memory of all
+        with self._lock:  # concurrent derivations would need the memory of all
             if self._passphrase is None:
                 self._passphrase = ask_passphrase(self._place, self._ask, "Passphrase of the file")
             passphrase = self._passphrase
@@ -79,8 +80,9 @@ class OwnKeysets:
                 except InvalidTag:
                     continue
             if self._place.passphrase is None:
-                self._passphrase = None  # it may have been a slip: the next file asks again
-        raise InvalidTag("passphrase: wrong, or the keyset in front of the file was altered")
+                # It may have been a typing error, so the prompt appears again for the next file.
+                self._passphrase = None
+        raise InvalidTag("passphrase: is wrong, or the keyset at the start of the file was altered")
 
     def _by_source(self, slots: list[bytes]) -> Keyset:
         associated_data = (self._place.kek_aad or "").encode()
@@ -91,11 +93,11 @@ class OwnKeysets:
                 except (InvalidTag, InvalidUnwrap):
                     continue
         raise InvalidTag(
-            "kek: does not open the keyset in front of the file: another key, other associated data, or altered"
+            "kek: does not open the keyset at the start of the file: key or associated data differ, or it was altered"
         )
 
     def make(self) -> tuple[Keyset, bytes]:
-        """Return a new keyset and its front; the same for all files that this object seals.
+        """Return a new keyset and its front, which are the same for all files that this object seals.
 
         Raises:
             KeySourceError: The key manager refused, or could not be reached.
@@ -114,25 +116,25 @@ class OwnKeysets:
 
 
 def _build(slot: bytes) -> bytes:
-    size = -(-(FIRST_LINE + 2 * len(slot) + 66) // PAGE) * PAGE  # with room for a new passphrase
+    size = -(-(FIRST_LINE + 2 * len(slot) + 66) // PAGE) * PAGE  # leaves room for a new passphrase
     text = b"%s%06d\n%s\n" % (MARK, size, slot)
     return text.ljust(size - 1) + b"\n"
 
 
 def read_front(read: Callable[[int], bytes]) -> bytes:
-    """Read the front with a function that returns the next bytes, fewer than requested only at the end.
+    """Read the front with a function that returns the next bytes, and fewer bytes than requested only at the end.
 
     Raises: FormatError: The file does not begin with a front, or it is truncated.
     """
     first = read(FIRST_LINE)
     if not first.startswith(MARK):
         raise FormatError(
-            "the file does not contain a keyset of its own, but own: requires one: another file may have replaced yours"
+            "the file does not begin with its own keyset, but own: requires one: another file may have replaced yours"
         )
     number = re.fullmatch(rb"([0-9]{6})\n", first[len(MARK) :])
     size = int(number[1]) if number else 0
     if size == 0 or size % PAGE or size > MOST_FRONT:
-        raise FormatError("the first line of the file has no valid length: it was altered")
+        raise FormatError("the first line of the file has no valid length, so it was altered")
     front = first + read(size - FIRST_LINE)
     if len(front) != size:
         raise FormatError("the file ends inside the keyset at its start")
@@ -140,7 +142,8 @@ def read_front(read: Callable[[int], bytes]) -> bytes:
 
 
 def _slots(front: bytes) -> list[tuple[bytes, bool]]:
-    """Return the encrypted keysets of a front, and whether each is under a passphrase; their total cost is limited."""
+    """Return the encrypted keysets of a front, each with whether it is under a passphrase. Their total cost is
+    limited."""
     slots, work = [], 0
     for line in front[FIRST_LINE:].split(b"\n"):
         slot = line.strip(b" ")
@@ -152,14 +155,14 @@ def _slots(front: bytes) -> list[tuple[bytes, bool]]:
             whole = slot.endswith(b"}") and slot.count(b"{") == slot.count(b"}")
             if whole and b'"encryptedKeyset"' in slot:
                 raise
-            continue  # an interrupted change leaves the beginning of a line
+            continue  # an interrupted change leaves an incomplete line
         work += cost
         slots.append((slot, cost != 0))
     if work > MOST_WORK:
         raise KeysetError(
-            f"a guess at the passphrases in front of the file would take {work >> 20} MiB, and the limit is "
+            f"testing a passphrase for this file would take {work >> 20} MiB of memory, and the limit is "
             f"{MOST_WORK >> 20}"
         )
     if not slots or len(slots) > MOST_SLOTS:
-        raise FormatError(f"the front of the file has {len(slots)} encrypted keysets: it was altered")
+        raise FormatError(f"the file has {len(slots)} encrypted keysets at its start, so it was altered")
     return slots

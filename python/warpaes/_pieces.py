@@ -1,4 +1,4 @@
-"""Shared code for reading and writing encrypted tensors: pieces of a file, and threads that share them."""
+"""Shared code for reading and writing encrypted tensors: pieces of a file, and the threads that process them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .exceptions import InvalidTag
 
 TAG_BYTES = 16
 MOST_THREADS = 8
-#: The maximum number of parts in a piece; one preadv call reads them all, so it is below IOV_MAX.
+#: The maximum number of parts in a piece. It is below IOV_MAX, because one preadv call reads all parts.
 MOST_PARTS = 512
 
 
 def chunks_of(size: int, chunk: int) -> int:
-    """Return the number of chunks in ``size`` bytes. Zero bytes are one empty chunk."""
+    """Return the number of chunks in ``size`` bytes. An empty tensor has one empty chunk."""
     return max(1, -(-size // chunk))
 
 
 def nonces(base: bytes, first: int, count: int) -> bytes:
-    """Return the concatenated nonces of ``count`` chunks from number ``first`` on."""
+    """Return the concatenated nonces of ``count`` chunks, beginning with chunk ``first``."""
     fixed, start = base[:8], struct.unpack(">I", base[8:])[0]
     return b"".join(fixed + struct.pack(">I", start + i & 0xFFFFFFFF) for i in range(first, first + count))
 
 
 class Tensor(NamedTuple):
-    """A tensor's bytes, offset in the file, key, base nonce and tags; the key of a plaintext tensor is empty."""
+    """A tensor's bytes, offset in the file, key, base nonce and tags. The key of an unencrypted tensor is empty."""
 
     name: str
     data: Any
@@ -66,11 +66,13 @@ class Part(NamedTuple):
 
     def refused(self, number: int) -> InvalidTag:
         """Return the InvalidTag for chunk ``number`` of the tensor."""
-        return InvalidTag(f"{self.tensor.name}: message {number}: it was altered, or is another file's")
+        return InvalidTag(
+            f"{self.tensor.name}: chunk {number} is not authentic: it was altered, or belongs to another file"
+        )
 
 
 def cut(tensors: Iterable[Tensor], chunk: int, length: int, together: int) -> Iterator[list[Part]]:
-    """Cut tensors into pieces: about ``length`` bytes of a long tensor, or ``together`` bytes of short ones.
+    """Cut tensors into pieces of about ``length`` bytes of a long tensor, or ``together`` bytes of short tensors.
 
     A piece consists of complete chunks, and its parts are adjacent in the file.
     """
@@ -94,14 +96,14 @@ def cut(tensors: Iterable[Tensor], chunk: int, length: int, together: int) -> It
 
 
 def workers(useful: int) -> int:
-    """Return the number of threads for work that can use ``useful``: at most one per processor and MOST_THREADS."""
+    """Return ``useful``, limited to one thread per processor and to MOST_THREADS."""
     return max(1, min(MOST_THREADS, len(os.sched_getaffinity(0)), useful))
 
 
 def start(threads: Iterable[threading.Thread], running: list[threading.Thread] | None = None) -> list[threading.Thread]:
-    """Start threads and return those that run. The interpreter refuses to start threads while it shuts down.
+    """Start threads and return those that were started. The interpreter refuses to start threads while it shuts down.
 
-    ``running``: the list to return, which also has the started threads if a signal interrupts this.
+    ``running``: the list to return; it also contains the started threads if a signal interrupts the call.
     """
     running = [] if running is None else running
     for thread in threads:
@@ -117,8 +119,8 @@ def start(threads: Iterable[threading.Thread], running: list[threading.Thread] |
 def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any], threads: int) -> None:
     """Process all pieces, on this thread and ``threads - 1`` others; each calls ``make_work`` once for its function.
 
-    If pieces fail, the exception of the first of them, in the order of ``pieces``, is raised. KeyboardInterrupt comes
-    before them. No thread is left when this ends.
+    If pieces fail, the exception of the first of them, in the order of ``pieces``, is raised. KeyboardInterrupt takes
+    precedence. All threads have ended when the function returns or raises.
     """
     left, numbers = iter(pieces), itertools.count()
     turn = threading.Lock()
@@ -144,7 +146,7 @@ def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any],
         go()
         for thread in others:
             thread.join()
-    except BaseException as error:  # such as KeyboardInterrupt: they stop after the piece that they have
+    except BaseException as error:  # such as KeyboardInterrupt: the threads stop after their current piece
         failed.append((-1, error))
         for thread in others:
             if thread.is_alive():
@@ -155,7 +157,7 @@ def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any],
 
 
 class Ahead:
-    """Threads that do work in order, ahead of its consumer. The consumer itself does work that no thread has begun."""
+    """Threads that do work in order, ahead of the consumer. The consumer does work that no thread has begun."""
 
     class _Job:
         def __init__(self, work: Callable[[], Any]) -> None:
@@ -165,7 +167,7 @@ class Ahead:
             self._error: BaseException | None = None
 
         def do(self) -> None:
-            # The lock also makes a second caller wait for a thread that is doing the work.
+            # A caller that needs the same work waits for this lock while a thread does the work.
             with self._lock:
                 work, self._work = self._work, None
                 if work is None:
@@ -176,7 +178,7 @@ class Ahead:
                     self._error = error
 
         def result(self) -> Any:
-            """Do the work or wait for it; return its result, or raise its exception."""
+            """Do the work, or wait until a thread has done it. Return its result or raise its exception."""
             self.do()
             if self._error is not None:
                 raise self._error
@@ -190,7 +192,7 @@ class Ahead:
         self._threads = start(threading.Thread(target=self._go, name="warpaes") for _ in range(threads))
 
     def submit(self, work: Callable[[], Any]) -> Ahead._Job:
-        """Add work to the queue. Threads begin it after everything that was submitted before."""
+        """Add work to the queue. Threads begin it after all work that was submitted earlier."""
         job = Ahead._Job(work)
         with self._changed:
             self._jobs.append(job)
@@ -212,7 +214,7 @@ class Ahead:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Drop the work that has not begun, and wait for the rest."""
+        """Drop work that has not begun, and wait for the rest."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()

@@ -21,12 +21,12 @@ def read_secret(place: str) -> bytes:
         from .keysources._program import run_program
 
         if not rest.strip():
-            raise ValueError("exec: needs a command that prints a key")
+            raise ValueError("exec: must be followed by a command that prints a key")
         return run_program(shown(place), rest)
     if separator and kind == "env":
         keep_from_programs([place])
         if rest not in os.environ:
-            raise ValueError(f"{shown(place)}: the environment has no such variable")
+            raise ValueError(f"{shown(place)}: this environment variable is not set")
         return os.environ[rest].encode(errors="surrogateescape")
     if separator and kind == "fd":
         if not re.fullmatch("[0-9]{1,9}", rest):
@@ -36,7 +36,7 @@ def read_secret(place: str) -> bytes:
 
 
 def shown(place: str) -> str:
-    """Return the part of a place that messages, manifests and records may contain: nothing that may be secret."""
+    """Return the part of a place that cannot be secret, which messages, manifests and records may contain."""
     kind, separator, rest = place.partition(":")
     if separator and kind == "exec":
         from .keysources._program import program_name
@@ -51,7 +51,7 @@ def shown(place: str) -> str:
 
 
 def _check_named(place: str) -> None:
-    """Check that a place begins with its kind; the message does not repeat text that may be a key."""
+    """Check that a place begins with its kind. The message does not repeat the place, which may be a key."""
     if not isinstance(place, str) or place.partition(":")[0] not in ("file", "env", "fd", "exec"):
         raise ValueError("place must be file:PATH, env:NAME, fd:NUMBER or exec:COMMAND")
 
@@ -60,8 +60,8 @@ def read_key(place: str) -> bytes:
     """Read one key: hexadecimal digits, or raw bytes.
 
     Raises:
-        ValueError: The place is not named with its kind, or the environment has no such variable.
-        KeysetError: It contains text that is not a hexadecimal number, such as a passphrase.
+        ValueError: The place does not begin with its kind, or the environment variable is not set.
+        KeysetError: The place contains text that is not hexadecimal, such as a passphrase.
         OSError: The place cannot be read.
     """
     from ._native import Keyset
@@ -79,6 +79,6 @@ def read_key(place: str) -> bytes:
 
 
 def lasting_place(place: str) -> str | None:
-    """Return a place in a form for other processes; None for a descriptor, which only this process has."""
+    """Return a place in a form for other processes, or None for a descriptor, which only this process has."""
     kind, _, rest = place.partition(":")
     return None if kind == "fd" else f"file:{os.path.abspath(rest)}" if kind == "file" else place

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    r"""Return text on one line that cannot control a terminal.
+    r"""Return text as one line that cannot control a terminal.
 
-    Names come from anyone who can write to a storage. Control characters, which include the beginnings of escape
-    sequences, characters that change the direction of writing or are invisible, separators of lines, and bytes that
-    are not UTF-8 become escapes such as ``\x1b`` and ``\u202e``.
+    Anyone who can write to a storage can choose the names in it. Control characters, which include the beginnings of
+    escape sequences, characters that change the direction of writing or are invisible, separators of lines, and bytes
+    that are not UTF-8 become escapes such as ``\x1b`` and ``\u202e``.
     """
     if text.isprintable():
         return text

@@ -25,7 +25,7 @@ from ._native import Keyset, Reader
 from ._typing import Buffer
 from .exceptions import FormatError, InvalidTag
 
-# Bytes that SealedReader reads ahead: the maximum, after a jump, and with the next sequential read.
+# Bytes that SealedReader reads ahead: at most, after a jump, and at the next sequential read.
 BUFFER_BYTES = 128 << 10
 FIRST_BYTES = 4 << 10
 SECOND_BYTES = 64 << 10
@@ -39,7 +39,7 @@ def path_of(file: Any) -> str | None:
 
 
 def _segments_of(keyset: Keyset) -> tuple[int, int]:
-    """Return the plaintext sizes of a file's first segment and of the others, for the keyset's shortest segments."""
+    """Return the plaintext sizes of the first segment and of later segments, for the keyset's shortest segment size."""
     found = [(BUFFER_BYTES, BUFFER_BYTES)]
     keys = keyset.keys()
     for key in keys:
@@ -54,7 +54,7 @@ class RawReader(io.RawIOBase):
     """The plaintext of a sealed file, unbuffered."""
 
     def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None, start: int | None = None) -> None:
-        # start: the offset of the sealed file in a file object that can seek, if known
+        # ``start``: the offset of the sealed file in a file object that can seek, if it is known
         super().__init__()
         self._position = 0
         self._next = 0  # where the last read ended
@@ -85,7 +85,7 @@ class RawReader(io.RawIOBase):
         with contextlib.suppress(OSError):
             mode = os.stat(path).st_mode
             if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode):
-                self._own = io.FileIO(path)  # unlike the library's own reads, it can be interrupted by a signal
+                self._own = io.FileIO(path)  # unlike the library's own reads, this read can be interrupted by a signal
         if self._own is None:
             kept = None if associated_data is None else bytes(associated_data)
             self._again = lambda: Reader(path, keyset, kept)
@@ -98,7 +98,8 @@ class RawReader(io.RawIOBase):
 
     @property
     def reader(self) -> Reader:
-        """The reader, for any number of threads. In a child of ``fork``, a path is opened again."""
+        """The underlying reader, which any number of threads may use. In a child of ``fork``, a path is opened
+        again."""
         if self._process != os.getpid() and self._again is not None:
             self._reader = self._again()
             self._process = os.getpid()
@@ -119,12 +120,12 @@ class RawReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         self._check_open()
         if not self._seekable:
-            raise io.UnsupportedOperation("the source of this file cannot seek: it is read forward")
+            raise io.UnsupportedOperation("the source of this file cannot seek, so it can only be read forward")
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}.get(whence)
         if start is None:
             raise ValueError(f"whence must be 0, 1 or 2, not {whence}")
         if start + offset < 0:
-            raise ValueError("the position would be before the beginning")
+            raise ValueError("the position would be before the start of the file")
         self._position = start + offset
         return self._position
 
@@ -154,9 +155,10 @@ class RawReader(io.RawIOBase):
         return error if self._path is None else named(error, self._path)
 
     def _read_into(self, at: int, buffer: Any) -> int:
-        # Views are released here: a stored exception keeps this frame alive, and must not keep the caller's buffer.
+        # Views are released here, because a stored exception keeps this frame alive and must not keep the caller's
+        # buffer.
         with memoryview(buffer) as view:
-            if self._seekable and view.nbytes <= BUFFER_BYTES:  # a fill of the buffer, which may be partial
+            if self._seekable and view.nbytes <= BUFFER_BYTES:  # a read that fills the buffer, which may be partial
                 if at != self._next:
                     self._ahead = 0
                 limit = self._ahead or self._rest(at)
@@ -204,7 +206,8 @@ class RawReader(io.RawIOBase):
 
 
 def _open_object(file: Any, keyset: Keyset, associated_data: Buffer | None, at: int | None) -> Reader:
-    """Open a file object at its beginning, or else at its position; at its current position if it cannot seek."""
+    """Open a file object at its beginning or, if no sealed file begins there, at its position. One that cannot seek is
+    opened at its current position."""
     check_binary(file, "read", "readinto")
     own = keeps_no_view(file)
     if not can_seek(file):
@@ -240,5 +243,7 @@ def _open_buffer(file: Any, keyset: Keyset, associated_data: Buffer | None) -> R
         return Reader(file, keyset, associated_data)
     except FormatError as error:
         if isinstance(file, bytes) and len(file) < 4096 and b"\0" not in file and os.path.exists(file):
-            raise FormatError(f"{error}; bytes are the content of a file: name one by os.fsdecode(path)") from None
+            raise FormatError(
+                f"{error}; bytes are taken as the content of a file: give a path as os.fsdecode(path)"
+            ) from None
         raise

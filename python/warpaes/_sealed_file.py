@@ -1,4 +1,4 @@
-"""An open file of encrypted tensors: its header, verified, and the bytes of its tensors, still encrypted."""
+"""An open file of encrypted tensors: its verified header, and the encrypted bytes of its tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .exceptions import FormatError, InvalidTag
 
 _END = 1 << 64
 
-#: Like ``unb64``, for fields of many tensors, which are decoded together.
+#: Like ``unb64``, but decodes the fields of many tensors together.
 _base64 = partial(binascii.a2b_base64, strict_mode=True)
 
 
@@ -39,18 +39,21 @@ class _InClear(FormatError):  # noqa: N818 (not an error of its own)
 
 
 def take_signature(text: bytearray) -> bytes:
-    """Remove the signature and the padding from a header, and return the signature. The rest is the signed text."""
+    """Remove the signature and the padding from a header, and return the signature. The remaining text is the signed
+    text."""
     if b'"__encryption__"' not in text and b'"__crypto_keys__"' not in text and text.lstrip().startswith(b"{"):
         raise _InClear
     end = text.rfind(b"}") + 1
     if len(text) % 8 or len(text) - end >= 8 or text[end:] != b" " * (len(text) - end):
-        raise FormatError("no CryptoTensors: the header is not JSON with spaces to a multiple of 8 bytes")
-    # Within JSON strings no quote follows a comma or a brace without a backslash.
+        raise FormatError(
+            "not a CryptoTensors file: the header is not JSON, padded with spaces to a multiple of 8 bytes"
+        )
+    # Within JSON strings, a quote after a comma or a brace has a backslash.
     name = b'"__signature__":"'
     begin = max(text.find(b"{" + name), text.find(b"," + name)) + 1
     behind = text.find(b'"', begin + len(name), begin + len(name) + 2 * _jwk.SIGNATURE_BYTES) + 1
     if begin == 0 or behind == 0:
-        raise FormatError("no CryptoTensors: the header has no __signature__")
+        raise FormatError("not a CryptoTensors file: the header has no __signature__")
     signature = _jwk.signature(text[begin + len(name) : behind - 1].decode("latin-1"))
     del text[end:]
     if text[behind : behind + 1] == b",":
@@ -62,9 +65,9 @@ def take_signature(text: bytearray) -> bytes:
 
 
 class Ranges:
-    """A local file that any number of threads read at any offset. Others override ``_read`` and ``close``."""
+    """A local file that any number of threads can read at any offset. Subclasses override ``_read`` and ``close``."""
 
-    #: Bytes that are worth a read of their own, and the threads that are worth it whatever the number of processors.
+    #: The minimum size in bytes of a separate read, and the number of threads that pays on any number of processors.
     piece_bytes, threads = 0, 0
     #: Whether the file can also be read into device memory (``_kvikio.DeviceRanges``).
     reads_to_device = False
@@ -81,13 +84,13 @@ class Ranges:
             raise ValueError("I/O operation on closed file")
 
     def fill(self, at: int, *rooms: memoryview) -> None:
-        """Read from offset ``at`` of the file into one buffer after the other, until all are full."""
+        """Read from offset ``at`` of the file into the buffers, one after the other, until all are full."""
         left = [room for room in rooms if room.nbytes]
         while left:
             self.check_open()
             got = self._read(at, left)
             if got == 0:
-                raise FormatError(f"the file ends at byte {at}: it was cut off")
+                raise FormatError(f"the file ends at byte {at}: it was truncated")
             at += got
             while left and got >= left[0].nbytes:
                 got -= left.pop(0).nbytes
@@ -95,12 +98,12 @@ class Ranges:
                 left[0] = left[0][got:]
 
     def _read(self, at: int, rooms: list[memoryview]) -> int:
-        """Read into the beginning of buffers; return the number of bytes, 0 at the end of the file."""
+        """Read into the beginning of the buffers. Return the number of bytes, 0 at the end of the file."""
         assert self._file is not None
         return os.preadv(self._file.fileno(), rooms, at)
 
     def begin_fill(self, at: int, room: Any) -> Any:
-        """Begin to read into device memory, in files that can."""
+        """Begin to read into device memory, if the file supports it."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -111,7 +114,7 @@ class Ranges:
 
 
 class SealedFile:
-    """A file of encrypted tensors, for ``safe_open`` and for code that reads the tensors into memory."""
+    """A file of encrypted tensors. ``safe_open`` and the code that reads tensors into memory use it."""
 
     def __init__(
         self,
@@ -126,12 +129,12 @@ class SealedFile:
         """Open a file and verify the signature of its header; exceptions are those of ``safe_open``.
 
         Args:
-            file: The open file, which is closed with this one.
-            framework: ``numpy`` or ``torch``, of the tensors that will be read.
+            file: The open file, which is closed together with this object.
+            framework: The framework of the tensors that will be read, ``numpy`` or ``torch``.
             device: The device of PyTorch's tensors.
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key of the signature.
-            header_sha256: The hash that the header must have, with its length in front; None: any.
+            header_sha256: The required hash of the header with its length in front; None accepts any header.
         """
         self.is_torch, self.device = framework == "torch", device
         self._framework = framework
@@ -149,7 +152,7 @@ class SealedFile:
             raise
 
     def begin_fill(self, at: int, room: Any) -> Any:
-        """Begin to read into device memory; return a future of the number of bytes."""
+        """Begin to read into device memory. Return a future of the number of bytes."""
         self.check_open()
         return self._ranges.begin_fill(at, room)
 
@@ -165,14 +168,14 @@ class SealedFile:
         self.fill(0, memoryview(start)[: min(size, 8)])
         length = struct.unpack("<Q", start)[0] if size >= 8 else size
         if length > size - 8:
-            raise FormatError("no safetensors: the header would be longer than the file")
+            raise FormatError("not a safetensors file: the header would be longer than the file")
         if length > MAX_HEADER_BYTES:
-            raise FormatError(f"the header has {length} bytes, and the format allows {MAX_HEADER_BYTES}")
+            raise FormatError(f"the header has {length} bytes, but the format allows {MAX_HEADER_BYTES}")
         text = bytearray(length)
         self.fill(8, memoryview(text))
         if header_sha256 is not None and hashlib.sha256(start + text).hexdigest() != header_sha256:
-            raise InvalidTag(f"{self._name} was altered or exchanged: it is not the file that the manifest has")
-        # Over the bytes, before anything interprets them: an unsigned header costs less than a file of its length.
+            raise InvalidTag(f"{self._name} was altered or replaced: it differs from the file in the manifest")
+        # The hash is checked before the header is parsed, so that an unsigned header costs little.
         try:
             signature = take_signature(text)
         except _InClear:
@@ -185,7 +188,7 @@ class SealedFile:
             header = json.loads(text)
             metadata = header.pop("__metadata__")
             if any(type(value) is not str for value in metadata.values()):
-                raise FormatError("no CryptoTensors: __metadata__ has something else than text")
+                raise FormatError("not a CryptoTensors file: __metadata__ contains values that are not text")
             about = json.loads(metadata["__crypto_keys__"])
             encryption = json.loads(metadata["__encryption__"])
             policy = json.loads(metadata["__policy__"])
@@ -195,7 +198,7 @@ class SealedFile:
         except FormatError:
             raise
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise FormatError(f"no CryptoTensors: {error!r:.200} in the header") from None
+            raise FormatError(f"not a CryptoTensors file: {error!r:.200} in the header") from None
         self.metadata, self.encryption = metadata, encryption
         if GUARD in header and is_guard(GUARD, header[GUARD]):
             del header[GUARD]
@@ -204,23 +207,25 @@ class SealedFile:
 
     def _interpret(self, about: Any, policy: Any) -> None:
         if about.get("version") != "2":
-            raise FormatError(f"CryptoTensors of version {about.get('version')!r}: warpaes reads version 2")
+            raise FormatError(f"the CryptoTensors version is {about.get('version')!r}, and warpaes reads version 2")
         if policy.get("local") != POLICY or policy.get("remote") not in (POLICY, ""):
-            raise FormatError("the file has an access policy, which warpaes does not evaluate: use cryptotensors")
+            raise FormatError(
+                "the file has an access policy, which warpaes does not evaluate: read it with cryptotensors"
+            )
         for use in ("enc", "sign"):
             check_key(about.get(use), use)
         algorithm = about["enc"].get("alg")
         if algorithm not in _jwk.KEY_BYTES:
-            raise FormatError(f"encrypted with {algorithm!r}, not with AES-GCM")
+            raise FormatError(f"the file is encrypted with {algorithm!r}, not with AES-GCM")
         if about["sign"].get("alg") != "ed25519":
-            raise FormatError("signed with another algorithm than ed25519")
+            raise FormatError("the file is signed with an algorithm other than ed25519")
         chunk = about.get("chunk_size", CHUNK_BYTES)
         if type(chunk) is not int or not 0 < chunk < _END:
-            raise FormatError("chunk_size must be a number above 0 and below 2^64")
+            raise FormatError("chunk_size must be from 1 to 2^64 - 1")
         self.chunk = min(chunk, _END >> 2)  # longer than any file
 
     def sealed(self, name: str, data: Any) -> Tensor:
-        """Return a tensor of the file that will be read into ``data``."""
+        """Return the description of a tensor that will be read into ``data``."""
         first, end = self.entries[name]["data_offsets"]
         key, base, tags = self._keys(name) if name in self.encryption else (b"", b"", b"")
         return Tensor(name, data, end - first, self._begin + first, key, base, memoryview(tags))
@@ -237,12 +242,12 @@ class SealedFile:
             raise
         sealed = wrapped + tag
         if len(nonce) != 12 or len(base) != 12 or len(sealed) != self._key_bytes + TAG_BYTES:
-            raise FormatError(f"{name}: its wrapped key, key_iv or base_iv has a wrong length")
+            raise FormatError(f"{name}: the wrapped key, key_iv or base_iv has the wrong length")
         try:
             key = self._wrapping.decrypt(nonce, sealed, None)
         except InvalidTag:
-            raise InvalidTag(f"{name}: its key is not wrapped with enc_key") from None
+            raise InvalidTag(f"{name}: the key is not wrapped with enc_key") from None
         first, end = self.entries[name]["data_offsets"]
         if len(tags) != TAG_BYTES * chunks_of(end - first, self.chunk):
-            raise FormatError(f"{name}: it has tags for another number of chunks")
+            raise FormatError(f"{name}: the number of tags does not match the number of chunks")
         return key, base, tags

@@ -1,4 +1,4 @@
-"""Parts of tensors by index, with the limits of safetensors."""
+"""Parts of tensors by index, with the same limits as safetensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _said(index: Any) -> str:
 
 
 class Slice:
-    """A tensor of an open file that is read when it is indexed. The complete tensor is read and authenticated."""
+    """A tensor of an open file. Indexing reads and authenticates the complete tensor."""
 
     def __init__(self, read: Callable[[], Any], entry: Any) -> None:
         """Store the function that reads the tensor, and its entry in the header."""
@@ -62,7 +62,7 @@ class Slice:
             return
         if isinstance(index, slice):
             if index.step not in (None, 1):
-                raise IndexError(f"slices have the step 1, not {index.step}")
+                raise IndexError(f"the step of a slice must be 1, not {index.step}")
             begins = index.start or 0
             outside = begins >= max(size, 1) or (index.stop is not None and index.stop > size)
             wrong = begins if begins >= size else max(0, (index.stop or 0) - 1)

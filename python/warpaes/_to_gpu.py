@@ -1,6 +1,6 @@
-"""Encrypted tensors from a file to a GPU: threads read into page-locked memory, and the GPU decrypts from there.
+"""Loads encrypted tensors from a file to a GPU: threads read into page-locked memory, and the GPU decrypts from there.
 
-Host memory only ever contains ciphertext. Reading is the bottleneck, because one thread copies only some GB/s from the
+Host memory only ever contains ciphertext. Reading is the bottleneck, because one thread copies only a few GB/s from the
 page cache. Several threads therefore read one piece each, and the GPU decrypts a piece while the others are read.
 """
 
@@ -18,7 +18,7 @@ from ._sealed_file import SealedFile
 from .aead import AESGCM, Batch
 from .exceptions import InvalidTag
 
-#: Long enough to keep the GPU busy, short enough for a quick allocation of page-locked memory.
+#: Large enough to keep the GPU busy, and small enough that page-locked memory is allocated quickly.
 PIECE_BYTES = 16 << 20
 
 

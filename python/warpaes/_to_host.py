@@ -1,4 +1,4 @@
-"""Encrypted tensors from a file into host memory.
+"""Loads encrypted tensors from a file into host memory.
 
 Threads read each piece to the final place of its plaintext, and decrypt it there in place while it is still in the
 cache.
@@ -16,9 +16,9 @@ from ._cryptotensors import framework_name, framework_shape
 from ._pieces import Part, Tensor, cut, share, workers
 from ._sealed_file import SealedFile
 
-#: Bytes that a thread takes at a time, rounded down to whole chunks, at least one.
+#: Bytes that a thread takes at a time, rounded down to complete chunks, but at least one chunk.
 PIECE_BYTES = 2 << 20
-#: Bytes of short tensors in one read: few enough to stay in a core's private cache until they are decrypted.
+#: Maximum bytes of short tensors in one read, so that they stay in a core's private cache until they are decrypted.
 TOGETHER_BYTES = 512 << 10
 _LARGE_PAGE = 2 << 20
 _ROOM_BYTES = 4 * _LARGE_PAGE
@@ -29,7 +29,7 @@ def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, Any]]:
     if not file.is_torch or str(file.device) == "cpu":
         yield from _load(file, names)
         return
-    for name in names:  # the host copy is temporary: one tensor at a time
+    for name in names:  # the host copy is temporary, so tensors are read one at a time
         for _, tensor in _load(file, [name]):
             yield name, tensor.to(file.device)
 
@@ -50,13 +50,13 @@ def _load(file: SealedFile, names: list[str]) -> list[tuple[str, Any]]:
 
 
 def authenticate(file: SealedFile, name: str) -> None:
-    """Decrypt a tensor of any dtype, without returning it; exceptions are those of ``load``."""
+    """Decrypt a tensor of any dtype without returning it. Exceptions are those of ``load``."""
     first, end = file.entries[name]["data_offsets"]
     _decrypt(file, [file.sealed(name, memoryview(bytearray(end - first)))], end - first)
 
 
 def _decrypt(file: SealedFile, tensors: list[Tensor], size: int) -> None:
-    """Read and decrypt tensors of ``size`` bytes in all. If one is refused, all of their memory is wiped."""
+    """Read and decrypt tensors of ``size`` bytes in total. If one is refused, the memory of all of them is wiped."""
     length = max(PIECE_BYTES, file.piece_bytes)
     pieces = list(cut(tensors, file.chunk, length, max(TOGETHER_BYTES, file.piece_bytes)))
     threads = max(workers(-(-size // (2 * length))), min(file.threads, len(pieces)))
@@ -85,10 +85,11 @@ def _fill(file: SealedFile, piece: list[Part]) -> None:
 
 
 class _Rooms:
-    """Untouched memory for NumPy arrays, in large pages: faulting in small pages takes longer than all other work.
+    """Untouched memory for NumPy arrays in large pages, because faulting in small pages takes longer than all other
+    work.
 
     Large pages begin at multiples of their size. A long array has separate large pages. Short arrays share a block, so
-    one array that stays alive keeps the whole block alive.
+    one live array keeps the whole block alive.
     """
 
     def __init__(self, sizes: list[int]) -> None:
@@ -126,7 +127,7 @@ class _Rooms:
 
 
 def _empty(file: SealedFile, name: str, rooms: _Rooms) -> tuple[Any, memoryview]:
-    """Allocate a tensor with untouched memory; return it with a view of its bytes."""
+    """Allocate a tensor with untouched memory. Return it with a view of its bytes."""
     entry = file.entries[name]
     if file.is_torch:
         import torch
@@ -149,4 +150,4 @@ def _numpy_dtype(dtype: str) -> Any:
     try:
         return np.dtype(name).newbyteorder("<")
     except TypeError:
-        raise TypeError(f"NumPy has no dtype {name}: read it with framework='torch'") from None
+        raise TypeError(f"NumPy does not support the dtype {name}: read the tensor with framework='torch'") from None

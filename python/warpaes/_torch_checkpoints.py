@@ -13,12 +13,12 @@ from ._native import Keyset
 from ._open import open
 from ._typing import Buffer
 
-#: The associated data of checkpoints, so that no other file under the same keyset is taken for one.
+#: The associated data of checkpoints, so that no other file under the same keyset is accepted as a checkpoint.
 PURPOSE = b"torch checkpoint"
 
 
 class _Watched(io.BufferedIOBase):
-    """A file object that keeps its first exception: PyTorch's reader raises others in its place."""
+    """A file object that keeps its first exception, because PyTorch's reader raises another one in its place."""
 
     def __init__(self, file: Any) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _Watched(io.BufferedIOBase):
 
 @contextlib.contextmanager
 def watched(file: Any) -> Iterator[_Watched]:
-    """Raise a file object's own exception where PyTorch's reader raises another one after it."""
+    """Raise the file object's own exception in place of the one that PyTorch's reader raises after it."""
     watch = _Watched(file)
     try:
         yield watch
@@ -69,7 +69,8 @@ def watched(file: Any) -> Iterator[_Watched]:
 def save(
     obj: object, f: Any, *, keyset: Keyset | str, associated_data: Buffer | None = PURPOSE, **options: Any
 ) -> None:
-    """Save an object as ``torch.save`` does, encrypted. A path appears, or is replaced, when the file is complete.
+    """Save an object like ``torch.save``, but encrypted. The file appears at the path, or replaces a file, when it is
+    complete.
 
     Args:
         obj: The object.
@@ -96,27 +97,30 @@ def load(
     weights_only: bool = True,
     **options: Any,
 ) -> Any:
-    """Load an object of ``save``, as ``torch.load`` does. Every byte is authenticated before it is interpreted.
+    """Load an object that ``save`` has written, like ``torch.load``. Every byte is authenticated before it is
+    interpreted.
 
     Args:
         f: A path, a URL that fsspec opens, a binary file object that can seek, or a buffer; see ``warpaes.open``.
         map_location: The device of the tensors, or a function or a dictionary that chooses it, as for ``torch.load``.
         keyset: A Keyset, or its place as for ``Keyset.load``.
         associated_data: The associated data of ``save``.
-        weights_only: Whether to load only tensors, numbers, texts and containers of them. False loads any object, which
-            runs code that the holder of the keyset put into the file.
+        weights_only: Whether to load only tensors, numbers, texts and containers of these. False loads any object, and
+            runs code that the holder of the keyset may have put into the file.
         options: Further arguments of ``torch.load``.
 
     Raises:
-        InvalidTag: No key of the keyset opens the file, it was altered or truncated, or has other associated data.
-        pickle.UnpicklingError: The file has other objects, and ``weights_only`` is True.
+        InvalidTag: No key of the keyset opens the file, it was altered or truncated, or its associated data differs.
+        pickle.UnpicklingError: The file contains other objects, and ``weights_only`` is True.
         ValueError: ``mmap`` is True, or ``f`` cannot seek.
         OSError: The file cannot be read.
     """
     if options.pop("mmap", None):
-        raise ValueError("mmap maps files in clear: leave it out, because an encrypted file is decrypted into memory")
+        raise ValueError(
+            "mmap: applies only to unencrypted files; leave it out, because an encrypted file is decrypted into memory"
+        )
     with open(f, "rb", keyset=keyset, associated_data=associated_data) as file:
         if not file.seekable():
-            raise ValueError("f cannot seek, and torch.load needs a file that can: give a path, or its content")
+            raise ValueError("f f: cannot seek, but torch.load must: give a path, or the content of the file")
         with watched(file) as watch:
             return torch.load(watch, map_location, weights_only=weights_only, **options)

@@ -14,8 +14,9 @@ from torch import Tensor
 from . import random
 
 _STATE_BYTES = 32
-_REPLAYED = "a CUDA graph would make the same numbers at every replay: draw before it is captured"
-#: By the address of the C++ generator: PyTorch passes kernels another Python object for the same C++ generator.
+_REPLAYED = "a CUDA graph would produce the same numbers at every replay: draw the numbers before the capture"
+#: Keyed by the address of the C++ generator, because PyTorch passes kernels another Python object for the same
+#: generator.
 _generators: weakref.WeakValueDictionary[int, Generator] = weakref.WeakValueDictionary()
 
 # Layout of c10::GeneratorImpl.
@@ -30,9 +31,9 @@ def _become_custom(generator: torch.Generator) -> None:
     PyTorch reserves this dispatch key for third-party generators (PyTorch's Note [CustomRNGKeyId]; torchcsprng used
     it). Only the C++ constructor ``GeneratorImpl(Device device, DispatchKeySet key_set)`` can set it, which would take
     a C++ extension compiled for each version of PyTorch. This function changes the two adjacent members in memory
-    instead, and the caller checks that the dispatcher and ``torch.Generator.device`` see the change. The new device is
-    one on which no kernel of PyTorch makes numbers. A call that bypasses the dispatcher therefore fails, and never
-    returns numbers of the Mersenne Twister that follows these members in memory.
+    instead, and the caller checks that the dispatcher and ``torch.Generator.device`` see the change. PyTorch has no
+    random kernels for the new device. So a call that bypasses the dispatcher fails, and never returns numbers of the
+    Mersenne Twister that follows these members in memory.
     """
     cpu, custom = (
         torch._C.DispatchKeySet(torch._C._parse_dispatch_key(name)).raw_repr() for name in ("CPU", "CustomRNGKeyId")
@@ -40,7 +41,9 @@ def _become_custom(generator: torch.Generator) -> None:
     words = (ctypes.c_uint64 * _HEAD_WORDS).from_address(generator._cdata)
     found = [at for at in range(1, _HEAD_WORDS) if words[at] == cpu and words[at - 1] & 0xFFFF == _CPU_DEVICE]
     if len(found) != 1:
-        raise RuntimeError(f"PyTorch {torch.__version__} has generators that warpaes does not know")
+        raise RuntimeError(
+            f"warpaes does not support the generators of PyTorch {torch.__version__}: use another version of PyTorch"
+        )
     words[found[0] - 1] ^= _CPU_DEVICE ^ _META_DEVICE
     words[found[0]] = custom
 
@@ -60,8 +63,8 @@ class Generator(torch.Generator):
 
     Thread-safe: each draw reserves its part of the source's key stream. Each thread writes its own tensor.
 
-    Numbers repeat only on request: ``set_state``, ``clone_state`` and ``source.position`` request it. The generator
-    refuses to draw in a child of ``fork`` and during the capture of a CUDA graph, and refuses ``pickle`` and ``copy``.
+    Numbers repeat only after ``set_state``, ``clone_state`` or a change of ``source.position``. The generator refuses
+    to draw in a child of ``fork`` and during the capture of a CUDA graph, and refuses ``pickle`` and ``copy``.
     Functions that draw must have ``torch.compiler.disable`` where ``torch.compile`` would compile them.
     """
 
@@ -71,17 +74,17 @@ class Generator(torch.Generator):
         return made  # type: ignore[no-any-return]
 
     def __init__(self, source: random.Generator | None = None, *, device: Any = "cpu") -> None:
-        """Make a generator that draws from a source.
+        """Create a generator that draws from a source.
 
         Args:
-            source: The ``warpaes.Generator`` with key, stream and position, which others may also draw from. None for
-                one with a random key.
-            device: The value of the attribute ``device``. Numbers are made on the device of the tensor that they fill,
-                whatever this value is.
+            source: The ``warpaes.Generator`` with key, stream and position, that other code may also draw from. None
+                for a new generator with a random key.
+            device: The value of the attribute ``device``. It does not affect where numbers are computed, which is the
+                device of the tensor.
 
         Raises:
             TypeError: ``source`` is not a ``warpaes.Generator``.
-            RuntimeError: This version of PyTorch has generators of an unknown layout.
+            RuntimeError: The generators of this version of PyTorch have an unknown layout.
         """
         if source is not None and not isinstance(source, random.Generator):
             raise TypeError(f"source must be a warpaes.Generator, not {type(source).__name__}")
@@ -92,7 +95,9 @@ class Generator(torch.Generator):
         _generators[self._cdata] = self
         torch.empty(0, device="cpu").uniform_(generator=self)
         if not self._reached or torch.Generator.device.__get__(self).type != "meta":
-            raise RuntimeError(f"PyTorch {torch.__version__} did not ask warpaes for numbers")
+            raise RuntimeError(
+                f"PyTorch {torch.__version__} did not use the generator of warpaes: use another version of PyTorch"
+            )
 
     @property
     def source(self) -> random.Generator:
@@ -101,11 +106,11 @@ class Generator(torch.Generator):
 
     @property
     def device(self) -> torch.device:
-        """The device that was given to the constructor."""
+        """The device that was passed to the constructor."""
         return self._device
 
     def get_state(self) -> Tensor:
-        """Return the source's position and a digest of its key and stream, 32 bytes. It does not reveal the key."""
+        """Return the source's position and a 32-byte digest of its key and stream, which does not reveal the key."""
         state = self._digest() + self._source.position.to_bytes(16, "big")
         return torch.tensor(list(state), dtype=torch.uint8, device="cpu")
 
@@ -116,16 +121,18 @@ class Generator(torch.Generator):
             new_state: A result of ``get_state`` of a generator with the same key and stream.
 
         Raises:
-            ValueError: The state is from another key, another stream or another kind of generator.
+            ValueError: The state belongs to another key, another stream or another kind of generator.
         """
         state = bytes(new_state.tolist()) if new_state.dtype == torch.uint8 and new_state.dim() == 1 else b""
         if len(state) != _STATE_BYTES or state[:16] != self._digest():
-            raise ValueError("new_state is not one of a warpaes.torch.Generator of this key and stream")
+            raise ValueError(
+                "new_state must come from get_state() of a warpaes.torch.Generator with the same key and stream"
+            )
         self._source.position = int.from_bytes(state[16:], "big")
         return self
 
     def clone_state(self) -> Generator:
-        """Return a generator with the same key, stream and position, which makes the same numbers."""
+        """Return a generator with the same key, stream and position, which produces the same numbers."""
         source = self._source.spawn(self._source._stream)
         source.position = self._source.position
         return type(self)(source, device=self._device)
@@ -133,17 +140,19 @@ class Generator(torch.Generator):
     def manual_seed(self, seed: int) -> NoReturn:
         """Raise NotImplementedError: a seed of 64 bits is not a key."""
         raise NotImplementedError(
-            "a seed is not a key: warpaes.torch.Generator(warpaes.Generator(key, stream=…)) returns repeatable "
-            "numbers, and source.position is where they continue"
+            "a seed of 64 bits is not a key: warpaes.torch.Generator(warpaes.Generator(key, stream=…)) returns "
+            "repeatable numbers, and source.position is where they continue"
         )
 
     def seed(self) -> NoReturn:
         """Raise NotImplementedError: use ``Generator()`` for a generator with a new random key."""
-        raise NotImplementedError("it has a key and no seed: warpaes.torch.Generator() makes one of a random key")
+        raise NotImplementedError(
+            "the generator has a key and no seed: warpaes.torch.Generator() creates one with a random key"
+        )
 
     def initial_seed(self) -> NoReturn:
         """Raise NotImplementedError: the generator has a key instead of a seed, and does not reveal it."""
-        raise NotImplementedError("it has a key and no seed, and does not return the key")
+        raise NotImplementedError("the generator has a key and no seed, and it does not reveal the key")
 
     def _has_no_offset(self, *arguments: Any) -> NoReturn:
         """Raise NotImplementedError: ``source.position`` is the offset in the key stream."""
@@ -152,15 +161,15 @@ class Generator(torch.Generator):
     get_offset = set_offset = philox_state = _has_no_offset
 
     def _is_not_for_graphs(self, *arguments: Any) -> NoReturn:
-        """Raise NotImplementedError: a CUDA graph would make the same numbers at every replay."""
+        """Raise NotImplementedError: a CUDA graph would produce the same numbers at every replay."""
         raise NotImplementedError(_REPLAYED)
 
     graphsafe_get_state = graphsafe_set_state = _is_not_for_graphs
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a warpaes.torch.Generator is neither copied nor pickled: that would write its key and "
-            "repeat its numbers. Use clone_state() or get_state() if you want this"
+            "a warpaes.torch.Generator cannot be copied or pickled, because this would write its key and "
+            "repeat its numbers: use clone_state() or get_state() instead"
         )
 
     def __setstate__(self, state: Any) -> NoReturn:
@@ -183,12 +192,12 @@ def source_of(generator: torch.Generator, on_gpu: bool) -> random.Generator:
     """
     ours = _generators.get(generator._cdata)
     if ours is None:
-        raise TypeError("generator is not, or no longer, a warpaes.torch.Generator")
+        raise TypeError("generator must be a warpaes.torch.Generator that still exists")
     ours._reached = True
     if ours._process != os.getpid():
         raise RuntimeError(
-            "this generator was made before the fork, and the parent makes the same numbers: make another of a stream "
-            "of its own, warpaes.torch.Generator(generator.source.spawn(stream))"
+            "this generator was created before the fork, and the parent produces the same numbers: create one with a "
+            "stream of its own, warpaes.torch.Generator(generator.source.spawn(stream))"
         )
     if on_gpu and torch.cuda.is_current_stream_capturing():
         raise RuntimeError(_REPLAYED)

@@ -43,7 +43,7 @@ def _check(right: bool, said: str) -> None:
 
 
 def make(kind: int, tensor: Tensor, source: random.Generator, *values: float, **bounds: int) -> None:
-    """Fill a tensor with numbers of a kind.
+    """Fill a tensor with numbers of one kind.
 
     A tensor that is not contiguous, or not on a CPU or CUDA device, is filled through a temporary tensor.
     """
@@ -103,9 +103,9 @@ def _to_out(result: Tensor, out: Tensor) -> Tensor:
 
 
 def _below(bound: float, dtype: torch.dtype) -> float:
-    """Return the largest number of a dtype below ``bound`` rounded to the dtype.
+    """Return the largest number of a dtype below ``bound``, which is rounded to the dtype first.
 
-    For a bound of 0 the result is above 0. That is harmless, because rounding never reaches a bound of 0.
+    For a bound of 0, the result is above 0. This is harmless, because rounding never produces a bound of 0.
     """
     number = torch.tensor(bound, dtype=dtype, device="cpu")
     bits = number.view(_BITS_OF[dtype.itemsize])
@@ -120,7 +120,7 @@ def _uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: A
     _check(-most <= low <= high <= most, f"uniform_ expects from <= to within {self.dtype}, not {low} and {high}")
     _check(high - low <= most, f"uniform_ expects to - from <= {most}, but found {low} and {high}")
     make(kind, parts, source, low, high - low)
-    if low != 0 and not parts.is_meta:  # with low == 0 rounding never produces the bound
+    if low != 0 and not parts.is_meta:  # with low == 0, rounding never produces the bound
         parts.clamp_(max=max(_below(high, parts.dtype), float(torch.tensor(low, dtype=parts.dtype, device="cpu"))))
     return self
 
@@ -258,7 +258,7 @@ def _bernoulli_tensor(self: Tensor, p: Tensor, *, generator: Any = None) -> Tens
     source = source_of(generator, self.is_cuda)
     if not p.is_floating_point():
         raise NotImplementedError(f"bernoulli_ expects probabilities of a floating-point dtype, not {p.dtype}")
-    if p.device.type == "cpu":  # a check on a GPU would make the host wait
+    if p.device.type == "cpu":  # a check on a GPU would synchronize with the host
         _check(bool(((p >= 0) & (p <= 1)).all()), "bernoulli_ expects all elements of p to be in [0, 1]")
     return self.copy_(_unit(self, source) < p)
 
@@ -291,7 +291,7 @@ def _multinomial(self: Tensor, count: int, replacement: bool, generator: Any) ->
         f"invalid multinomial distribution: {enough} categories must have a probability that is not 0",
     )
     weights = weights / weights.amax(-1, keepdim=True)
-    if not replacement:  # exponential race: the earliest arrivals at these rates
+    if not replacement:  # exponential race: the categories with the earliest arrival times
         return torch.topk(weights / _exponential(weights, source), count, -1).indices
     sums = weights.cumsum(-1)
     drawn = _unit(torch.empty((*self.shape[:-1], count), device=self.device), source) * sums[..., -1:]
@@ -313,7 +313,7 @@ def _multinomial_out(
 
 @_kernel("randperm.generator_out")
 def _randperm_out(count: int, *, generator: Any, out: Tensor) -> Tensor:
-    """Return the order of random keys. Sorting equal keys would bias the order, so they are drawn again."""
+    """Return the order of random keys. Equal keys would bias the order, so they are drawn again."""
     source = source_of(generator, out.is_cuda)
     _check(count >= 0, f"n must be non-negative, got {count}")
     end = 2 ** _DIGITS[out.dtype] + 1 if out.dtype in _DIGITS else _limits(out.dtype)[1]
@@ -333,7 +333,7 @@ def _refuse(name: str) -> None:
     _kernel(name)(kernel)
 
 
-# The other operators that take a generator and do not use the kernels above.
+# The other operators that take a generator, for which there is no kernel.
 for _name in (
     "_fused_dropout",
     "_sample_dirichlet",

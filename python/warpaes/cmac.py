@@ -10,7 +10,7 @@ __all__ = ["CMAC"]
 
 
 class CMAC(Mac):
-    """The CMAC (SP 800-38B) of a message that arrives in pieces; for one thread at a time."""
+    """The CMAC (SP 800-38B) of a message that arrives in pieces. Only one thread at a time may use it."""
 
     def __new__(cls, algorithm: BlockCipherAlgorithm, backend: object = None) -> CMAC:
         """Begin a message.

@@ -21,15 +21,15 @@ __all__ = [
 
 
 class Error(RuntimeError):
-    """Failures without a separate exception: a missing backend, a failed GPU, a call out of order."""
+    """A failure without a separate exception, such as a missing backend, a failed GPU or a call out of order."""
 
 
 class InvalidTag(Exception):  # noqa: N818 (pyca's name)
-    """The message is not authentic: a wrong key, nonce or associated data, or altered data."""
+    """The message is not authentic: the key, the nonce or the associated data is wrong, or the data was altered."""
 
 
 class InvalidSignature(Exception):  # noqa: N818
-    """The tag or signature to verify is not that of the message."""
+    """The tag or signature to verify does not match the message."""
 
 
 class InvalidUnwrap(Exception):  # noqa: N818
@@ -57,4 +57,4 @@ class FormatError(ValueError):
 
 
 class KeysetError(ValueError):
-    """The input is not a keyset, or no key of the keyset can do the operation."""
+    """The input is not a keyset, or no key of the keyset supports the operation."""

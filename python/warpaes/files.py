@@ -21,7 +21,9 @@ from ._typing import Buffer
 __all__ = ["Keyset", "Reader", "SealedReader", "SealedTextWriter", "SealedWriter", "Writer"]
 
 
-_NOT_PICKLED = "an open file cannot be pickled: send its path and the place of its keyset, and open it there"
+_NOT_PICKLED = (
+    "an open file cannot be pickled: send its path and the place of its keyset, and open it in the other process"
+)
 
 
 def _has_buffer(data: Any) -> bool:
@@ -36,8 +38,8 @@ def _has_buffer(data: Any) -> bool:
 class SealedReader(io.BufferedReader):
     """The plaintext of a sealed file, as a binary file object. Every byte returned is authentic.
 
-    It can seek if its source can. A pipe, a socket or the body of an HTTP response is read forward, in bounded memory:
-    a segment is returned after it has been authenticated, and an empty read means that the end of the file was also
+    It can seek if its source can. A pipe, a socket or the body of an HTTP response is read forward in bounded memory. A
+    segment is returned after it has been authenticated, and an empty read means that the end of the file was also
     authenticated. Altered or truncated data raise InvalidTag or FormatError when they are reached.
     """
 
@@ -48,8 +50,8 @@ class SealedReader(io.BufferedReader):
 
         Args:
             file: A path, a binary file object, or a buffer with the content. A file object that can seek is read from
-                its beginning or, if no sealed file begins there, from its position; others from their current position.
-                The caller closes the file object.
+                its beginning or, if no sealed file begins there, from its position. Other file objects are read from
+                their current position. The caller closes the file object.
             keyset: The keys; see ``Reader``.
             associated_data: The associated data that the writer used, or None.
 
@@ -100,7 +102,7 @@ class SealedReader(io.BufferedReader):
         return got
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Refuse to be pickled."""
+        """Raise TypeError, because an open file cannot be pickled."""
         raise TypeError(_NOT_PICKLED)
 
     @property
@@ -112,12 +114,12 @@ class SealedReader(io.BufferedReader):
 
 
 class SealedWriter(io.BufferedIOBase):
-    """Writes a sealed file, as a binary file object; for one thread at a time.
+    """Writes a sealed file, as a binary file object. Only one thread at a time may use it.
 
     Only ``close`` completes the file, and only after success. The file is aborted by an exception that leaves the
     ``with`` block, by ``close`` during the handling of an exception that was raised since the file was opened, by the
-    end of the object, or of an object around it, without ``close``, and by ``close`` in a finalizer or when an
-    exception has ended the program. docs/python.md lists what cannot be detected.
+    destruction of the object or of its wrapper without ``close``, and by ``close`` in a finalizer or after an exception
+    has ended the program. docs/python.md lists what cannot be detected.
     """
 
     def __init__(
@@ -187,14 +189,14 @@ class SealedWriter(io.BufferedIOBase):
     def close(self) -> None:
         """Seal the last segment and complete the file. A path appears under its name only at this point.
 
-        Wrappers, ``finally`` blocks and ``contextlib.closing`` call ``close`` after an exception as after success. If
-        this thread is handling an exception that was raised since the file was opened, the file is aborted instead,
-        and that exception is raised again.
+        Wrappers, ``finally`` blocks and ``contextlib.closing`` call ``close`` both after success and after an
+        exception. If this thread is handling an exception that was raised since the file was opened, the file is
+        aborted instead, and that exception is raised again.
 
-        Raises: ValueError: A file object around this one was destroyed without ``close``, which aborted the file.
+        Raises: ValueError: A wrapper of this object was destroyed without ``close``, which aborted the file.
         """
         if self._unclosed and self.closed:
-            raise ValueError("the file was aborted, because a file object around it was not closed: close or detach it")
+            raise ValueError("the file was aborted, because its wrapper was not closed: close or detach the wrapper")
         handled = _closing.handled()
         if self._writer is not None and not self._is_of_the_program():
             self._abort_unclosed(self)
@@ -208,7 +210,7 @@ class SealedWriter(io.BufferedIOBase):
         self._end(self._publish)
 
     def abort(self) -> None:
-        """Abort the file: nothing appears at the path, and a file that was already there stays."""
+        """Abort the file. Nothing appears at the path, and an existing file there stays unchanged."""
         self._end(self._discard)
 
     def _end(self, end: Callable[[Writer], None]) -> None:
@@ -221,7 +223,7 @@ class SealedWriter(io.BufferedIOBase):
             super().close()
 
     def _publish(self, writer: Writer) -> None:
-        """Complete the file, or leave nothing."""
+        """Complete the file, or abort it on a failure."""
         try:
             writer.finish()
             if self._file is not None:
@@ -244,18 +246,19 @@ class SealedWriter(io.BufferedIOBase):
             self.abort()
 
     def _is_of_the_program(self) -> bool:
-        """Return whether the program calls ``close``, and not a finalizer or the end of the program by an exception."""
+        """Return whether the program calls ``close``, rather than a finalizer or the interpreter after an uncaught
+        exception."""
         error = _closing.uncaught()
         ended = error is not None and not any(error is one for one in self._handled)
         return not ended and _closing.finalizers() <= self._finalizers
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Refuse to be pickled."""
+        """Raise TypeError, because an open file cannot be pickled."""
         raise TypeError(_NOT_PICKLED)
 
     def _dealloc_warn(self, source: Any) -> None:
-        """Abort the file: a wrapper of module io calls this when it is destroyed without ``close``, before it closes
-        this object."""
+        """Abort the file. A wrapper from the module io calls this method when it is destroyed without ``close``, before
+        it closes this object."""
         if self._writer is not None:
             self._abort_unclosed(source)
             self._unclosed = True
@@ -287,7 +290,7 @@ class SealedTextWriter(io.TextIOWrapper):
             self.write("\ufeff")
 
     def abort(self) -> None:
-        """Abort the file: nothing appears at the path, and a file that was already there stays."""
+        """Abort the file. Nothing appears at the path, and an existing file there stays unchanged."""
         self._file.abort()
 
     def __exit__(

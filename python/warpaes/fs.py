@@ -43,8 +43,8 @@ _NAMES = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 class WarpaesFileSystem(Listing):
     """The plaintexts of another file system's sealed files, under the same paths.
 
-    Sizes are those of plaintexts. To find a size and to check that the file is complete, the file system opens the file
-    with two reads: a few bytes and a segment. It caches the size until the file is replaced. A file that cannot be
+    Sizes are those of the plaintexts. To find a size and to check that the file is complete, the file system opens the
+    file with two reads: a few bytes and a segment. It caches the size until the file is replaced. A file that cannot be
     opened is listed with the size None, and ``du`` leaves it out. Names are listed without reading files.
     """
 
@@ -63,14 +63,14 @@ class WarpaesFileSystem(Listing):
         encrypted_names: str | None = None,
         **options: Any,
     ) -> None:
-        """Create a file system on top of ``fs``, or of a protocol with its options.
+        """Create a file system on top of ``fs``, or on top of a protocol with its options.
 
-        A file system is pickled with the name of its keyset, and each process reads the keyset itself. One with a
-        Keyset in memory cannot be pickled. Options are as trusted as code: ``exec:`` runs a program.
+        A pickle of the file system contains the name of its keyset, and each process reads the keyset itself. A file
+        system with a Keyset in memory cannot be pickled. Options are as trusted as code: ``exec:`` runs a program.
 
         Args:
-            keyset: A Keyset, or its place as for ``warpaes.open``; required. The JSON itself is deprecated: options do
-                not stay in this process.
+            keyset: A Keyset, or its place as for ``warpaes.open``; required. Passing the JSON itself is deprecated,
+                because options do not stay in this process.
             associated_data: The associated data of all files, or a function that returns it for a path, which several
                 threads may call at once.
             fs: The underlying file system.
@@ -84,8 +84,8 @@ class WarpaesFileSystem(Listing):
             options: Further options of fsspec.
 
         Raises:
-            ValueError: There is no keyset, it is named in no known form, or there is no underlying file system, or an
-                asynchronous one.
+            ValueError: The keyset is missing or named in an unknown form, or the underlying file system is missing or
+                asynchronous.
             KeysetError: The JSON is not a keyset, or with ``kek`` not an encrypted one.
             OSError: The keyset cannot be read.
         """
@@ -100,30 +100,31 @@ class WarpaesFileSystem(Listing):
         if datasets is not None:
             if kek is not None or associated_data is not None:
                 raise ValueError(
-                    "kek, associated_data: the place of the keyset belongs to datasets, whose manifest contains both"
+                    "kek, associated_data: the keyset is the key of datasets, whose manifests contain both: leave them "
+                    "out"
                 )
-            self.keyset = Keyset()  # nothing is opened with it
+            self.keyset = Keyset()  # no file is opened with it
             self._keyset_name = datasets.lasting() or str(keyset)
         elif isinstance(keyset, str) and keyset.endswith(OWN) and kek is None and (place := parse(keyset)).is_own:
             self.own = OwnKeysets(place)
-            self.keyset = Keyset()  # nothing is opened with it
+            self.keyset = Keyset()  # no file is opened with it
             self._keyset_name = place.lasting() or keyset
         elif isinstance(keyset, str) and not keyset.lstrip().startswith("{"):
             self.keyset = load_keyset(keyset, kek)
             self._keyset_name = lasting_keyset_place(keyset) or keyset
         elif kek is not None:
-            raise ValueError(f"kek decrypts a keyset that is named by {_NAMES}; keyset names none")
+            raise ValueError(f"kek: applies only to a keyset that is named by {_NAMES}")
         elif isinstance(keyset, Keyset):
             self.keyset = keyset
         else:
             warnings.warn(
-                f"keyset: keys in clear do not belong into options; name the keyset by {_NAMES}",
+                f"keyset: unencrypted keys must not be passed in options; name the keyset by {_NAMES}",
                 DeprecationWarning,
                 stacklevel=3,
             )
             self.keyset = Keyset.parse(keyset)
         if encrypted_names is not None and (datasets is not None or self.own is not None):
-            raise ValueError("encrypted_names: needs a separate keyset, which is neither in the files nor of a dataset")
+            raise ValueError("encrypted_names: requires a separate keyset, neither own: nor the key of datasets")
         if fs is None:
             if target_protocol is None:
                 raise ValueError("the underlying file system is missing: give fs or target_protocol")
@@ -141,8 +142,8 @@ class WarpaesFileSystem(Listing):
             self._below_fs = DatasetFileSystem(fs, self.datasets.names_of, self.datasets.refresh)
 
         def strip(path: Any) -> Any:
-            """Strip the prefixes of both file systems. It is set on the instance, because the underlying one
-            differs."""
+            """Strip the prefixes of both file systems. The method is set on the instance, because the underlying file
+            system differs."""
             plain = type(self)._strip_protocol(path)
             if isinstance(plain, list):
                 return [fs._strip_protocol(one) for one in plain]
@@ -154,7 +155,8 @@ class WarpaesFileSystem(Listing):
         self._sizes: dict[str, tuple[Any, int | None]] = {}
 
     def _use_names(self, root: str, fs: AbstractFileSystem, more: Any) -> Callable[[str], bytes]:
-        """Put a file system of plain paths between this one and ``fs``; return the associated data of its files."""
+        """Put a file system with plain paths between this one and ``fs``. Return the function for the associated data
+        of its files."""
         named = self._below_fs = NamedFileSystem(fs, root, EncryptedNames(self.keyset))
 
         def bound(path: str) -> bytes:
@@ -168,14 +170,15 @@ class WarpaesFileSystem(Listing):
         if self._process != os.getpid():
             below = self._below_fs
             self._below_fs = below.again() if isinstance(below, DatasetFileSystem) else again(below)
-            self._process = os.getpid()  # last: another thread of the child may be here
+            self._process = os.getpid()  # last, because another thread of the child may be here
         return self._below_fs
 
-    # fsspec sets the arguments that it pickles once the object is made. They must not contain a keyset in clear.
+    # fsspec sets the arguments that it pickles after the object is created. They must not contain an unencrypted
+    # keyset.
 
     @property
     def storage_options(self) -> dict[str, Any]:
-        """The options that the file system was made with."""
+        """The options with which the file system was created."""
         return self._storage_options
 
     @storage_options.setter
@@ -186,7 +189,7 @@ class WarpaesFileSystem(Listing):
 
     @property
     def storage_args(self) -> tuple[Any, ...]:
-        """The positional arguments that the file system was made with."""
+        """The positional arguments with which the file system was created."""
         return self._storage_args
 
     @storage_args.setter
@@ -194,10 +197,10 @@ class WarpaesFileSystem(Listing):
         self._storage_args = (self._keyset_name or self.keyset, *arguments[1:]) if arguments else arguments
 
     def _check_name(self) -> None:
-        """Refuse to be pickled with a keyset that another process cannot read."""
+        """Raise an exception if the keyset cannot be read by another process."""
         if not self._keyset_name or lasting_keyset_place(self._keyset_name) is None:
             raise TypeError(
-                "a file system whose keyset is only in this process cannot be pickled or written as "
+                "a file system whose keyset exists only in this process cannot be pickled or written as "
                 "JSON: create it with keyset='file:PATH', 'env:NAME' or 'exec:COMMAND', which each "
                 "process reads itself"
             )
@@ -208,7 +211,7 @@ class WarpaesFileSystem(Listing):
         return super().__reduce__()
 
     def to_dict(self, **options: Any) -> dict[str, Any]:
-        """Return the arguments, with the name of the keyset; ``to_json`` calls this."""
+        """Return the arguments for ``to_json``, with the name of the keyset."""
         self._check_name()
         arguments: dict[str, Any] = super().to_dict(**options)
         return arguments
@@ -227,10 +230,12 @@ class WarpaesFileSystem(Listing):
             return self._again_if_replaced(path, lambda: self._open_reader(path, options))
         if mode in ("wb", "xb"):
             if self.datasets is not None:
-                raise ValueError("a dataset is read-only here: `warpaes bulk encrypt` writes its objects and manifest")
+                raise ValueError(
+                    "a dataset is read-only in this file system: use `warpaes bulk encrypt` to write objects"
+                )
             associated_data = self._associated_data(path)
-            # The file appears only when it is complete: the writer commits it, or discards it. The underlying "xb"
-            # would create it at once, so this code checks for an existing file instead, here and again at the end.
+            # The file appears only when it is complete: the writer commits or discards it. The underlying "xb" would
+            # create the file immediately, so this code checks for an existing file instead, now and again at the end.
             check = (lambda: self._refuse_existing(path)) if mode == "xb" else None
             if check is not None:
                 check()
@@ -239,7 +244,7 @@ class WarpaesFileSystem(Listing):
             if front:
                 below.write(front)
             return ClosingWriter(below, keyset, associated_data, check, options.get("autocommit", True))
-        raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be appended to an encrypted file")
+        raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: encrypted files cannot be appended to")
 
     def _open_reader(self, path: str, options: dict[str, Any]) -> ClosingReader:
         keyset, associated_data = self._keys_of(path)
@@ -247,7 +252,7 @@ class WarpaesFileSystem(Listing):
 
     def _open_below(self, path: str, options: dict[str, Any]) -> Any:
         if isinstance(self._innermost(path)[0], MemoryFileSystem):
-            # All callers that open the file share its file object and position.
+            # All callers that open this file share its file object and its position.
             return io.BytesIO(self.fs.open(path, "rb").getvalue())
         names = ("block_size", "cache_type", "cache_options")
         return self.fs.open(path, "rb", **{name: options[name] for name in names if options.get(name) is not None})
@@ -264,7 +269,7 @@ class WarpaesFileSystem(Listing):
         return below, path
 
     def _create(self, path: str, exclusive: bool = False) -> Any:
-        """Begin a file of the underlying file system that appears by ``commit``."""
+        """Begin a file of the underlying file system that appears when ``commit`` is called."""
         if isinstance(self.fs, NamedFileSystem):
             self.fs.make_parts(self.fs.stored(path))
         below, inner = self._innermost(path)
@@ -275,7 +280,7 @@ class WarpaesFileSystem(Listing):
             return LocalFile(inner, exclusive)
         if isinstance(below, MemoryFileSystem):
             with contextlib.suppress(FileNotFoundError):
-                self.fs.open(path, "rb")  # refuses invalid targets: folders, paths below a file
+                self.fs.open(path, "rb")  # refuses invalid targets, such as folders and paths below a file
             mode = "create" if exclusive else "overwrite"
             return MemoryFile(lambda data: self.fs.pipe_file(path, data, mode=mode))
         protocol = self.fs.protocol
@@ -286,7 +291,8 @@ class WarpaesFileSystem(Listing):
         return file
 
     def _take_out(self, file: Any) -> None:
-        """Remove a file from the underlying file system's transaction; opening it without commit adds it there."""
+        """Remove a file from the underlying file system's transaction, because opening it without commit adds it
+        there."""
         below = self.fs
         while below is not None:
             transaction = getattr(below, "_transaction", None)
@@ -322,7 +328,8 @@ class WarpaesFileSystem(Listing):
         on_error: str = "return",
         **options: Any,
     ) -> list[Any]:
-        """Return ranges of plaintexts. Only the segments under them are fetched, and each file is opened once.
+        """Return ranges of plaintexts. Only the segments that contain them are fetched, and each file is opened only
+        once.
 
         Args: paths: The files; a path may occur several times.
             starts: The first byte of each range, or one for all.
@@ -380,7 +387,7 @@ class WarpaesFileSystem(Listing):
     ) -> None:
         """Write the plaintext of a file to a local file, which appears when it is complete and authentic.
 
-        For a folder, create an empty one.
+        For a folder, create an empty folder.
 
         Raises:
             InvalidTag: No key of the keyset opens the file, or it was altered.
@@ -407,7 +414,7 @@ class WarpaesFileSystem(Listing):
         super().pipe(stringify_path(path), value, **options)
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **options: Any) -> None:
-        """Write a file's bytes; with the mode ``create`` only if there is no file."""
+        """Write a file's bytes. With the mode ``create``, an existing file is an error."""
         with self.open(path, "xb" if mode == "create" else "wb", **options) as file:
             file.write(value)
 
@@ -418,7 +425,7 @@ class WarpaesFileSystem(Listing):
     def put_file(
         self, lpath: Any, rpath: Any, callback: Any = DEFAULT_CALLBACK, mode: str = "overwrite", **options: Any
     ) -> None:
-        """Encrypt a local file to a path, and create the path's folder. For a local folder, create an empty one."""
+        """Encrypt a local file to a path, and create the path's folder. For a local folder, create an empty folder."""
         if os.path.isdir(lpath):
             self.makedirs(rpath, exist_ok=True)
             return
@@ -432,14 +439,14 @@ class WarpaesFileSystem(Listing):
                     callback.relative_update(len(data))
 
     def touch(self, path: str, truncate: bool = True, **options: Any) -> None:
-        """Create an empty file, or without ``truncate`` set the time of an existing one."""
+        """Create an empty file. Without ``truncate``, set the time of an existing file."""
         path = self._strip_protocol(path)
         if not truncate and self.fs.exists(path):
             self.fs.touch(path, truncate=False, **options)
         else:
             self.pipe_file(path, b"", **options)
 
-    # Operations that do not touch content are passed to the underlying file system.
+    # Operations that do not access content are forwarded to the underlying file system.
 
     def mkdir(self, path: str, *positions: Any, **options: Any) -> Any:
         """Create a folder."""
@@ -471,9 +478,9 @@ class WarpaesFileSystem(Listing):
         return self.fs.copy(self._below(path1), self._below(path2), *positions, **options)
 
     def cp_file(self, path1: str, path2: str, **options: Any) -> None:
-        """Copy a file. If ``associated_data`` is a function of the path, the copy is encrypted again.
+        """Copy a file.If ``associated_data`` is a function of the path, the copy is re-encrypted.
 
-        For a folder, create an empty one.
+        For a folder, create an empty folder.
         """
         path1, path2 = self._strip_protocol(path1), self._strip_protocol(path2)
         if callable(self.associated_data) and self.fs.isfile(path1):
@@ -493,14 +500,14 @@ class WarpaesFileSystem(Listing):
     def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> Any:
         """Move files or folders, like the underlying file system.
 
-        If ``associated_data`` is a function of the path, files are encrypted again, and the originals are removed at
-        the end.
+        If ``associated_data`` is a function of the path, files are re-encrypted and the originals are removed at the
+        end.
         """
         if not callable(self.associated_data):
             options |= {} if isinstance(self.fs, LocalFileSystem) else {"maxdepth": maxdepth}
             return self.fs.mv(self._below(path1), self._below(path2), recursive=recursive, **options)
         if isinstance(self.fs, LocalFileSystem):
-            recursive = True  # it always moves folders, and replaces nothing in a folder
+            recursive = True  # it always moves folders, and does not replace files in a folder
             inside = f"{self._strip_protocol(path2)}/{self._strip_protocol(path1).rsplit('/', 1)[-1]}"
             if self.fs.exists(inside):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), inside)
@@ -515,7 +522,7 @@ class WarpaesFileSystem(Listing):
         return self.fs.modified(self._strip_protocol(path))
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget the cached sizes and listings."""
+        """Clear the cached sizes and listings."""
         super().invalidate_cache(path)
         self._sizes.clear()
         self.fs.invalidate_cache(None if path is None else self._strip_protocol(path))

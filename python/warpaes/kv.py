@@ -1,11 +1,12 @@
-"""KV blocks that a GPU encrypts before they are copied to host memory or to storage, and decrypts after they came back.
+"""KV blocks that a GPU encrypts before they are copied to host memory or storage, and decrypts after they are copied
+back.
 
     blocks = warpaes.kv.Blocks("keyset.json")
     seals = blocks.store(staging, names, pinned)         # the pinned memory only ever contains ciphertext
     statuses = blocks.fetch(pinned, seals, names, staging)
 
 ``encrypt`` and ``decrypt`` do the same without the copy, for example before a write by GPUDirect Storage. A block has
-the key, the IV and the associated data of frame 2 (docs/kv-caches.md): ``Seals.frame`` makes the frame that
+the key, the IV and the associated data of frame 2 (docs/kv-caches.md). ``Seals.frame`` returns the frame that
 ``warpaes.lmcache`` opens. The work is enqueued on the current stream, and no call waits for it.
 """
 
@@ -31,7 +32,8 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
-#: Bytes that are encrypted and then copied while the next are encrypted: enough to keep a GPU busy.
+#: Number of bytes that are encrypted, and then copied while the next ones are encrypted. It is large enough to keep a
+#: GPU busy.
 PART_BYTES = 8 << 20
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
 
@@ -39,13 +41,13 @@ _HEADER = struct.Struct(f">I{IV_BYTES}s")
 class Seals:
     """Key IDs, IVs and tags of encrypted blocks. The tags lie on the device of the blocks."""
 
-    #: Bytes of a block's part of ``bytes()``.
+    #: Number of bytes for each block in ``bytes()``.
     ENTRY_BYTES = _HEADER.size + TAG_BYTES
 
     def __init__(self, key_ids: Sequence[int], ivs: bytes, tags: Tensor) -> None:
-        """Take one key ID, 12 bytes of IVs and 16 bytes of tags for each block."""
+        """Store a key ID, 12 bytes of IV and 16 bytes of tag for each block."""
         if len(ivs) != IV_BYTES * len(key_ids) or tags.nbytes != TAG_BYTES * len(key_ids):
-            raise ValueError("ivs and tags: must have 12 and 16 bytes for each key ID")
+            raise ValueError("ivs, tags: must have 12 and 16 bytes for each key ID")
         self.key_ids, self.ivs, self.tags = list(key_ids), ivs, tags
 
     def __len__(self) -> int:
@@ -74,13 +76,13 @@ class Seals:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Seals:
-        """Return the seals that ``bytes()`` made.
+        """Return the seals from a result of ``bytes()``.
 
         Raises:
-            FormatError: ``data`` has another length.
+            FormatError: ``data`` has the wrong length.
         """
         if len(data) % cls.ENTRY_BYTES:
-            raise FormatError(f"seals: {len(data)} bytes are not {cls.ENTRY_BYTES} for each block")
+            raise FormatError(f"data: must have {cls.ENTRY_BYTES} bytes for each block, but has {len(data)} bytes")
         entries = [data[at : at + cls.ENTRY_BYTES] for at in range(0, len(data), cls.ENTRY_BYTES)]
         headers = [_HEADER.unpack(entry[: _HEADER.size]) for entry in entries]
         tags = b"".join(entry[_HEADER.size :] for entry in entries)
@@ -93,7 +95,7 @@ class Seals:
 
 
 def _slice(number: int, size: int) -> slice:
-    """Return the bytes of element ``number`` of elements of ``size`` bytes."""
+    """Return element ``number`` of concatenated elements of ``size`` bytes."""
     return slice(size * number, size * (number + 1))
 
 
@@ -102,7 +104,7 @@ def _host_tags(data: bytes) -> Tensor:
 
 
 def _flat(data: Any, name: str) -> Tensor:
-    """Return the bytes of a tensor, or of an array with ``__dlpack__``, as a tensor on the same memory."""
+    """Return the bytes of a tensor, or of an array with ``__dlpack__``, as a tensor in the same memory."""
     tensor = data if isinstance(data, Tensor) else torch.from_dlpack(data)
     if not tensor.is_contiguous():
         raise ValueError(f"{name}: must be contiguous")
@@ -113,7 +115,8 @@ def _flat(data: Any, name: str) -> Tensor:
 class Blocks:
     """Encrypts and decrypts blocks of equal size in one tensor. Any number of threads may use it.
 
-    Random IVs are counted for each tenant as in ``warpaes.lmcache``; several objects with one keyset add up.
+    Random IVs are counted for each tenant as in ``warpaes.lmcache``. The counts of several objects with one keyset add
+    up.
     """
 
     def __init__(self, keyset: Keyset | str) -> None:
@@ -137,7 +140,7 @@ class Blocks:
         Args:
             data: A contiguous tensor on any device, or an array with ``__dlpack__``: as many equally long blocks as
                 there are names.
-            names: The key of each block, which is authenticated. ``cache_salt`` is the tenant, who has an own key.
+            names: The key of each block, which is authenticated. ``cache_salt`` is the tenant, which has its own key.
             out: The ciphertext, as large as ``data`` and on the same device; None: in place.
             stream: The stream of a GPU; None: the current one.
 
@@ -146,7 +149,7 @@ class Blocks:
 
         Raises:
             ValueError: ``data`` does not divide into blocks, or a name is not valid.
-            Error: A tenant's key has encrypted as many blocks as it may.
+            Error: A tenant's key has reached the limit of encryptions.
         """
         return self._encrypt(data, out, names, [name.associated_data() for name in names], stream)
 
@@ -192,8 +195,8 @@ class Blocks:
             The statuses, an int32 for each block on the device of ``data``: 0, or 22 (``NOT_AUTHENTIC``).
 
         Raises:
-            ValueError: ``data`` does not divide into blocks, or there are seals for another number of blocks.
-            FormatError: A block is under a key that the keyset does not have.
+            ValueError: ``data`` does not divide into blocks, or the number of seals differs from the number of names.
+            FormatError: A block is encrypted under a key that is not in the keyset.
         """
         source, target, size = self._operands(data, out, len(names))
         _check_count(seals, names)
@@ -220,7 +223,7 @@ class Blocks:
         return torch.tensor(found, dtype=torch.int32)
 
     def store(self, data: Any, names: Sequence[ObjectName], host: Tensor) -> Seals:
-        """Encrypt blocks in place and copy them to host memory; a part is copied while the next is encrypted.
+        """Encrypt blocks in place and copy them to host memory. A part is copied while the next part is encrypted.
 
         Args:
             data: The blocks on a GPU, as for ``encrypt``. They are ciphertext afterwards.
@@ -244,16 +247,16 @@ class Blocks:
         return Seals([one for each in sealed for one in each.key_ids], b"".join(each.ivs for each in sealed), tags)
 
     def fetch(self, host: Tensor, seals: Seals, names: Sequence[ObjectName], data: Any) -> Tensor:
-        """Copy blocks from host memory and decrypt them; a part is decrypted while the next is copied.
+        """Copy blocks from host memory and decrypt them. A part is decrypted while the next part is copied.
 
         Args:
             host: The ciphertext in page-locked memory.
-            seals: Its seals.
+            seals: The seals of the blocks.
             names: The key of each block.
             data: The plaintext on a GPU, as large as ``host``.
 
         Returns:
-            The statuses, as of ``decrypt``. Raises as ``decrypt``.
+            The statuses, as for ``decrypt``. Raises as ``decrypt``.
         """
         _check_count(seals, names)
         source, target = _flat(host, "host"), _flat(data, "data")
@@ -278,7 +281,8 @@ class Blocks:
 
     @staticmethod
     def _parts(source: Tensor, target: Tensor, count: int) -> list[tuple[slice, slice]]:
-        """Return parts of some blocks each: which blocks, and their bytes. There is always one."""
+        """Return the parts of the data: for each, a slice of blocks and a slice of bytes. There is at least one
+        part."""
         if source.nbytes != target.nbytes:
             raise ValueError("host: must be as large as data")
         size = _block_bytes(source.nbytes, count)
@@ -289,7 +293,7 @@ class Blocks:
 
 def _check_count(seals: Seals, names: Sequence[ObjectName]) -> None:
     if len(seals) != len(names):
-        raise ValueError(f"seals: there are {len(seals)} for {len(names)} blocks")
+        raise ValueError(f"seals: there must be one for each block, but there are {len(seals)} for {len(names)} blocks")
 
 
 def _on(stream: Any, data: Tensor) -> Any:
@@ -299,19 +303,19 @@ def _on(stream: Any, data: Tensor) -> Any:
 
 def _block_bytes(size: int, count: int) -> int:
     if size % max(1, count) or (count == 0 and size):
-        raise ValueError(f"data: {size} bytes are not {count} equally long blocks")
+        raise ValueError(f"data: {size} bytes cannot be divided into {count} blocks of equal length")
     return size // max(1, count)
 
 
 def _places(size: int, count: int) -> tuple[array.array[int], array.array[int]]:
-    """Return the offsets and the lengths of blocks."""
+    """Return the offsets and lengths of the blocks."""
     return array.array("Q", range(0, size * count, size) if size else [0] * count), array.array("Q", [size] * count)
 
 
 class _Copies:
-    """Copies between a GPU and host memory on a stream of their own; without a GPU, at once.
+    """Copies between a GPU and host memory on a separate stream, or immediately if there is no GPU.
 
-    The current stream and this one are in order at the beginning and at the end.
+    The current stream and this stream are synchronized at the beginning and at the end.
     """
 
     def __init__(self, on_gpu: Tensor, here: Tensor) -> None:
@@ -330,18 +334,18 @@ class _Copies:
             torch.cuda.current_stream(self._gpu.device).wait_stream(self._own)
 
     def follow(self, to: Tensor, source: Tensor) -> None:
-        """Copy after the current stream's work until now."""
+        """Copy after the work that is now on the current stream."""
         if self._own is not None:
             self._own.wait_event(torch.cuda.current_stream(self._gpu.device).record_event())
         self._copy(to, source)
 
     def lead(self, to: Tensor, source: Tensor) -> Any:
-        """Copy ahead of the current stream; return what ``wait`` takes."""
+        """Copy ahead of the current stream. Return the argument for ``wait``."""
         self._copy(to, source)
         return None if self._own is None else self._own.record_event()
 
     def wait(self, copied: Any) -> None:
-        """Let the current stream wait for a copy."""
+        """Make the current stream wait for a copy."""
         if copied is not None:
             torch.cuda.current_stream(self._gpu.device).wait_event(copied)
 

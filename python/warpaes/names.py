@@ -1,4 +1,4 @@
-"""Encrypted names of files and folders, as ``warpaes encrypt --encrypt-names`` makes them (docs/formats.md)."""
+"""Encrypted names of files and folders, in the form of ``warpaes encrypt --encrypt-names`` (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._typing import Buffer
 
 __all__ = ["EncryptedNames"]
 
-#: Plain text: bytes that are not UTF-8 are surrogate escapes, as in the module ``os``.
+#: Names are text. Bytes that are not UTF-8 are surrogate escapes, as in the module ``os``.
 _Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 _MARK = b"warpaes-names-1"
 
@@ -22,17 +22,17 @@ def _bytes_of(path: _Path) -> bytes:
 
 
 class EncryptedNames:
-    """The names of a tree whose names are encrypted.
+    """Encrypts and decrypts the names in a tree.
 
-    A plain path is the path of a file or folder below the root of the tree, names joined by ``/``. Any number of
-    threads may use an object. It is pickled as its keyset is.
+    A plain path is the path of a file or folder below the root of the tree, names joined by ``/``. Thread-safe. It can
+    be pickled if its keyset can.
     """
 
     def __init__(self, keyset: Keyset | str) -> None:
         """Derive the keys for names from the enabled keys of a keyset.
 
         Args:
-            keyset: The keyset, or its place as for ``Keyset.load``. Later changes of the keyset have no effect.
+            keyset: The keyset, or its place as for ``Keyset.load``. Later changes to the keyset have no effect.
 
         Raises:
             KeysetError: The keyset has no primary key for files.
@@ -45,12 +45,14 @@ class EncryptedNames:
         return len(self._names)
 
     def __reduce__(self) -> tuple[type[EncryptedNames], tuple[Keyset | str]]:
-        """Pickle the keyset, or its place."""
+        """Return the state with the keyset or its place."""
         if isinstance(self._keyset, Keyset):
             return EncryptedNames, (self._keyset,)
         place = lasting_keyset_place(self._keyset)
         if place is None:
-            raise TypeError("these names cannot be pickled, because no other process can read the place of the keyset")
+            raise TypeError(
+                "these names cannot be pickled, because another process cannot read the place of the keyset"
+            )
         return EncryptedNames, (place,)
 
     def encrypt_name(self, folder: _Path, name: _Path, key: int = 0) -> str:
@@ -70,11 +72,11 @@ class EncryptedNames:
         return self._names.encrypt(_bytes_of(folder), _bytes_of(name), key)
 
     def decrypt_name(self, folder: _Path, stored: str) -> str:
-        """Return the plain name for a stored one in a folder.
+        """Return the plain name for a stored name in a folder.
 
         Raises:
-            FormatError: It does not have the form of an encrypted name, or the name in it cannot be one of a file.
-            InvalidTag: No key opens it in this folder.
+            FormatError: It does not have the form of an encrypted name, or the decrypted name is not a valid file name.
+            InvalidTag: No key opens the name in this folder.
         """
         name = self._names.decrypt(_bytes_of(folder), stored.encode("utf-8", "surrogateescape"))
         return name.decode("utf-8", "surrogateescape")
@@ -103,7 +105,7 @@ class EncryptedNames:
             name = self.decrypt_name(folder, before + part)
             folder, before = (f"{folder}/{name}" if folder else name), ""
         if before:
-            self.decrypt_name(folder, before)  # which refuses a name that does not end
+            self.decrypt_name(folder, before)  # which refuses an incomplete name
         return folder
 
     @staticmethod
@@ -112,6 +114,6 @@ class EncryptedNames:
 
         Args:
             path: The plain path.
-            associated_data: That of the command line, or none.
+            associated_data: The associated data of the command line, or none.
         """
         return _MARK + b"\0" + _bytes_of(path) + b"\0" + bytes(associated_data or b"")

@@ -54,8 +54,9 @@ MOST_HEADER = 4096
 SIDECAR = ".qkd.json"
 ENDING = ".warpaes"
 PIECE = 4 << 20
-# A body begins with its header's length, 32 bytes of salt and 7 of nonce, and has at least one tag. Each segment but
-# the last has the full length, header and tag included, and the last has plaintext unless it is the only one.
+# A body begins with the length of its header, 32 bytes of salt and 7 bytes of nonce, and contains at least one tag.
+# Each segment except the last has the full length, including header and tag. The last segment contains plaintext unless
+# it is the only one.
 BODY_HEADER, BODY_TAG, BODY_SEGMENT = 40, 16, 1 << 20
 
 
@@ -64,7 +65,7 @@ BODY_HEADER, BODY_TAG, BODY_SEGMENT = 40, 16, 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """The content of the JSON file next to a sealed file: everything that a reader needs, except the key."""
+    """The content of the JSON file next to a sealed file: everything that a reader needs except the key."""
 
     master_sae_id: str
     slave_sae_id: str
@@ -81,7 +82,7 @@ def parse_header(line: bytes) -> Header:
     """Parse a header. It is authentic only after the file has been opened with the line as associated data.
 
     Raises:
-        FormatError: ``line`` is not such a header; the sentence names the field.
+        FormatError: ``line`` is not a valid header. The message names the field.
     """
 
     def refuse(why: str) -> exceptions.FormatError:
@@ -91,7 +92,7 @@ def parse_header(line: bytes) -> Header:
     if len(line) > MOST_HEADER:
         raise refuse(f"more than {MOST_HEADER} bytes")
     if not line.endswith(b"\n") or line.count(b"\n") != 1:
-        raise refuse("does not end with its only line feed")
+        raise refuse("does not consist of a single line with a line feed at the end")
     try:
         pairs = json.loads(line, object_pairs_hook=list)
     except (ValueError, RecursionError):
@@ -110,27 +111,28 @@ def parse_header(line: bytes) -> Header:
         if not good or (name == "format" and value != FORMAT):
             raise refuse(f"no valid '{name}'")
     if unknown := sorted(found.keys() - {"format", *names}):
-        raise refuse(f"{unknown[0]!a} is not a field of it")
+        raise refuse(f"{unknown[0]!a} is not one of its fields")
     header = Header(**{name: found[name] for name in names})
-    # The bytes of the line are the associated data, so a reformatted line does not open the file.
+    # The bytes of the line are the associated data, so a file does not open with a reformatted line.
     if line != header.line():
         raise refuse(
-            "it has the right fields but is not byte for byte what `send` writes: it was converted or reformatted"
+            "the fields are valid, but the bytes differ from the output of `send`: it was converted or reformatted"
         )
     return header
 
 
 def keyset_of(key: QkdKey, template: str = TEMPLATE) -> Keyset:
-    """Return the keyset for a file: a QKD key of 32 bytes unchanged.
+    """Return the keyset for a file.
 
-    From a longer key, HKDF-SHA256 derives 32 bytes, without salt and with the key's number in the info.
+    A QKD key of 32 bytes is used unchanged. From a longer key, HKDF-SHA256 derives 32 bytes, without salt and with the
+    key's ID in the info.
 
     Raises:
         ValueError: The key is shorter than 32 bytes.
     """
     secret = key.key
     if len(secret) < KEY_BYTES:
-        raise ValueError(f"a QKD key of {len(secret) * 8} bits is too short: {KEY_BYTES * 8} or more are needed")
+        raise ValueError(f"a QKD key of {len(secret) * 8} bits is too short: at least {KEY_BYTES * 8} bits are needed")
     if len(secret) > KEY_BYTES:
         pseudo_random = hmac.digest(bytes(32), secret, hashlib.sha256)
         secret = hmac.digest(pseudo_random, f"{FORMAT} {key.key_id}".encode() + b"\x01", hashlib.sha256)
@@ -156,10 +158,10 @@ def check_new(*paths: str | os.PathLike[str]) -> None:
     """
     for path in paths:
         if os.path.lexists(path):
-            raise FileExistsError(17, "exists, and is not overwritten", os.fspath(path))
+            raise FileExistsError(17, "exists and is not overwritten: give another name", os.fspath(path))
         folder = pathlib.Path(path).absolute().parent
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(13, "cannot write to this directory", str(folder))
+            raise PermissionError(13, "this directory is not writable", str(folder))
 
 
 def send(
@@ -167,7 +169,7 @@ def send(
 ) -> Header:
     """Encrypt a file for a peer under a new QKD key.
 
-    The result is ``target`` and the header next to it, or neither.
+    The call creates both ``target`` and the header next to it, or neither.
 
     Args:
         kme: The local KME.
@@ -181,7 +183,7 @@ def send(
 
     Raises:
         FileExistsError: ``target`` or the header exists.
-        KeySourceError: The KME gives no key.
+        KeySourceError: The KME does not return a key.
         OSError: A file cannot be read or written.
     """
     with open(source, "rb") as plain:
@@ -204,7 +206,8 @@ def send(
 
 
 def send_stream(kme: Kme, peer: str, source: Any, target: Any, size: int = 256) -> Header:
-    """Encrypt from one file object to another: the header line, then the sealed file. See ``send``."""
+    """Encrypt from one file object to another. The output is the header line followed by the sealed file. See
+    ``send``."""
     check_binary(source, "read")
     write = write_all(target)
     master = kme.status(peer).master_sae_id
@@ -218,7 +221,7 @@ def send_stream(kme: Kme, peer: str, source: Any, target: Any, size: int = 256) 
 
 
 def _check(header: Header, peer: str) -> None:
-    """Check all fields of a header before the request for a key."""
+    """Check all fields of a header before a key is requested."""
     if header.master_sae_id != peer:
         raise DeniedError(f"the file is from '{header.master_sae_id}', not from '{peer}'")
     if header.template != TEMPLATE:
@@ -239,18 +242,18 @@ def _check_body(body: Any) -> None:
 
 
 def _check_with(kme: Kme, peer: str, header: Header) -> None:
-    """Compare a header with the KME's status, without a request for a key."""
+    """Compare a header with the KME's status without requesting a key."""
     try:
         status = kme.status(peer)
-    except (DeniedError, UnknownKeyError):  # some KMEs only answer the side that requests new keys
+    except (DeniedError, UnknownKeyError):  # some KMEs answer only the side that requests new keys
         return
-    # One of its two SAEs must be the peer. Most KMEs name the caller as the master, some the sender.
+    # One of its two SAEs must be the peer. Most KMEs name the caller as the master; some name the sender.
     ours = {status.master_sae_id, status.slave_sae_id} - {peer}
     if ours and header.slave_sae_id not in ours:
         raise DeniedError(f"the file is for '{header.slave_sae_id}', not for '{min(ours)}'")
     if not status.min_key_size <= header.key_size <= status.max_key_size:
         raise exceptions.FormatError(
-            f"the file's key_size is {header.key_size}, and the KME has keys of {status.min_key_size} to "
+            f"the file's key_size is {header.key_size}, but the KME has keys of {status.min_key_size} to "
             f"{status.max_key_size} bits"
         )
 
@@ -259,11 +262,11 @@ def _check_with(kme: Kme, peer: str, header: Header) -> None:
 def _opened(
     kept: KeptKeys, kme: Kme, peer: str, header: Header, body: Any, line: bytes
 ) -> Iterator[files.SealedReader]:
-    """Open a file with its key, which is wiped if the block succeeds and otherwise kept for another file."""
+    """Open a file with its key. The key is wiped if the block succeeds, and otherwise kept for another file."""
     key = kept.get(kme, peer, header.key_id, lambda: _check_with(kme, peer, header))
     if len(key.key) * 8 != header.key_size:
         raise exceptions.FormatError(
-            f"the file's key_size is {header.key_size}, and its key has {len(key.key) * 8} bits"
+            f"the file's key_size is {header.key_size}, but its key has {len(key.key) * 8} bits"
         )
     with files.SealedReader(body, keyset_of(key, header.template), line) as file:
         yield file
@@ -271,7 +274,7 @@ def _opened(
 
 
 def _open_file(path: str | os.PathLike[str]) -> Any:
-    """Open a file of an inbox with arbitrary content, without following links or waiting."""
+    """Open a file in an inbox, whose content is untrusted, without following links and without blocking."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -296,7 +299,7 @@ def read_header(path: str | os.PathLike[str]) -> Header:
 
     Raises:
         FileNotFoundError: There is no header.
-        FormatError: The file is not a valid header.
+        FormatError: The header is not valid.
     """
     return parse_header(_read_line(path))
 
@@ -311,9 +314,8 @@ def receive(
 ) -> Header:
     """Decrypt a file from a peer, with the header next to it.
 
-    The target appears only after the complete file was authenticated. The file permissions allow only the owner. The
-    key
-    is kept until a file has opened with it, so that a forged file that names it does not use it up.
+    The target appears only after the complete file is authenticated, and only its owner can open it. The key is kept
+    until it has opened a file, so that a forged file that names it does not use it up.
 
     Args:
         kme: The local KME.
@@ -327,7 +329,7 @@ def receive(
 
     Raises:
         InvalidTag: The file or its header was altered, or is truncated.
-        FormatError: There is no valid header.
+        FormatError: The header is not valid.
         FileExistsError: ``target`` exists.
         KeySourceError: The KME returns no key, or the file is from another SAE.
         OSError: A file cannot be read or written.
@@ -336,7 +338,7 @@ def receive(
     header = parse_header(line)
     _check(header, peer)
     check_new(target)
-    # Open all files first: everything else that can fail comes before the request that uses up the key.
+    # Open all files first, because everything else that can fail must come before the request that uses up the key.
     with _open_file(source) as sealed, KeptKeys(state) as kept:
         _check_body(sealed)
         plain = Output(target, secret=True)
@@ -352,7 +354,7 @@ def receive(
 def receive_stream(
     kme: Kme, peer: str, source: Any, target: Any, *, state: str | os.PathLike[str] | None = None
 ) -> Header:
-    """Decrypt the output of ``send_stream``, from a file object that can seek. See ``receive``."""
+    """Decrypt the output of ``send_stream`` from a file object that can seek. See ``receive``."""
     check_binary(source, "readline")
     write_all(target)  # which checks that it is writable
     line = source.readline(MOST_HEADER + 1)
@@ -386,7 +388,7 @@ class _Behind:
 
 # -------------------------------------------------------------------------------------------------------- command
 
-# The command's exit status for each exception type (docs/command-line.md); the first match counts.
+# The command's exit status for each exception type (docs/command-line.md). The first match applies.
 EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
     (exceptions.InvalidTag, 22),
     (exceptions.FormatError, 21),
@@ -416,24 +418,33 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("status", "send", "receive"):
         word = words.add_parser(name)
         word.add_argument(
-            "--kme", required=True, metavar="URL", help="https://HOST[:PORT] of our key-management entity"
+            "--kme", required=True, metavar="URL", help="https://HOST[:PORT] of the local key-management entity"
         )
-        word.add_argument("--cert", required=True, metavar="FILE", help="our certificate, PEM")
-        word.add_argument("--key", required=True, metavar="FILE", help="its private key, PEM")
+        word.add_argument("--cert", required=True, metavar="FILE", help="the certificate of this SAE, in PEM")
+        word.add_argument("--key", required=True, metavar="FILE", help="the private key of the certificate, in PEM")
         word.add_argument(
-            "--ca", required=True, metavar="FILE", help="certificate of the authority that signed the KME's, PEM"
+            "--ca",
+            required=True,
+            metavar="FILE",
+            help="the certificate of the authority that signed the KME's certificate, in PEM",
         )
-        word.add_argument("--peer", required=True, metavar="SAE", help="the recipient, or the required sender")
+        word.add_argument(
+            "--peer", required=True, metavar="SAE", help="the recipient, or the required sender of the file"
+        )
         word.add_argument("--timeout", type=float, default=30, metavar="SECONDS")
         if name != "status":
             word.add_argument("file", metavar="FILE")
             word.add_argument("-o", "--output", metavar="FILE", required=name == "receive")
         if name == "receive":
             word.add_argument(
-                "--state", metavar="FOLDER", help="folder of keys that wait for their file (~/.local/state/warpaes/qkd)"
+                "--state",
+                metavar="FOLDER",
+                help="folder of keys that have not opened their file yet (~/.local/state/warpaes/qkd)",
             )
         if name == "send":
-            word.add_argument("--key-size", type=int, default=256, metavar="BITS", help="256, the default, or more")
+            word.add_argument(
+                "--key-size", type=int, default=256, metavar="BITS", help="key size in bits: 256 (the default) or more"
+            )
     return parser
 
 
@@ -452,7 +463,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             receive(kme, options.peer, options.file, options.output, state=options.state)
     except tuple(kind for kind, _ in EXIT_STATUSES) as error:
-        return failed(error, EXIT_STATUSES, "not authentic: the key is wrong, or the file was altered or truncated")
+        return failed(
+            error, EXIT_STATUSES, "the file is not authentic: the key is wrong, or the file was altered or truncated"
+        )
     return 0
 
 

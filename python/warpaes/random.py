@@ -1,9 +1,9 @@
-"""Random numbers from a key: AES-CTR, at any position, identical on every machine.
+"""Random numbers from a key by AES-CTR: at any position, and identical on every machine.
 
 The bits are the AES-CTR key stream under the key. Its first counter block consists of the stream's number (8 bytes,
 big-endian) and 8 zero bytes. Anyone who has the key can compute all numbers; ``Generator()`` gets a random key from the
-operating system. Numbers other than bits need NumPy. docs/python.md specifies how numbers are made from bits; that
-mapping does not change.
+operating system. Numbers other than bits need NumPy. docs/python.md specifies how numbers are derived from the bits.
+This mapping does not change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INTEGERS = 9
 
 _generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 
-# Attributes that a pickle does not contain, or contains separately.
+# The attributes that a pickle omits or contains in another form.
 _STATE = ("_key", "_random_key", "_stream", "_position", "_place", "_lock")
 
 
@@ -47,25 +47,25 @@ def _load(kind: type[Generator], place: str, stream: int, position: int) -> Gene
 
 
 class Generator:
-    """Random numbers from a key, starting at a position. Different streams of a key do not overlap.
+    """A generator of random numbers from a key, starting at a position. Different streams of a key do not overlap.
 
     The numbers of a call use as many bytes of the key stream as their size, rounded up to a multiple of 16. Two
     exceptions: each integer takes 16 bytes, and each normal number of 16 bits takes 4.
 
     Thread-safe: each call reserves its part of the key stream under a lock. In a child of ``fork``, a generator with a
     random key gets a new random key and starts at position 0. A generator with a given key continues as in the parent,
-    so both processes make the same numbers. A copy makes the numbers that the original makes next, until a fork.
+    so both processes produce the same numbers. A copy produces the same numbers as the original, until a fork.
     """
 
     def __init__(self, key: Buffer | None = None, *, stream: int = 0) -> None:
-        """Make a generator at position 0.
+        """Create a generator at position 0.
 
         Args:
             key: 16, 24 or 32 bytes; None for a random key of 32 bytes.
             stream: The number of the stream, from 0 to 2^64 - 1.
 
         Raises:
-            ValueError: The key has another length, or ``stream`` is out of range.
+            ValueError: The key has the wrong length, or ``stream`` is out of range.
         """
         stream = operator.index(stream)  # NumPy's integers have 64 bits at most
         if not 0 <= stream < 1 << 64:
@@ -82,7 +82,8 @@ class Generator:
 
     @property
     def position(self) -> int:
-        """The position in the key stream, in bytes; a multiple of 16. It can be set to any such number up to 2^68."""
+        """The position in the key stream, in bytes; a multiple of 16. It can be set to any multiple of 16 up to
+        2^68."""
         return self._position
 
     @position.setter
@@ -124,15 +125,15 @@ class Generator:
     def load(cls, place: str, *, stream: int = 0) -> Self:
         """Create a generator with the key at a place. It is pickled by the name of the place, and its position.
 
-        Processes that get a pickle make the same numbers, like copies: give each a separate stream (``spawn``).
+        Processes that receive a pickle produce the same numbers, so give each process a separate stream (``spawn``).
 
         Args:
             place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has 16, 24 or 32 bytes, or
-                their hexadecimal digits. A descriptor is read once, and the generator cannot be pickled.
+                their hexadecimal digits. A descriptor can be read only once, so that the generator cannot be pickled.
             stream: The number of the stream, from 0 to 2^64 - 1.
 
         Raises:
-            ValueError: The place is named in another form, or the key has another length.
+            ValueError: The place is named in another form, or the key has the wrong length.
             KeysetError: The place has text that is not a key.
             OSError: The place cannot be read.
         """
@@ -178,15 +179,16 @@ class Generator:
         many: int = 0,
         stream: Any = None,
     ) -> None:
-        """Fill a buffer or a tensor with numbers of a kind; the other arguments are those of warpaes_numbers."""
+        """Fill a buffer or a tensor with numbers of one kind. The other arguments are those of warpaes_numbers."""
         _native.numbers(kind, self._key, self._take, buf, first, second, low, many, stream)
 
     def _take(self, size: int) -> bytes:
-        """Reserve ``size`` bytes of the key stream, rounded up to 16, and return their first counter block."""
+        """Reserve ``size`` bytes of the key stream, rounded up to a multiple of 16. Return their first counter
+        block."""
         with self._lock:
             first = self._position
             if first + size > _STREAM_BYTES:
-                raise ValueError("this stream is exhausted: spawn another")
+                raise ValueError("this stream is exhausted: create a generator of another stream with spawn()")
             self._position = first + (size + 15) // 16 * 16
         return (self._stream << 64 | first // 16).to_bytes(16, "big")
 
@@ -197,7 +199,7 @@ class Generator:
             ValueError: ``length`` is negative, or the rest of the key stream is too short.
         """
         if length < 0:
-            raise ValueError(f"length must be 0 or more, not {length}")
+            raise ValueError(f"length must be at least 0, not {length}")
         return _native.bits(self._key, self._take, length)
 
     def random(self, size: int | tuple[int, ...], dtype: Any = "float64") -> NDArray[Any]:
@@ -210,7 +212,7 @@ class Generator:
             dtype: float64, float32, float16, or bfloat16 if ml_dtypes has added it to NumPy.
 
         Raises:
-            TypeError: ``dtype`` is another one.
+            TypeError: ``dtype`` is not supported.
             ValueError: The rest of the key stream is too short.
         """
         return self._floats(_UNIFORM, size, dtype)
@@ -227,7 +229,7 @@ class Generator:
             dtype: As for ``random``.
 
         Raises:
-            TypeError: ``dtype`` is another one.
+            TypeError: ``dtype`` is not supported.
             ValueError: The rest of the key stream is too short, or a bound is not finite.
         """
         return self._floats(_UNIFORM, size, dtype, low, high - low)
@@ -246,7 +248,7 @@ class Generator:
             dtype: As for ``random``.
 
         Raises:
-            TypeError: ``dtype`` is another one.
+            TypeError: ``dtype`` is not supported.
             ValueError: The rest of the key stream is too short, or an argument is not finite.
         """
         return self._floats(_NORMAL, size, dtype, mean, deviation)
@@ -294,9 +296,9 @@ class Generator:
 
 
 def _after_fork() -> None:
-    """Give generators with random keys a new key in the child, because the parent continues with the old one.
+    """In a child of fork, give generators with random keys a new key, because the parent continues with the old one.
 
-    Locks are replaced too: a thread that does not exist in the child may hold the old lock.
+    Locks are also replaced, because a thread that does not exist in the child may hold the old lock.
     """
     for generator in _generators:
         generator._lock = threading.Lock()

@@ -1,16 +1,17 @@
 """Encrypted model weights: CryptoTensors, version 2, the format of the package cryptotensors.
 
-The layout is that of safetensors, with ciphertext instead of the tensors. The header has the wrapped keys, the tags
-and a signature. Each tensor has its own key, wrapped with yours. Keys are JSON Web Keys: ``{"kty": "oct", "alg":
-"aes256gcm", "k": …, "kid": …}`` with ``k`` in base64, and for signatures ``{"kty": "okp", "alg": "ed25519", "x": …,
-"d": …, "kid": …}``. The package cryptography makes and verifies the signatures.
+The layout is that of safetensors, with ciphertext in place of the tensors. The header contains the wrapped keys, the
+tags and a signature. Each tensor has its own key, which is wrapped with yours. Keys are JSON Web Keys:
+``{"kty": "oct", "alg": "aes256gcm", "k": …, "kid": …}`` with ``k`` in base64, and for signatures
+``{"kty": "okp", "alg": "ed25519", "x": …, "d": …, "kid": …}``. The package cryptography creates and verifies the
+signatures.
 
-The signature covers the header, and the header has the tags of the encrypted tensors. A file may also contain tensors
-in clear: nothing authenticates these. They are refused unless ``allow_clear`` is True; ``safe_open.clear_keys`` lists
-them. Every other byte of a file is authenticated or fixed by the format.
+The signature covers the header, and the header contains the tags of the encrypted tensors. A file may also contain
+unencrypted tensors, whose data is not authenticated. They are refused unless ``allow_clear`` is True;
+``safe_open.clear_keys`` lists them. Every other byte of a file is authenticated or fixed by the format.
 
-An access policy of the format is a program, and warpaes does not run it: it refuses every file whose policy is not the
-one that allows everything.
+An access policy of the format is a program, which warpaes does not run. It refuses every file whose policy does not
+allow everything.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ from .exceptions import FormatError
 
 __all__ = ["load_file", "safe_open", "save_file"]
 
-# Bytes encrypted and written at a time: a few windows fit into the last-level cache of most processors.
+# Number of bytes that are encrypted and written at a time. A few such windows fit in the last-level cache of most
+# processors.
 _WINDOW_BYTES = 4 << 20
-# One thread writes the file, hardly faster than this many threads encrypt.
+# Maximum number of encrypting threads. A single thread writes the file and is hardly faster.
 _MOST_THREADS = 3
 
 
@@ -72,7 +74,7 @@ def _name_of(dtype: Any) -> str:
 
 
 class _Tensor:
-    """A tensor's bytes in host memory, with its dtype in the terms of the header."""
+    """A tensor's bytes in host memory, with the header's name of its dtype."""
 
     def __init__(self, name: str, value: Any) -> None:
         if not hasattr(value, "dtype") or not hasattr(value, "shape"):
@@ -83,7 +85,7 @@ class _Tensor:
         if dtype not in NAMES:
             raise TypeError(f"{name}: safetensors has no dtype {dtype}")
         self.name, self.dtype, self.shape = name, NAMES[dtype], list(value.shape)
-        if self.dtype == "F4":  # an element of PyTorch's is two numbers
+        if self.dtype == "F4":  # an element of PyTorch's dtype contains two numbers
             self.shape[-1] *= 2
         if hasattr(value, "detach"):  # PyTorch
             import torch
@@ -100,7 +102,7 @@ class _Tensor:
 
 
 class Stored:
-    """A tensor in the form of a file in clear: its bytes, with the dtype's name in the header."""
+    """A tensor in the form of an unencrypted file: its bytes, with the header's name of its dtype."""
 
     def __init__(self, name: str, dtype: str, shape: list[int], data: memoryview) -> None:
         if dtype not in RANK:
@@ -109,7 +111,7 @@ class Stored:
 
 
 class _Guard:
-    """An empty tensor that stops readers which would take ciphertext for weights."""
+    """An empty tensor that stops readers that would use ciphertext as weights."""
 
     name, shape, data = GUARD, [0], memoryview(b"")
 
@@ -118,7 +120,7 @@ class _Guard:
 
 
 def _arranged(tensors: Mapping[str, Any], guard: str) -> list[Any]:
-    """Return the tensors in the order of the file, with the one that stops other readers."""
+    """Return the tensors in the order of the file, including the one that stops other readers."""
     ordered: list[Any] = [
         value if isinstance(value, Stored) else _Tensor(name, value) for name, value in tensors.items()
     ]
@@ -139,26 +141,26 @@ def save_file(
 ) -> None:
     """Encrypt tensors, sign the header and write the file.
 
-    The file appears under its name only when it is complete; it replaces a file at the path. Every reader of
-    safetensors accepts the layout, and readers without a key would get random weights. To stop them, do not name the
-    file ``*.safetensors``, which causes a UserWarning, and keep the default ``guard``.
+    The file appears under its name only when it is complete, and replaces an existing file. Every safetensors reader
+    accepts the layout, and readers without a key would get random weights. To stop them, keep the default ``guard`` and
+    do not name the file ``*.safetensors``, which causes a UserWarning.
 
     Args:
         tensors: NumPy arrays or PyTorch tensors by name, on any device.
         filename: The path.
-        metadata: Text by name, which the header contains in clear and signed. Names must not begin with two
+        metadata: Text by name, which the header contains unencrypted and signed. Names must not begin with two
             underscores.
         enc_key: The JSON Web Key that wraps the tensors' keys.
         sign_key: The JSON Web Key with the private key for the signature.
-        guard: An additional empty tensor that stops readers which do not decrypt. ``tensor``: its dtype is in no
-            framework, which stops readers of all tensors. cryptotensors opens the file and reads tensors by name; its
-            ``load_file`` stops as well. ``header``: its dtype is in no reader, so that only this module opens the file.
+        guard: An additional empty tensor that stops readers which do not decrypt. ``tensor``: no framework supports its
+            dtype, which stops readers of all tensors; cryptotensors opens the file and reads tensors by name, but its
+            ``load_file`` also stops. ``header``: no reader supports its dtype, so that only this module opens the file.
             ``none``: the file equals one of cryptotensors.
 
     Raises:
         KeysetError: A key does not have the expected form.
-        TypeError: A tensor has a dtype that safetensors lacks, or ``metadata`` contains other values than text.
-        ValueError: A name in ``metadata`` or of a tensor is reserved, ``guard`` is another one, or the header would be
+        TypeError: safetensors does not support a tensor's dtype, or ``metadata`` contains values that are not text.
+        ValueError: A name in ``metadata`` or of a tensor is reserved, ``guard`` is unknown, or the header would be
             longer than 100,000,000 bytes.
         ModuleNotFoundError: The package cryptography is missing.
         OSError: The file cannot be written.
@@ -171,13 +173,13 @@ def save_file(
         raise ValueError("metadata: names that begin with two underscores are reserved")
     for name in ("__metadata__", GUARD):
         if name in tensors:
-            raise ValueError(f"a tensor cannot be called {name}")
+            raise ValueError(f"{name}: is a reserved name; rename the tensor")
     if guard not in (*GUARDS, "none"):
         raise ValueError(f"guard must be tensor, header or none, not {guard!r}")
     if guard != "header" and os.fspath(filename).endswith(".safetensors"):
         warnings.warn(
             f"{os.fspath(filename)}: programs that load *.safetensors may use the ciphertext as "
-            f"weights: call it *.cryptotensors, or pass guard='header'",
+            f"weights: name the file *.cryptotensors, or pass guard='header'",
             stacklevel=2,
         )
     ordered = _arranged(tensors, guard)
@@ -220,10 +222,10 @@ def save_file(
         text += b" " * (-len(text) % 8)
         return struct.pack("<Q", len(text)) + text
 
-    # Fail before the encryption if the package or the signature key is unusable.
+    # Fails before the encryption if the package or the signature key is unusable.
     _jwk.ed25519()
     _jwk.signature_key(sign_key, "d")
-    begin = len(header(False))  # its length does not depend on the tags
+    begin = len(header(False))  # the header's length does not depend on the tags
     if begin - 8 > MAX_HEADER_BYTES:
         raise ValueError(
             f"the header of {len(ordered)} tensors would have {begin - 8} bytes, but readers accept "
@@ -237,7 +239,7 @@ def save_file(
 
 
 def _encrypt(piece: list[Part], room: memoryview) -> memoryview:
-    """Encrypt parts of tensors back to back into ``room``; return the part of ``room`` that they fill."""
+    """Encrypt parts of tensors back to back into ``room``. Return the part of ``room`` that they fill."""
     parts, at = [], 0
     for part in piece:
         out = room[at : at + part.size]
@@ -266,7 +268,7 @@ def _write_tensors(output: Output, tensors: list[Sealed]) -> None:
 
 
 class safe_open:  # noqa: N801 (safetensors' name)
-    """An open file whose tensors are read one by one. Only the chunks of the requested tensors are read."""
+    """An open file whose tensors can be read one by one. Only the chunks of the requested tensors are read."""
 
     def __init__(
         self,
@@ -285,15 +287,16 @@ class safe_open:  # noqa: N801 (safetensors' name)
         Args:
             filename: The path; with ``kvikio`` also a URL of ``s3:``, ``http:`` or ``https:``.
             framework: ``numpy`` or ``torch``, or ``np`` or ``pt``.
-            device: The device of PyTorch's tensors. On a GPU that warpaes computes on, the GPU decrypts.
+            device: The device of PyTorch's tensors. A GPU that warpaes uses decrypts its own tensors.
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key of the signature.
-            allow_clear: Whether tensors in clear, which nothing authenticates, can be read; see ``clear_keys``.
-            reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio`` reads it into
-                device memory, by GPUDirect Storage where the file system supports it. Needs the package kvikio.
+            allow_clear: Whether unencrypted tensors, which are not authenticated, can be read; see ``clear_keys``.
+            reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio``
+                reads it into device memory, by GPUDirect Storage where the file system supports it. Needs the package
+                kvikio.
 
         Raises:
-            InvalidSignature: The header was altered, or is signed with another key.
+            InvalidSignature: The header was altered or was signed with another key.
             FormatError: The file is not CryptoTensors of version 2, is truncated, has bytes that belong to no tensor,
                 or has an access policy.
             KeysetError: A key does not have the expected form.
@@ -325,7 +328,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return sorted(self._file.entries, key=lambda name: self._file.entries[name]["data_offsets"])
 
     def clear_keys(self) -> list[str]:
-        """Return the names of the tensors that are in clear. Anyone who can write to the file can change their data;
+        """Return the names of the unencrypted tensors. Anyone who can write to the file can change their data, but
         names, dtypes and shapes are authentic."""
         return [name for name in self._file.entries if name not in self._file.encryption]
 
@@ -338,18 +341,19 @@ class safe_open:  # noqa: N801 (safetensors' name)
 
         Raises:
             KeyError: There is no tensor of this name.
-            InvalidTag: The tensor was altered, or ``enc_key`` is another key.
-            FormatError: The tensor is in clear, and ``allow_clear`` is False; or the file was cut off meanwhile.
+            InvalidTag: The tensor was altered, or ``enc_key`` is the wrong key.
+            FormatError: The tensor is unencrypted and ``allow_clear`` is False, or the file was truncated after it was
+                opened.
             ValueError: The file is closed.
         """
         return next(self._tensors([name]))[1]
 
     def get_tensors(self) -> dict[str, Any]:
-        """Read, decrypt and return all tensors, by name; exceptions are those of ``get_tensor``."""
+        """Read, decrypt and return all tensors by name. Exceptions are those of ``get_tensor``."""
         return dict(self._tensors(self.keys()))
 
     def get_slice(self, name: str) -> Slice:
-        """Return an object whose indexing reads the tensor; see ``Slice``.
+        """Return an object that reads the tensor when it is indexed; see ``Slice``.
 
         Raises:
             KeyError: There is no tensor of this name.
@@ -357,15 +361,16 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return Slice(partial(self.get_tensor, name), self._file.entries[name])
 
     def _tensors(self, names: list[str], device: Any = None) -> Iterator[tuple[str, Any]]:
-        """Read and decrypt tensors with several threads. ``device``: another one than the file was opened for."""
+        """Read and decrypt tensors with several threads. ``device``: a device other than the one for which the file was
+        opened."""
         for name in names:
             if name not in self._file.entries:
                 raise KeyError(name)
             if too_large(self._file.entries[name]["shape"]):
-                raise FormatError(f"{name}: its shape is too large for NumPy and PyTorch")
+                raise FormatError(f"{name}: the shape is too large for NumPy and PyTorch")
             if name not in self._file.encryption and not self._allow_clear:
                 raise FormatError(
-                    f"{name}: is in clear, so nothing authenticates it; pass allow_clear=True to read such "
+                    f"{name}: is not encrypted and not authenticated; pass allow_clear=True to read such "
                     f"tensors (clear_keys() lists them)"
                 )
         file = self._file if device is None else self._file.on(device)

@@ -1,7 +1,7 @@
 """PyTorch: operators for ``torch.compile``, random numbers in tensors on any device, and encrypted checkpoints.
 
-``save`` and ``load`` are those of ``torch``, with encrypted files. ``StorageWriter`` and ``StorageReader`` are those of
-``torch.distributed.checkpoint``.
+``save`` and ``load`` work like those of ``torch``, but with encrypted files. ``StorageWriter`` and ``StorageReader``
+are those of ``torch.distributed.checkpoint``.
 
 Importing this module registers the operators ``gcm_encrypt``, ``gcm_decrypt``, ``ctr`` and ``ctr_`` in
 ``torch.ops.warpaes``; the functions of these names call them. Data may be in host or device memory; keys, nonces and
@@ -52,7 +52,7 @@ NOT_AUTHENTIC = 22
 
 
 def __getattr__(name: str) -> Any:
-    # Importing torch.distributed.checkpoint takes longer than all the rest.
+    # Importing torch.distributed.checkpoint takes longer than all other imports.
     if name in ("StorageReader", "StorageWriter"):
         from . import _torch_distributed
 
@@ -62,7 +62,7 @@ def __getattr__(name: str) -> Any:
 
 def _bytes(tensor: Tensor, name: str) -> bytes:
     if tensor.device.type != "cpu" or tensor.dtype != torch.uint8 or tensor.dim() != 1:
-        raise ValueError(f"{name} must be a uint8 tensor of one dimension in host memory: {name}.cpu() makes one")
+        raise ValueError(f"{name} must be a one-dimensional uint8 tensor in host memory: pass {name}.cpu()")
     return bytes(tensor.tolist())
 
 
@@ -111,7 +111,7 @@ def _fake_gcm_encrypt(
 def gcm_decrypt(
     key: Tensor, nonce: Tensor, data: Tensor, tag: Tensor, associated_data: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Decrypt a result of ``gcm_encrypt``. A message that is not authentic raises nothing: check the status.
+    """Decrypt a result of ``gcm_encrypt``. A message that is not authentic raises no exception: check the status.
 
     Args:
         key: 16, 24 or 32 bytes.
@@ -216,7 +216,7 @@ def _fill(
 
 
 def random_(tensor: Tensor, generator: random.Generator) -> Tensor:
-    """Fill a tensor with uniform numbers in [0, 1): those of ``generator.random``, on any device.
+    """Fill a tensor on any device with uniform numbers in [0, 1), which are those of ``generator.random``.
 
     On a GPU, the work is enqueued on the current stream.
 
@@ -228,7 +228,7 @@ def random_(tensor: Tensor, generator: random.Generator) -> Tensor:
         The tensor.
 
     Raises:
-        TypeError: The tensor has another dtype.
+        TypeError: The dtype of the tensor is not supported.
     """
     return _fill(_UNIFORM, tensor, generator)
 
@@ -248,13 +248,13 @@ def uniform_(tensor: Tensor, generator: random.Generator, low: float = 0.0, high
         The tensor.
 
     Raises:
-        TypeError: The tensor has another dtype.
+        TypeError: The dtype of the tensor is not supported.
     """
     return _fill(_UNIFORM, tensor, generator, low, high - low)
 
 
 def normal_(tensor: Tensor, generator: random.Generator, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
-    """Fill a tensor with normal numbers: the numbers of ``generator.normal``, on any device.
+    """Fill a tensor on any device with normal numbers, which are those of ``generator.normal``.
 
     On a GPU, the work is enqueued on the current stream.
 
@@ -268,6 +268,6 @@ def normal_(tensor: Tensor, generator: random.Generator, mean: float = 0.0, devi
         The tensor.
 
     Raises:
-        TypeError: The tensor has another dtype.
+        TypeError: The dtype of the tensor is not supported.
     """
     return _fill(_NORMAL, tensor, generator, mean, deviation)

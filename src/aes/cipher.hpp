@@ -1,5 +1,5 @@
-// The cipher for a single block (FIPS 197, 5.1), in constant time and on any machine. For single blocks that derive
-// something from a key; the backends process data.
+// The cipher for a single block (FIPS 197, 5.1), in constant time and on any machine. It derives values from a key by
+// single blocks; the backends process data.
 #pragma once
 
 #include "aes/key_schedule.hpp"

@@ -95,7 +95,7 @@ inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
                                 _mm_cvtsi64_si128(static_cast<long long>(b)), 0);
 }
 
-/// The product by PCLMULQDQ, in a tenth of the time.
+/// The same product by PCLMULQDQ, which takes a tenth of the time.
 [[gnu::target("pclmul")]] inline FieldElement multiply_by_instruction(FieldElement a, FieldElement b) {
     const auto lower = [](__m128i v) { return static_cast<std::uint64_t>(_mm_cvtsi128_si64(v)); };
     const auto upper = [](__m128i v) {

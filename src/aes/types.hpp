@@ -80,7 +80,7 @@ struct DataUnits {
     friend constexpr bool operator==(const DataUnits&, const DataUnits&) = default;
 };
 
-/// The properties of a mode, in one table: all queries about modes read it.
+/// The properties of a mode, in a table that all queries about modes read.
 struct ModeTraits {
     const char* name;
     bool encrypts_parallel, decrypts_parallel;  ///< see is_parallel()
@@ -174,10 +174,10 @@ inline constexpr std::array mode_table{
                .least_text = 16,
                .most_text = ((std::uint64_t{1} << 54) - 1) * 8,  // SP 800-38F, 5.3.1
                .text_unit = 8,
-               .text_lengths = "KW takes multiples of 8 bytes, from 16 to 2^57 - 8 (KWP takes any length)",
+               .text_lengths = "must be a multiple of 8 bytes from 16 to 2^57 - 8 for KW (KWP takes any length)",
                .sealed_unit = 8,
                .growth = 8,
-               .sealed_lengths = "what KW has wrapped has a multiple of 8 bytes, from 24 to 2^57"},
+               .sealed_lengths = "must be a multiple of 8 bytes from 24 to 2^57 for unwrapping by KW"},
     ModeTraits{.name = "KWP",
                .encrypts_parallel = false,
                .decrypts_parallel = false,
@@ -187,10 +187,10 @@ inline constexpr std::array mode_table{
                .iv_lengths = "must be 0 or 4 bytes for KWP",
                .least_text = 1,
                .most_text = (std::uint64_t{1} << 32) - 1,
-               .text_lengths = "KWP takes 1 to 2^32 - 1 bytes",
+               .text_lengths = "must be 1 to 2^32 - 1 bytes for KWP",
                .sealed_unit = 8,
                .growth = 8,
-               .sealed_lengths = "what KWP has wrapped has a multiple of 8 bytes, from 16 to 2^32 + 8"},
+               .sealed_lengths = "must be a multiple of 8 bytes from 16 to 2^32 + 8 for unwrapping by KWP"},
     ModeTraits{.name = "SIV",
                .encrypts_parallel = false,
                .decrypts_parallel = false,

@@ -1,7 +1,6 @@
 // The interface that every backend implements, and its two main types: a key and a group of messages.
 //
-// A backend handles blocks, modes and memory. It does not handle file formats, padding or messages that arrive in
-// pieces.
+// A backend handles blocks, modes and memory, but not file formats, padding or messages that arrive in pieces.
 #pragma once
 
 #include <atomic>
@@ -30,13 +29,13 @@ class ExpandedKey {
 public:
     /// `key`: 16, 24 or 32 bytes; throws Error{KEY_LENGTH} otherwise.
     explicit ExpandedKey(std::span<const std::uint8_t> key);
-    /// The same with a hash subkey other than E(K, 0). Only for CPU lanes and for hashing.
+    /// The same with a hash subkey other than E(K, 0). It may be used only on CPU lanes and for hashing.
     ExpandedKey(std::span<const std::uint8_t> key, FieldElement hash_subkey);
     ExpandedKey(const ExpandedKey&) = delete;
     ExpandedKey& operator=(const ExpandedKey&) = delete;
     ~ExpandedKey();
 
-    /// A number that no other key of this process has or had.
+    /// A number that is unique among all keys of this process, past and present.
     [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
     [[nodiscard]] int rounds() const noexcept { return rounds_; }
     [[nodiscard]] unsigned bits() const noexcept { return static_cast<unsigned>(32 * (rounds_ - 6)); }
@@ -117,7 +116,7 @@ private:
     mutable std::shared_ptr<const void> derived_;
 };
 
-/// From this call on, calls `forget` with the serial number of every key that is destroyed. For a backend that keeps
+/// Registers `forget`, which is called with the serial number of every key that is destroyed. For a backend that keeps
 /// copies of keys. Only one backend can register.
 void when_key_ends(void (*forget)(std::uint64_t serial)) noexcept;
 
@@ -139,7 +138,7 @@ public:
     virtual void run(std::span<const MessageGroup> groups) = 0;
     void run(const MessageGroup& group) { run({&group, 1}); }
 
-    /// Overwrites the first `bytes` of both staging buffers, and whatever a device still holds of any run.
+    /// Overwrites the first `bytes` of both staging buffers, and all data of earlier runs on a device.
     virtual void wipe_staging(std::size_t bytes) noexcept {
         wipe(input_staging().first(bytes));
         wipe(output_staging().first(bytes));
@@ -164,7 +163,7 @@ struct GpuSpeed {
 struct BackendInfo {
     std::string name;
     std::string description;
-    std::string reason;  ///< why it cannot run on this machine; empty if it can
+    std::string reason;  ///< the reason why it cannot run on this machine; empty if it can
     int device = -1;
     int multiprocessors = 0;
     std::uint64_t memory_bytes = 0;

@@ -6,7 +6,7 @@
 
 namespace warpaes {
 
-/// The memory of a buffer.
+/// The kind of memory of a buffer, and its device.
 enum class Memory { pageable, page_locked, device };
 
 struct MemoryPlace {
@@ -35,8 +35,8 @@ class GpuMemory {
 public:
     /// The memory of `pointer`; pageable if there is no usable device. Never creates a CUDA context. Thread-safe.
     [[nodiscard]] virtual MemoryPlace place(const void* pointer) noexcept = 0;
-    /// The memory around `pointer` that lies in the same place. `far`: on a device, its whole allocation, which takes
-    /// longer to find.
+    /// The memory around `pointer` in the same place. `far`: on a device, its whole allocation, which takes longer to
+    /// find.
     [[nodiscard]] virtual MemoryStretch stretch(const void* pointer, bool far) noexcept = 0;
     /// Waits for everything enqueued on `stream` (a cudaStream_t, null for the default stream). This and the following
     /// functions throw Error{STATE} if it is in capture.
@@ -52,7 +52,8 @@ public:
     /// False: the driver locks only pages that it allocates itself, as in NVIDIA's confidential computing.
     [[nodiscard]] virtual bool host_register(void* pointer, std::size_t bytes) = 0;
     virtual void host_unregister(void* pointer) noexcept = 0;
-    /// Page-locked memory of the driver, not zeroed and not aligned to pages; nullptr if the driver has none to give.
+    /// Page-locked memory from the driver, neither zeroed nor aligned to pages; nullptr if the driver cannot allocate
+    /// it.
     [[nodiscard]] virtual void* host_alloc(std::size_t bytes) = 0;
     virtual void host_free(void* pointer) noexcept = 0;
     /// False once host_register has returned false.
@@ -68,7 +69,7 @@ protected:
 /// The memory of CUDA devices; in a build without CUDA, of none. Only for engine/memory.cpp and tests.
 GpuMemory& gpu_memory();
 
-/// Whether no pointer can lie on a device at present. Thread-safe.
+/// Whether no pointer can be on a device at present. Thread-safe.
 bool all_memory_is_the_hosts() noexcept;
 
 }  // namespace warpaes

@@ -33,7 +33,7 @@ struct StoredLaunches {
     std::string note;
 };
 
-/// How messages in host memory reach a GPU (cuda/tuning/host.hpp has the numbers).
+/// The way in which messages in host memory reach a GPU (cuda/tuning/host.hpp has the numbers).
 struct GpuTransfers {
     std::uint64_t least_chunk, most_chunk;  ///< of page-locked memory
     std::uint64_t chunks;                   ///< so many of a message, within these limits

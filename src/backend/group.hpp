@@ -80,8 +80,8 @@ struct MessageGroup {
     std::int32_t* statuses = nullptr;
     /// The device that holds all memory of the messages except `failed`; -1: not determined.
     int device = -1;
-    /// A lane may access input and output in place: a GPU lane its own memory, page-locked memory or a few bytes. IV,
-    /// J0 and associated data then lie in host memory, tags anywhere.
+    /// A lane may access input and output in place: a GPU lane accesses its own memory, page-locked memory or a few
+    /// bytes. IV, J0 and associated data then are in host memory, tags anywhere.
     bool direct = false;
     /// The group is larger than the caches and not processed in place, or is part of such a group: caching it is
     /// useless.
@@ -94,8 +94,8 @@ struct MessageGroup {
     [[nodiscard]] int rounds() const noexcept;
 };
 
-/// From this length on, a message's input and output do not fit in the last-level cache together, or in one processor's
-/// share of a large cache.
+/// At this length and above, a message's input and output do not fit in the last-level cache together, or in one
+/// processor's share of a large cache.
 [[nodiscard]] std::uint64_t cached_bytes();
 /// This many bytes of one buffer stay in a core's own caches together with those of another.
 [[nodiscard]] std::uint64_t core_cached_bytes();

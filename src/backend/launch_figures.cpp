@@ -113,7 +113,8 @@ std::string objection(const LaunchTable& table, const GpuShape& gpu) {
     }
     const bool products = table.tensor_blocks != never || table.own_key_tensor_bytes != never;
     if (gpu.bit_products == BitProducts::none && (products || table.one_launch_share != 0)) {
-        return "tensor_blocks, own_key_tensor_bytes, one_launch_share: this GPU's tensor cores do not multiply bits";
+        return "tensor_blocks, own_key_tensor_bytes, one_launch_share: must be never, because this GPU's tensor cores "
+               "do not multiply bits";
     }
     return {};
 }

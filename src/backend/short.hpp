@@ -1,4 +1,4 @@
-// Short messages. Choosing a backend for one would cost more than processing it, so it is processed at once.
+// Short messages. Choosing a backend for one would take longer than processing it, so it is processed immediately.
 #pragma once
 
 #include <cstdint>

@@ -79,7 +79,7 @@ public:
         // Fetched before the run, which may overwrite them if it works in place.
         if (settles()) each([&](const MessageGroup& g, std::size_t first) { fetch_tags(g, expected.data() + first); });
         if (lane_.device() >= 0 && !stretch && count_ == 1 && last_bytes == 0) {
-            // Here a launch costs more than the one block does on the CPU.
+            // A launch costs more than encrypting one block on the CPU.
             *tags.data() = gcm_tag(key_, *j0s.data(), *aad, g_.aad_length, {}, 0);
         } else {
             lane_.run_gcm({.direction = g_.direction,

@@ -1,5 +1,5 @@
-// Tags: computing, comparing and writing them, and handling the output if one is wrong. Every backend and
-// every way of running a message ends here; only kernels compare tags themselves.
+// Computes, compares and writes tags, and handles the output if a tag is wrong. All backends use this code; only
+// kernels compare tags themselves.
 #pragma once
 
 #include <openssl/crypto.h>
@@ -48,7 +48,7 @@ void settle_tag(const MessageGroup& one, const Block& tag, const Wipe& wipe) {
         settle_tags(one, &tag, &expected, wipe);
     }
 }
-/// The same for message `index` of a group whose outputs lie in host memory.
+/// The same for message `index` of a group whose outputs are in host memory.
 void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag);
 
 }  // namespace warpaes

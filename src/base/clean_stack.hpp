@@ -1,6 +1,6 @@
 // Overwrites the secrets that a call leaves where no object owns them: round keys that the compiler spilled, blocks in
 // stack frames that have ended, and the vector registers, which lazy binding of symbols saves on the caller's stack.
-// This happens in one place, at the end of a call or of a thread's task, as far down as the stack was in use.
+// This happens at the end of a call or of a thread's task, as far down as the stack was in use.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace detail {
 
 /// The lowest stack address that this thread has noted; 0: no cleaning call is in progress.
 #if !defined(WARPAES_CUDA_RUNTIME)
-// A short message takes 12 ns and reads it several times. All thread-local variables of the library then lie in static
+// A short message takes 12 ns and reads it several times. All thread-local variables of the library then are in static
 // TLS, of which dlopen has little, so they are few and small (tests/project/test_tls.py). With the CUDA runtime linked
 // in, whose variables are large, dlopen finds no room there.
 [[gnu::tls_model("initial-exec")]]
@@ -124,7 +124,7 @@ template <typename Work>
 
 }  // namespace detail
 
-/// Calls `work()` and leaves nothing of it on the stack or in vector registers. A nested call only calls `work()`.
+/// Calls `work()` and removes its traces from the stack and the vector registers. A nested call only calls `work()`.
 template <typename Work>
 decltype(auto) clean_stack(Work&& work) {
     struct End {

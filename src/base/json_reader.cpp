@@ -17,7 +17,7 @@ void JsonReader::refuse(const std::string& expected) const {
     throw Error(status_, std::string(subject_) + ": byte " + std::to_string(at_) + ": expected " + expected);
 }
 
-/// The next character that is not white space; NUL at the end, which starts no value.
+/// The next character that is not white space, or NUL at the end, with which no value starts.
 char JsonReader::peek() {
     while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -45,7 +45,7 @@ void JsonReader::end() {
     if (at_ != text_.size()) refuse("the end");
 }
 
-/// The character that an escape sequence after a backslash stands for.
+/// The character that the rest of an escape sequence represents.
 std::uint8_t JsonReader::escaped() {
     static constexpr std::string_view names = "\"\\/bfnrt", values = "\"\\/\b\f\n\r\t";
     const char c = at_ < text_.size() ? text_[at_] : '\0';
@@ -65,7 +65,7 @@ std::uint8_t JsonReader::escaped() {
 
 SecretVector JsonReader::string() {
     expect('"');
-    // Reserves the whole length first, because growing would leave copies behind.
+    // Reserves the complete length first, because growing would leave unwiped copies.
     std::size_t most = 0;
     while (at_ + most < text_.size() && text_[at_ + most] != '"') most += text_[at_ + most] == '\\' ? 2 : 1;
     SecretVector bytes;

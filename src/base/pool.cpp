@@ -11,7 +11,8 @@ namespace warpaes {
 Pool::State& Pool::state() {
     State* known = state_.load(std::memory_order_acquire);
     if (known != nullptr && known->home.is_here()) return *known;
-    // The parent's state is abandoned: its threads may have held locks at the fork, so even destroying it could hang.
+    // The parent's state is abandoned, because its threads may have held locks at the fork, so that even destroying it
+    // could hang.
     auto fresh = std::make_unique<State>();
     if (state_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
     return *known;
@@ -77,7 +78,7 @@ void Pool::State::serve() noexcept {
                 lock.lock();
                 continue;
             }
-            OPENSSL_thread_stop();  // at the end of the process a sleeping thread would do this too late
+            OPENSSL_thread_stop();  // at the end of the process, a sleeping thread would do this too late
             lock.lock();
             if (!offers.empty() || stopping) continue;
             ++idle;

@@ -29,7 +29,7 @@ inline bool few_processors() {
 
 /// Threads are started when first needed, as many as the largest shared work can use, and are kept. Thread-safe. Calls
 /// may be nested: a caller that shares work can always do all of it, so no call waits for a busy thread. In a child
-/// process of fork() the parent's threads are forgotten.
+/// process of fork(), the parent's threads are abandoned.
 class Pool {
 public:
     Pool() = default;
@@ -91,8 +91,8 @@ private:
 
 public:
     /// Work that is offered while its owner does something else: `work(first)` to `work(end - 1)`, each at most once,
-    /// on idle threads. The destructor waits for calls that have begun and drops the rest. In a child process of fork()
-    /// it waits for nothing, because nothing runs there.
+    /// on idle threads. The destructor waits for calls that have begun and drops the rest. In a child process of
+    /// fork(), it does not wait, because no call runs there.
     class Offered {
     public:
         /// `work` must outlive this object and may not throw.

@@ -16,7 +16,7 @@ namespace warpaes {
 /// that shares its parent's memory (vfork) has no copies, and the same number.
 [[nodiscard]] std::uint64_t this_process() noexcept;
 
-/// The process that an object belongs to: the one that made it, or that last took it over.
+/// The process that owns an object: the one that created it or that last took it over.
 class Home {
 public:
     Home() noexcept : process_(this_process()) {}

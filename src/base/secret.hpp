@@ -19,8 +19,9 @@ inline void wipe(std::span<std::uint8_t> memory) noexcept {
     if (!memory.empty()) ::explicit_bzero(memory.data(), memory.size());
 }
 
-/// The same for much memory of which little is in the caches: the stores pass around them. On a Zen 5 (2026-11), 16 MiB
-/// that are in no cache, GB/s: 34 and, with wipe(), 11; 1 MiB that a core has just written: 20 and 50.
+/// The same for a large amount of memory that is mostly not in the caches, with stores that bypass them. On a Zen 5
+/// (2026-11), 16 MiB that are in no cache, GB/s: 34 and, with wipe(), 11; 1 MiB that a core has just written: 20 and
+/// 50.
 void wipe_far(std::span<std::uint8_t> memory) noexcept;
 
 /// A value that wipes itself when it goes out of scope. Its copies are secrets too and also wipe themselves.

@@ -1,5 +1,5 @@
 // SipHash-1-3 (Aumasson, Bernstein, INDOCRYPT 2012, with the rounds that hash tables use): a keyed hash. Without the
-// key, nobody can construct collisions.
+// key, an attacker cannot construct collisions.
 #pragma once
 
 #include <cstdint>

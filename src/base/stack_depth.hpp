@@ -11,7 +11,7 @@ namespace warpaes {
 /// functions with kilobytes of locals, and around calls into other libraries.
 void note_stack_depth(std::size_t below = 1024) noexcept;
 
-/// The most stack that libcrypto uses, algorithm lookup included.
+/// The maximum stack that libcrypto uses, including the lookup of algorithms.
 inline constexpr std::size_t libcrypto_stack = 4096;
 
 /// Stack that a hash table of the C++ library uses to grow for the first time: it then binds a symbol of the math

@@ -69,7 +69,7 @@ warpaes_batch* submitted(warpaes_engine* engine, const warpaes_batch_options& o,
 BatchRequest table_request(warpaes_batch_options o, const warpaes_batch_table& table, void* stream) {
     if ((o.flags & WARPAES_BATCH_OFFSETS) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "options: WARPAES_BATCH_OFFSETS does not apply to tables, which have extents");
+                    "options: WARPAES_BATCH_OFFSETS does not apply to tables, whose offsets refer to extents");
     }
     require_few(table.count);
     std::shared_ptr<const TableEntries> made = entries_of(table, stream);
@@ -80,7 +80,7 @@ BatchRequest table_request(warpaes_batch_options o, const warpaes_batch_table& t
     return request;
 }
 
-/// A batch that was finished before fork() may be queried in the child: its results lie in memory.
+/// A batch that was finished before fork() may be queried in the child, because its results are in memory.
 void require_here(const warpaes_batch& batch) {
     if (!batch.impl->finished()) batch.home.require("batch", "its work continues there");
 }
@@ -245,7 +245,7 @@ const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index
 
 void warpaes_batch_destroy(warpaes_batch* batch) {
     if (batch == nullptr) return;
-    if (!batch->home.is_here()) return;  // not freed: the parent's threads may hold its locks
+    if (!batch->home.is_here()) return;  // not freed, because the parent's threads may hold its locks
     clean_stack([&] { (void)batch->engine->wait(batch->impl, Batch::forever); });
     delete batch;
 }

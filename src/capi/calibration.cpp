@@ -30,7 +30,7 @@ CalibrationReport measure(CudaBackend& gpu, const warpaes_calibration& c) {
                           progress);
 }
 
-/// The GPU that was asked for, or the first one.
+/// The requested GPU, or the first one.
 int gpu_of(const Engine& engine, std::int32_t wanted) {
     const auto gpus = engine.gpus();
     if (std::find(gpus.begin(), gpus.end(), wanted) != gpus.end()) return wanted;

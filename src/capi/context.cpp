@@ -46,8 +46,8 @@ std::span<const std::uint8_t> iv_of(const std::uint8_t* iv, std::uint64_t length
     return {iv, static_cast<std::size_t>(length)};
 }
 
-/// A message that is encrypted under an IV is continued by one process: a child would use its key stream, or the rest
-/// of its blocks, for other text.
+/// Only one process may continue a message that is encrypted under an IV, because a child would use the same key stream
+/// for other text.
 void require_here(const warpaes_context& context) {
     const ContextKind& kind = context.impl.kind();
     if (kind.direction == Direction::decrypt || kind.mode == Mode::ecb || kind.mode == Mode::cmac) return;
@@ -56,8 +56,9 @@ void require_here(const warpaes_context& context) {
 
 ContextKind to_kind(const warpaes_context_options& o) {
     if ((o.flags & WARPAES_LENGTH_IN_BITS) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "flags: a context has no lengths in bits; warpaes_crypt takes a complete message of CFB1 in bits");
+        throw Error(
+            WARPAES_ERROR_ARGUMENT,
+            "flags: a context does not support lengths in bits; warpaes_crypt takes a complete CFB1 message in bits");
     }
     if ((o.flags & ~static_cast<std::uint32_t>(WARPAES_PKCS7)) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context takes WARPAES_PKCS7 or 0");

@@ -13,7 +13,7 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// A job's enumerators and byte strings, checked before anything else. Those that its format does not have are empty.
+/// A job's enumerators and byte strings, which are checked first. Those that the format does not use are empty.
 struct Fields {
     std::span<const std::uint8_t> prefix, passphrase, salt, aad, iv;
     Direction direction{};
@@ -42,7 +42,7 @@ PassphraseSecret to_passphrase(const warpaes_file_job& j, const Fields& fields) 
 
 FilePlace to_place(const char* path, int fd, const char* name) {
     if (path == nullptr && fd < 0)
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": no path and no descriptor");
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": has neither a path nor a descriptor");
     if (path != nullptr && *path == '\0')
         throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": the path is empty");
     return {path != nullptr ? path : "", fd};
@@ -58,11 +58,11 @@ void check_flags(const warpaes_file_job& j) {
     if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return refuse_unknown_flags(j.flags, enc);
     if ((j.flags & ~aead) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
-                "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256, SHA256_INPUT, KEEP_ATTRIBUTES "
-                "and SALVAGE");
+                "flags: STREAMING_AEAD accepts only OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256, SHA256_INPUT, "
+                "KEEP_ATTRIBUTES and SALVAGE");
 }
 
-/// The options that all formats have.
+/// The options that all formats share.
 FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
     check_flags(j);
     const auto has = [&](std::uint32_t flag) { return (j.flags & flag) != 0; };
@@ -76,11 +76,14 @@ FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
     job.keep_attributes = has(WARPAES_FILE_KEEP_ATTRIBUTES);
     job.salvage = has(WARPAES_FILE_SALVAGE);
     job.sha256_input = has(WARPAES_FILE_SHA256_INPUT);
-    if (job.verify && job.sha256) throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes no output for a SHA256");
+    if (job.verify && job.sha256)
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "flags: VERIFY cannot be combined with SHA256, because it writes no output");
     if (job.sha256_input && (j.direction != WARPAES_DECRYPT || has(WARPAES_FILE_RANGE) || job.sha256))
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: SHA256_INPUT applies only to decryption, without SHA256 and RANGE");
     if (job.verify && job.keep_attributes) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes no output for KEEP_ATTRIBUTES");
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "flags: VERIFY cannot be combined with KEEP_ATTRIBUTES, because it writes no output");
     }
     if (j.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
     if (j.threads != 0) job.threads = j.threads;

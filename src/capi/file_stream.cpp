@@ -20,8 +20,8 @@ using namespace warpaes::capi;
 
 constexpr std::size_t buffer_bytes = 65536;
 
-/// The cookie that stdio passes to the functions below. Its buffer holds plaintext, which stdio would free and not
-/// wipe.
+/// The cookie that stdio passes to the functions below. Its buffer holds plaintext, which stdio would free without
+/// wiping it.
 struct Cookie {
     warpaes_reader* reader = nullptr;
     warpaes_writer* writer = nullptr;
@@ -43,7 +43,7 @@ int error_number(warpaes_status status) {
     return status == WARPAES_ERROR_OUT_OF_MEMORY ? ENOMEM : EIO;
 }
 
-/// Reads up to `length` authentic bytes from the position on: all or none of each call of the reader.
+/// Reads up to `length` authentic bytes from the position. Each call of the reader returns all of its bytes or none.
 ssize_t read_cookie(void* user, char* buffer, std::size_t length) {
     auto& cookie = *static_cast<Cookie*>(user);
     if (cookie.position >= warpaes_reader_size(cookie.reader)) return 0;  // also after seeking beyond the end
@@ -146,7 +146,7 @@ warpaes_status open_stream(FILE** stream, const Open& open) {
         opened = open(*cookie);
         if (opened == WARPAES_OK) *stream = stream_of(std::move(cookie));
 #else
-        throw Error(WARPAES_ERROR_BACKEND, "stream: this C library has no fopencookie");
+        throw Error(WARPAES_ERROR_BACKEND, "stream: this C library does not have fopencookie");
 #endif
     });
     return status != WARPAES_OK ? status : opened;

@@ -1,4 +1,4 @@
-// Converts exceptions to statuses, only here, and makes the checks that all entry points share.
+// Converts exceptions to statuses, which no other file does, and makes the checks that all entry points share.
 #pragma once
 
 #include <algorithm>
@@ -87,8 +87,8 @@ void check_size(const Struct& given, const char* name) {
     static_assert(facts.least != 0 && facts.least <= sizeof(Struct));
     if (given.struct_size < facts.least) {
         throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": struct_size is " +
-                                                std::to_string(given.struct_size) + "; begin with " + facts.init +
-                                                ", which sets it");
+                                                std::to_string(given.struct_size) + "; initialize the struct with " +
+                                                facts.init + ", which sets it");
     }
 }
 
@@ -102,7 +102,7 @@ Struct read_struct(const Struct* from, const char* name) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(from);
     for (std::size_t i = sizeof(Struct); i < size; ++i) {
         if (bytes[i] != 0) {
-            throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": uses fields that this version does not know");
+            throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": uses fields that this version does not support");
         }
     }
     Struct copy{};

@@ -51,14 +51,14 @@ struct warpaes_engine {
             batches->stop();
         } else {
             batches->flush_keys_of_host();
-            (void)new auto(std::move(batches));  // not destroyed: the parent's threads may hold its locks
+            (void)new auto(std::move(batches));  // not destroyed, because the parent's threads may hold its locks
         }
     }
 #endif
 
     warpaes::Engine impl;
     warpaes::capi::HeldMemory memory;
-#if !WARPAES_DEMO  // the command of `make demo` makes no batches
+#if !WARPAES_DEMO  // the command of `make demo` does not use batches
     std::shared_ptr<warpaes::BatchEngine> batches = std::make_shared<warpaes::BatchEngine>(impl);
 #endif
 };

@@ -26,7 +26,7 @@ Bytes bytes_of(std::string_view text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-/// The caller of the library, for the code of places.
+/// Represents the caller of the library for the code of places.
 class CallerHost final : public places::Host {
 public:
     CallerHost(const char* place, const warpaes_place_options& options)
@@ -52,7 +52,7 @@ struct Passphrase {
 void ask(Passphrase& passphrase, const std::string& question, const warpaes_place_options& options) {
     if (options.ask == nullptr) {
         throw Error(WARPAES_ERROR_ARGUMENT, question +
-                                                ": the options have no function ask; set one, or write "
+                                                ": the function ask in the options is NULL: set it, or write "
                                                 "passphrase=PLACE; before the place of the keyset");
     }
     passphrase.answered = std::make_unique<SecretBuffer>(places::most_passphrase);
@@ -67,7 +67,7 @@ void ask(Passphrase& passphrase, const std::string& question, const warpaes_plac
     }
     if (length > buffer.size()) {
         throw Error(WARPAES_ERROR_ARGUMENT, question + ": the function ask reports " + std::to_string(length) +
-                                                " bytes, of at most " + std::to_string(buffer.size()));
+                                                " bytes, but at most " + std::to_string(buffer.size()));
     }
     passphrase.bytes =
         bytes_of(places::passphrase_in("passphrase", {reinterpret_cast<const char*>(buffer.data()), length}));
@@ -99,11 +99,11 @@ auto naming(const std::string& name, const Call& call) {
 
 Keyset unwrapped(const std::string& name, std::string_view text, const KeysetPlace& place, places::Host& host,
                  const warpaes_place_options& options) {
-    // Refuses text that is not such a keyset, and a cost beyond the limits, before any prompt.
+    // Refuses text that is not an encrypted keyset, and a cost beyond the limits, before any prompt.
     const bool has_passphrase = naming(name, [&] { return peek_keyset(text).cost.n != 0; });
     if (has_passphrase && !place.asks && !place.passphrase) {
-        throw Error(WARPAES_ERROR_KEYSET, name + ": is under a passphrase" +
-                                              (place.kek ? " and not under the key of kek=" : "") +
+        throw Error(WARPAES_ERROR_KEYSET, name + ": is encrypted under a passphrase" +
+                                              (place.kek ? ", not under the key of kek=" : "") +
                                               ": write passphrase: before its place to be asked for it, or "
                                               "passphrase=PLACE;");
     }
@@ -201,7 +201,7 @@ void save(const Keyset& keyset, const char* place, const warpaes_place_options& 
     const std::optional<std::string> path = parsed.path();
     if (!path) throw Error(WARPAES_ERROR_ARGUMENT, "place: a keyset can be saved only in a file: PATH or file:PATH");
     if (path->empty()) throw Error(WARPAES_ERROR_ARGUMENT, "place: the path of the file is empty");
-    // A path in a folder that exists is not a key in base64.
+    // A path in an existing folder is not a key in base64.
     const std::size_t slash = path->rfind('/');
     const bool has_folder =
         slash != std::string::npos && slash != 0 && ::access(path->substr(0, slash).c_str(), F_OK) == 0;

@@ -10,7 +10,8 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// Lengths in bits end here: inside, messages of CFB1 have bytes, and the last one may have unused bits.
+/// Lengths in bits are converted here: inside the library, CFB1 messages consist of bytes, and the last byte may have
+/// unused bits.
 void check_flags(const warpaes_message& m, Mode mode) {
     if (is_composed(mode) && m.flags != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, std::string("flags: ") + traits_of(mode).name + " has none");
@@ -19,8 +20,8 @@ void check_flags(const warpaes_message& m, Mode mode) {
     if ((m.flags & WARPAES_LENGTH_IN_BITS) == 0) return;
     if (mode != Mode::cfb1) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "flags: WARPAES_LENGTH_IN_BITS applies only to CFB1. For CTR, process complete bytes and ignore "
-                    "the last bits of the result; XTS has no lengths in bits");
+                    "flags: WARPAES_LENGTH_IN_BITS applies only to CFB1; for CTR, process complete bytes and ignore "
+                    "the last bits of the result; XTS does not support lengths in bits");
     }
     if ((m.flags & WARPAES_RANGE) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE cannot be combined with PKCS7 or LENGTH_IN_BITS");
@@ -73,11 +74,11 @@ Request to_request(const warpaes_message& m, Mode mode, int input_device = -1) {
 template <typename Crypt>
 warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result, const Crypt& crypt) {
     MessageResult made;
-    std::uint64_t bits = 0;  // the length of the output, if the caller counts bits
+    std::uint64_t bits = 0;  // the length of the output in bits, if the caller counts bits
     const warpaes_status done = caught([&] {
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
-        std::optional<warpaes_message> own;  // copy, if the caller has another version's header
+        std::optional<warpaes_message> own;  // a copy, if the caller uses another version's header
         if (message == nullptr || message->struct_size != sizeof(warpaes_message)) {
             own = read_struct(message, "message");
         }
@@ -91,7 +92,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
     return status;
 }
 
-/// Separate functions, so that the path of a short message saves no registers for them.
+/// These are separate functions so that the path of a short message does not save registers for them.
 [[gnu::noinline]] warpaes_status crypt_checked(warpaes_engine* engine, const warpaes_message* message,
                                                warpaes_result* result, int input_device) {
     return run(engine, message, result, [engine, input_device](const warpaes_message& m, MessageResult& made) {

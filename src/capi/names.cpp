@@ -37,10 +37,10 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t half_bytes = 32, tag_bytes = 16, most_name = WARPAES_NAME_BYTES;
-/// Longer than the salt of any file's key, so that none is equal to it.
+/// Longer than the salt of any file's key, so that it equals none of them.
 constexpr std::string_view derivation_salt = "warpaes encrypted names, version 1";
 constexpr std::string_view derivation_info = "AES-256-SIV";
-/// Every file system takes names of this length; eCryptfs takes no longer ones.
+/// Every file system supports names of this length. eCryptfs does not support longer names.
 constexpr std::size_t longest_part = 143;
 constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuv";
 
@@ -61,12 +61,12 @@ warpaes_names::Pair derive(const StreamKey& key) {
     return {make_key(Bytes(both).first(half_bytes)), make_key(Bytes(both).subspan(half_bytes))};
 }
 
-/// What is wrong with a plain name, or nothing.
+/// The fault of a plain name, or nothing.
 std::string_view fault_of(std::string_view name) {
     if (name.empty()) return "is empty";
     if (name == "." || name == "..") return "is '.' or '..'";
-    if (name.find('/') != std::string_view::npos) return "has a '/'";
-    if (name.find('\0') != std::string_view::npos) return "has a NUL";
+    if (name.find('/') != std::string_view::npos) return "contains a '/'";
+    if (name.find('\0') != std::string_view::npos) return "contains a NUL";
     if (name.size() > most_name) return "is longer than 1,024 bytes";
     return {};
 }
@@ -153,7 +153,8 @@ bool crypt_name(const warpaes_names& names, const warpaes_names::Pair& keys, war
     message.tag = tag;
     message.tag_len = tag_bytes;
 #if WARPAES_DEMO
-    throw Error(WARPAES_ERROR_BACKEND, "names: the build of `make demo` does not encrypt names; `make install` does");
+    throw Error(WARPAES_ERROR_BACKEND,
+                "names: the build of `make demo` does not encrypt names; build with `make install`");
 #else
     const warpaes_status status = warpaes_crypt(names.engine, &message, nullptr);
     if (status == WARPAES_ERROR_AUTHENTICATION) return false;
@@ -166,7 +167,7 @@ void hand_out_name(std::string_view text, char* to, std::size_t capacity, const 
     *length = text.size();
     if (capacity < text.size()) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string(name) + ": takes " + std::to_string(text.size()) +
-                                                        " bytes, there is room for " + std::to_string(capacity));
+                                                        " bytes, but the buffer has " + std::to_string(capacity));
     }
     require(to, name);
     std::copy(text.begin(), text.end(), to);
@@ -238,7 +239,7 @@ warpaes_status warpaes_names_decrypt(const warpaes_names* names, const char* fol
             return;
         }
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "stored: no key opens this name in this folder: other keys, or it was changed or moved");
+                    "stored: no key opens this name in this folder: the keys differ, or the name was changed or moved");
     });
 }
 

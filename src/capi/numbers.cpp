@@ -13,7 +13,7 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// A factor or summand as a float. For uniform numbers of 16 bits it is first rounded to their format.
+/// A factor or summand as a float. For 16-bit uniform numbers, it is first rounded to their format.
 float rounded(Number kind, double x) {
     const auto single = static_cast<float>(x);
     if (number_bytes(kind) != 2) return single;
@@ -39,13 +39,14 @@ NumbersRun to_run(const warpaes_numbers& n) {
     }
     const bool integers = kind == Number::integer_uint64, real = kind != Number::bits && !integers;
     if (!real && (n.first != 0.0 || (n.second != 0.0 && n.second != 1.0))) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "first, second: apply only to uniform and normal numbers; leave 0 and 1");
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "first, second: apply only to uniform and normal numbers; leave them at 0 and 1");
     }
     if (!std::isfinite(n.first) || !std::isfinite(n.second)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "first, second: must be finite");
     }
     if (!integers && (n.low | n.range) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "low, range: apply only to integers; leave 0");
+        throw Error(WARPAES_ERROR_ARGUMENT, "low, range: apply only to integers; leave them at 0");
     }
     NumbersRun run{.key = &n.key->impl,
                    .counter = {},

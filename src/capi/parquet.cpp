@@ -17,14 +17,15 @@ using parquet::place;
 namespace {
 
 constexpr std::uint64_t longest_aad = 65536;
-/// Fewer bytes are not shared among threads: readers of Parquet have threads of their own, which decrypt at once.
+/// Fewer bytes are not shared among threads, because Parquet readers have threads of their own that decrypt
+/// concurrently.
 constexpr std::uint64_t most_bytes_of_one_thread = 4 << 20;
 
 warpaes_parquet_chunk checked(const warpaes_parquet_chunk* given) {
     const warpaes_parquet_chunk chunk = read_struct(given, "chunk");
     refuse_unknown_flags(chunk.flags, WARPAES_PARQUET_CTR_PAGES | WARPAES_PARQUET_DICTIONARY);
     if (chunk.aad_len != 0) require(chunk.aad, "aad");
-    if (chunk.aad_len > longest_aad) throw Error(WARPAES_ERROR_ARGUMENT, "aad_len: is above 65,536");
+    if (chunk.aad_len > longest_aad) throw Error(WARPAES_ERROR_ARGUMENT, "aad_len: must be at most 65,536");
     if (chunk.modules_len != 0) require(chunk.modules, "modules");
     if (chunk.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
     for (const auto& [name, value] : {std::pair{"row_group", chunk.row_group}, std::pair{"column", chunk.column},
@@ -142,8 +143,9 @@ void rewrite_header(const Pages& pages, const warpaes_parquet_page& page, std::u
 }
 
 [[noreturn]] void refuse_tag(const Pages& pages, const warpaes_parquet_page& page, const char* module) {
-    throw Error(WARPAES_ERROR_AUTHENTICATION, place(pages.chunk, page.ordinal) + ": the " + module +
-                                                  " is not authentic: wrong key or AAD prefix, or an altered file");
+    throw Error(WARPAES_ERROR_AUTHENTICATION,
+                place(pages.chunk, page.ordinal) + ": the " + module +
+                    " is not authentic: the key or the AAD prefix is wrong, or the file was altered");
 }
 
 /// Runs entries, one for each page. Throws for the first page that is not authentic.
@@ -229,7 +231,7 @@ warpaes_batch_entry staged_entry(const Pages& pages, const warpaes_parquet_page&
     return gcm_entry(pages.chunk.key, seal, text, pages.plain_bytes(page), seal + block_bytes, scratch, aad_len, text);
 }
 
-/// Makes a table of pages, and its rows of entries.
+/// Creates a table of pages, and its rows from entries.
 class PageTable {
 public:
     PageTable(const Pages& pages, warpaes_extent input, warpaes_extent output, warpaes_extent scratch)
@@ -311,8 +313,8 @@ void run_staged(warpaes_engine* engine, const Pages& pages, std::uint8_t* image,
     run(engine, pages, entries, "page");
 }
 
-/// Decrypts a staged image in the memory of a device, on its default stream. False: another stream is in capture, and
-/// CUDA excludes the default stream.
+/// Decrypts a staged image in the memory of a device, on its default stream. Returns false if another stream is being
+/// captured, so that CUDA does not permit the default stream.
 bool run_staged_on(int device, warpaes_engine* engine, const Pages& pages, std::uint8_t* image,
                    const std::uint8_t* seals) {
     const std::size_t count = pages.list.size(), bytes = count * sizeof(warpaes_status);
@@ -334,7 +336,7 @@ bool run_staged_on(int device, warpaes_engine* engine, const Pages& pages, std::
 }
 
 void stage(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, std::uint8_t* seals) {
-    // A header takes the room of the previous page's tag and of its own page's nonce, which are saved first.
+    // A header occupies the space of the previous page's tag and of its own page's nonce, which are saved first.
     for (std::size_t i = 0; i < pages.list.size(); ++i) {
         const auto& page = pages.list[i];
         const std::uint8_t* const module = pages.modules() + page.offset + page.header_bytes;
@@ -362,7 +364,7 @@ void stage(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, std:
 void check_order(const Pages& pages) {
     std::uint64_t end = 0;
     for (const auto& page : pages.list) {
-        if (page.offset < end) throw Error(WARPAES_ERROR_ARGUMENT, "pages: must be in order, without repetitions");
+        if (page.offset < end) throw Error(WARPAES_ERROR_ARGUMENT, "pages: must be in order and without repetitions");
         end = page.offset + page.header_bytes + page.page_bytes;
     }
 }
@@ -498,7 +500,7 @@ warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const warpaes_parqu
         check_order(checked_pages);
         auto* const bytes = static_cast<std::uint8_t*>(image);
         if (checked_pages.modules() != modules_of(checked_pages, bytes)) {
-            throw Error(WARPAES_ERROR_ARGUMENT, "image: the chunk's modules must lie in it, at WARPAES_PARQUET_SHIFT");
+            throw Error(WARPAES_ERROR_ARGUMENT, "image: must contain the chunk's modules at WARPAES_PARQUET_SHIFT");
         }
         stage(engine, checked_pages, bytes, static_cast<std::uint8_t*>(seals));
     });

@@ -26,7 +26,7 @@ warpaes_parquet_module checked_module(const warpaes_parquet_module* given) {
     const warpaes_parquet_module module = read_struct(given, "module");
     require(module.key, "key");
     if (module.aad_len != 0) require(module.aad, "aad");
-    if (module.aad_len > longest_module_aad) throw Error(WARPAES_ERROR_ARGUMENT, "aad_len: is above 65,536");
+    if (module.aad_len > longest_module_aad) throw Error(WARPAES_ERROR_ARGUMENT, "aad_len: must be at most 65,536");
     switch (module.kind) {
     case WARPAES_PARQUET_FOOTER:
     case WARPAES_PARQUET_COLUMN_METADATA:
@@ -94,7 +94,8 @@ void crypt_module(warpaes_engine* engine, const warpaes_parquet_module& module, 
     message.tag_len = parquet::tag_bytes;
     const warpaes_status status = warpaes_crypt(engine, &message, nullptr);
     if (status == WARPAES_ERROR_AUTHENTICATION) {
-        throw Error(status, module_place(module) + " is not authentic: wrong key or AAD prefix, or an altered file");
+        throw Error(status, module_place(module) +
+                                " is not authentic: the key or the AAD prefix is wrong, or the file was altered");
     }
     if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
 }
@@ -104,7 +105,7 @@ void open_module(warpaes_engine* engine, const warpaes_parquet_module& module, s
     std::uint64_t length = 0;
     for (unsigned i = 4; i-- > 0 && bytes.size() >= parquet::length_bytes;) length = length << 8 | bytes[i];
     if (bytes.size() < parquet::gcm_overhead || length != bytes.size() - parquet::length_bytes) {
-        throw Error(WARPAES_ERROR_FORMAT, module_place(module) + " has a wrong length: it is damaged or cut off");
+        throw Error(WARPAES_ERROR_FORMAT, module_place(module) + " has a wrong length, so it is damaged or truncated");
     }
     const auto text = bytes.subspan(parquet::length_bytes + parquet::nonce_bytes, bytes.size() - parquet::gcm_overhead);
     if (capacity < text.size()) {
@@ -116,13 +117,13 @@ void open_module(warpaes_engine* engine, const warpaes_parquet_module& module, s
                  static_cast<std::uint8_t*>(output), tag);
 }
 
-/// A plaintext footer's tag is that of its ciphertext, which the file does not contain.
+/// The tag of a plaintext footer is computed over its ciphertext, which the file does not contain.
 void check_signature(warpaes_engine* engine, const warpaes_parquet_module& module, const parquet::FooterFacts& facts) {
     std::vector<std::uint8_t> ciphertext(facts.body.size()), tag(parquet::tag_bytes);
     crypt_module(engine, module, WARPAES_ENCRYPT, facts.signature.data(), facts.body, ciphertext.data(), tag.data());
     if (CRYPTO_memcmp(tag.data(), facts.signature.data() + parquet::nonce_bytes, tag.size()) != 0) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "the footer is not authentic: wrong key or AAD prefix, or an altered file");
+                    "the footer is not authentic: the key or the AAD prefix is wrong, or the file was altered");
     }
 }
 
@@ -169,11 +170,12 @@ warpaes_status warpaes_parquet_open_footer(warpaes_engine* engine, const warpaes
     return guarded([&] {
         require(engine, "engine");
         const warpaes_parquet_module its = checked_module(module);
-        if (its.kind != WARPAES_PARQUET_FOOTER) throw Error(WARPAES_ERROR_ARGUMENT, "kind: is not the footer's");
+        if (its.kind != WARPAES_PARQUET_FOOTER)
+            throw Error(WARPAES_ERROR_ARGUMENT, "kind: must be WARPAES_PARQUET_FOOTER");
         require(its.module, "module");
         const parquet::FooterFacts facts = parquet::read_footer(bytes_at(its.module, its.module_len, "module"));
         if (!facts.encrypted) {
-            throw Error(WARPAES_ERROR_FORMAT, "the file is not encrypted: nothing authenticates its footer");
+            throw Error(WARPAES_ERROR_FORMAT, "the file is not encrypted, so its footer is not authenticated");
         }
         if (!facts.plaintext) return open_module(engine, its, facts.body, metadata, capacity);
         if (capacity < facts.body.size()) {
@@ -192,7 +194,8 @@ warpaes_status warpaes_parquet_open_module(warpaes_engine* engine, const warpaes
         require(engine, "engine");
         const warpaes_parquet_module its = checked_module(module);
         if (its.kind == WARPAES_PARQUET_FOOTER) {
-            throw Error(WARPAES_ERROR_ARGUMENT, "kind: warpaes_parquet_open_footer opens footers");
+            throw Error(WARPAES_ERROR_ARGUMENT,
+                        "kind: must not be WARPAES_PARQUET_FOOTER; use warpaes_parquet_open_footer");
         }
         open_module(engine, its, bytes_at(its.module, its.module_len, "module"), output, capacity);
     });

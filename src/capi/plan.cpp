@@ -22,7 +22,7 @@ Work to_work(const warpaes_work* given) {
     if (messages > 1 && w.batch == 0) throw Error(WARPAES_ERROR_ARGUMENT, "messages: must be 1 unless batch is 1");
     constexpr std::uint64_t most = std::uint64_t{1} << 60;
     if (messages > most || w.message_len > most / messages) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "message_len: at most 2^60 bytes in all messages");
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "message_len: all messages together must have at most 2^60 bytes");
     }
     if (w.memory == WARPAES_MEMORY_SHARED) {
         throw Error(WARPAES_ERROR_ARGUMENT, "memory: use PAGE_LOCKED for shared memory in a plan");

@@ -65,7 +65,8 @@ void write_error(warpaes_status status, char* error) noexcept {
 }
 
 void refuse_unknown_flags(std::uint32_t flags, std::uint32_t known) {
-    if ((flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
+    if ((flags & ~known) != 0)
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not support");
 }
 
 Memory checked_memory(warpaes_memory memory) {
@@ -122,11 +123,11 @@ const char* warpaes_status_message(warpaes_status status) {
         "read failure",
         "write failure",
         "not the expected format",
-        "authentication failure: wrong key, wrong associated data, altered or cut off",
+        "authentication failure: wrong key or associated data, or altered or truncated data",
         "keyset not usable",
         "not finished yet",
         "IV used twice with one key",
-        "parts of the input not authentic, and zeros in the output"};
+        "parts of the input not authentic; the output has zeros there"};
     static_assert(sentences.size() == WARPAES_ERROR_HOLES + 1);
     const auto value = static_cast<std::size_t>(status);
     return value < sentences.size() ? sentences[value] : "unknown status";

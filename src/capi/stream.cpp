@@ -22,7 +22,7 @@ std::string checked_path(const char* path, const char* name) {
     return path;
 }
 
-/// Throws unless exactly one of the places is given.
+/// Throws unless exactly one place is given.
 void require_one_place(int given, const char* name, const char* places) {
     if (given == 1) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
@@ -75,7 +75,7 @@ public:
         }
         if (got > buffer.size()) {
             throw Error(WARPAES_ERROR_READ, "source: its function reports " + std::to_string(got) +
-                                                " bytes, of at most " + std::to_string(buffer.size()));
+                                                " bytes, but at most " + std::to_string(buffer.size()));
         }
         ended_ = got == 0;
         return static_cast<std::size_t>(got);
@@ -83,7 +83,7 @@ public:
 
 private:
     warpaes_source source_;
-    bool ended_ = false;  ///< a terminal would be asked for another end of file
+    bool ended_ = false;  ///< reading again would make a terminal wait for another end of file
 };
 
 /// A sink that calls the caller's function.

@@ -22,8 +22,9 @@ struct StructFacts {
 /// Minimum sizes of array elements, whose real sizes a batch gets as `entry_size` and `result_size`. Nothing beyond
 /// these may be accessed.
 inline constexpr std::size_t first_entry_bytes = 176, first_entry_result_bytes = 24;
-static_assert(sizeof(warpaes_batch_entry) == first_entry_bytes, "a new field is 0 for who does not have it");
-static_assert(sizeof(warpaes_entry_result) == first_entry_result_bytes, "a new field is written for who has it");
+static_assert(sizeof(warpaes_batch_entry) == first_entry_bytes, "a new field is 0 for callers that do not have it");
+static_assert(sizeof(warpaes_entry_result) == first_entry_result_bytes,
+              "a new field is written only for callers that have it");
 
 template <typename Struct>
 struct FactsOf : StructFacts {};

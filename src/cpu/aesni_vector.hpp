@@ -33,8 +33,8 @@ struct Xmm : PlainState<Xmm> {
     WARPAES_INLINE static __m128i first_block(Reg v) { return v; }
     /// The last block of `before`, followed by all blocks of `v` except its last.
     WARPAES_INLINE static Reg shift_in(Reg before, Reg /*v*/) { return before; }
-    /// joined() returns the last `blocks` blocks of `before`, followed by the first blocks of `v`; less than there are
-    /// in a vector. `index`: join_index(blocks).
+    /// joined() returns the last `blocks` blocks of `before`, followed by the first blocks of `v`. `blocks` is below
+    /// the number of blocks in a vector. `index`: join_index(blocks).
     WARPAES_INLINE static Reg join_index(std::size_t /*blocks*/) { return zero(); }
     WARPAES_INLINE static Reg joined(Reg /*before*/, Reg v, Reg /*index*/) { return v; }
     WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return _mm_xor_si128(a, b); }

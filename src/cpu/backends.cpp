@@ -196,7 +196,7 @@ constexpr CpuFunctions armv8 =
 constexpr CpuFunctions armv8;
 #endif
 
-/// Why a backend cannot run: its reason on this machine, or that this build has no kernels for it.
+/// The reason why a backend cannot run: on this machine, or because this build has no kernels for it.
 std::string why_not(const CpuFunctions& functions, const std::string& here) {
     return here.empty() && functions.run == nullptr ? "this build has no kernels for it (WARPAES_DEMO)" : here;
 }

@@ -230,7 +230,7 @@ struct FarCtrMode {
     }
 };
 
-/// From this length on, a message has enough whole cache lines for stores around the caches.
+/// At this length and above, a message has enough whole cache lines for stores around the caches.
 inline constexpr std::size_t least_far_ctr = 512;
 
 /// CTR for a message of a batch that is larger than the caches, while the message is too short for tables. The lines at

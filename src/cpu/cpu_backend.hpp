@@ -1,4 +1,4 @@
-// What the CPU backends share: each is a name and a few functions that process runs.
+// The common part of the CPU backends. Each backend consists of a name and a few functions that process runs.
 #pragma once
 
 #include <string>

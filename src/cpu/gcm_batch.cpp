@@ -13,12 +13,12 @@ namespace {
 /// Below this length, messages of one key do not use the key's tables: making them takes as long as hashing some
 /// kilobytes.
 constexpr std::uint64_t short_bytes = 8192;
-/// Below this length, messages of one key within the caches are processed like single ones. The way of longer ones
-/// takes some 200 ns more a message.
+/// Below this length, messages of one key within the caches are processed like single messages. The path for longer
+/// ones takes some 200 ns more per message.
 constexpr std::uint64_t short_bytes_with_tables = 65536;
 /// The cost of a message in addition to its text, as a length.
 constexpr std::uint64_t least_message = 64;
-/// From this length on, a message of a batch beyond the caches is not encrypted with the key's tables, but by the
+/// At this length and above, a message of a batch beyond the caches is not encrypted with the key's tables, but by the
 /// kernels that store around the caches.
 constexpr std::uint64_t least_far = 1024;
 /// The limit for keys of single messages, for which no tables exist yet.

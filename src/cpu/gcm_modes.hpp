@@ -114,7 +114,7 @@ WARPAES_INLINE void encrypt_and_add(typename V::State (&s)[N], const std::uint8_
     for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], V::bxor(last, input[i]));
 }
 
-/// The rounds from First on, and adds input(i) to s[i]. Between the rounds hash(from, to) is called for shares of
+/// Computes the rounds from First and adds input(i) to s[i]. Between the rounds, hash(from, to) is called for shares of
 /// `Beside` vectors.
 template <class V, int Rounds, int First, std::size_t Beside, std::size_t N, class Input, class Hash>
 WARPAES_INLINE void rounds_beside_hash(typename V::State (&s)[N], const std::uint8_t* keys, const Input& input,
@@ -261,8 +261,8 @@ WARPAES_INLINE void gcm_ends(const std::uint8_t* keys, Counter& counter, Digest&
     }
 }
 
-/// The end of a stretch: in one group of vectors if the instruction set has masks, which keeps the last vectors from
-/// waiting for each other, or in smaller and smaller groups, which is less code.
+/// Processes the end of a stretch: in one group of vectors if the instruction set has masks, so that the last vectors
+/// do not wait for each other, or in smaller and smaller groups, which takes less code.
 enum class GcmEnd { masked, halved };
 
 /// Processes a stretch. Encryption hashes one step behind.
@@ -293,7 +293,7 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// From this length on, most of a message is stored around the caches; the first step never is.
+/// At this length and above, most of a message is stored around the caches; the first step never is.
 inline constexpr std::size_t least_far_gcm = 2048;
 
 /// The same for a stretch that is larger than the caches, or a message of a batch that is. The caller ends the streams.
@@ -317,8 +317,8 @@ WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, 
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// From this length on, making a table for the message pays: it takes about 100 ns and saves the second round. Measured
-/// on a Xeon with AVX-512 and AMX, 2 cores, g++ 12.
+/// At this length and above, a table for the message is worth making: it takes about 100 ns and saves the second round.
+/// Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12.
 inline constexpr std::size_t cached_gcm_bytes = 65536;
 
 /// `first`: the first counter block with its bytes reversed.

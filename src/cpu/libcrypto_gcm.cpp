@@ -129,8 +129,8 @@ private:
         const Block mac = mac_->finish();
         if (run_.result == GcmRun::Result::digest) return digest_from_mac(mac, mac_j0, bytes);
 
-        // The MAC counted the text as associated data: correct the block of lengths. The rest of the tag is the same if
-        // J0 is.
+        // The MAC counted the text as associated data, so the block of lengths is corrected. The rest of the tag is the
+        // same if J0 is the same.
         FieldElement tag = load_element(mac) ^ multiply(length_block(bytes, bytes), *h_) ^ aad_share(bytes);
         if (!usual) tag = tag ^ encrypted(mac_j0) ^ encrypted(j0);
         return store_element(tag);

@@ -1,5 +1,5 @@
-// Many messages of a parallel mode in one call: the cost of a call is paid once, and the processor begins a message
-// while the previous one is still in the pipeline.
+// Processes many messages of a parallel mode in one call. The cost of a call is paid only once, and the processor
+// begins a message while the previous one is still in the pipeline.
 #pragma once
 
 #include "cpu/counter_cache.hpp"

@@ -75,7 +75,7 @@ private:
     };
 
     /// Eight vectors keep the AES units busy. Streams that exceed the caches nearest to the core, and short ones of a
-    /// batch that lies in memory, wait for memory instead. For those, half as many streams are faster, because
+    /// batch that is in memory, wait for memory instead. For those, half as many streams are faster, because
     /// prefetched lines stay cached until they are used.
     [[nodiscard]] std::size_t streams_at_once(std::span<const MessageGroup* const> groups) const {
         const bool all_near = std::all_of(groups.begin(), groups.end(),

@@ -58,7 +58,7 @@ WARPAES_INLINE Reg128 big_endian(std::uint64_t high, std::uint64_t low) {
     return make128(__builtin_bswap64(low), __builtin_bswap64(high));
 }
 
-/// Takes N blocks through the rounds. The caller has added the first round key; `last` is the last round key plus what
+/// Processes N blocks in all rounds. The caller has added the first round key; `last` is the last round key plus what
 /// is to be added to the result.
 template <class V, int Rounds, bool Inverse, std::size_t N>
 WARPAES_INLINE void rounds(typename V::State (&s)[N], const Bytes* keys, const Reg128 (&last)[N]) {

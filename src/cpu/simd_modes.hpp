@@ -84,9 +84,9 @@ WARPAES_INLINE typename V::Reg gather_first_bytes(const typename V::Reg (&t)[16]
 /// CFB8 (`SegmentBits` = 8) and CFB1 (1) decryption; `bits` is the length.
 ///
 /// Segment i is added to the first bits of E(the 128 bits of ciphertext before it). So byte 16 l + v of a vector of
-/// ciphertext needs the window that begins 16 bytes before it: in lane l, the vector read at v - 16. Sixteen such reads
-/// serve a whole vector. For CFB1, the windows of a byte's eight bits are that window shifted left by 0 to 7 bits; the
-/// bits that enter from the right come from the read one byte later.
+/// ciphertext needs the window that begins 16 bytes before it: in lane l, the vector read at v - 16. Sixteen reads
+/// suffice for a whole vector. For CFB1, the windows of a byte's eight bits are that window shifted left by 0 to 7
+/// bits; the bits that enter from the right come from the read one byte later.
 template <class V, int Rounds, int SegmentBits>
 [[gnu::noinline]] void cfb_segments_decrypt(const std::uint8_t* keys, const std::uint8_t* chain,
                                             const std::uint8_t* input, std::uint8_t* output, std::size_t bits) {

@@ -1,4 +1,4 @@
-// The interface of vector types that the kernels use, and the cipher on N such vectors.
+// The interface of vector types that the kernels use, and the cipher on N of these vectors.
 //
 // A vector type `V` holds V::bytes / 16 blocks in a V::Reg. Within the cipher the blocks are a V::State. x86 adds a
 // round key at the end of a round, but Arm at the beginning of the next one; there a state is the pending sum of two
@@ -22,7 +22,7 @@
 
 namespace warpaes::cpu {
 
-/// How much of a vector is valid in memory: all of it, or its first bytes. The rest reads as zero.
+/// The valid part of a vector in memory: all of it, or its first bytes. The rest reads as zero.
 struct Whole {};
 struct Part {
     std::size_t bytes;

@@ -17,7 +17,7 @@ namespace warpaes::cpu {
 inline constexpr std::size_t update_powers = 32, few_powers = 8;
 inline constexpr std::size_t update_powers_bytes = 16 * (update_powers + 3);
 
-/// From this length on, kernels may make a table on the stack that depends on the key. The caller wipes it.
+/// At this length and above, kernels may make a table on the stack that depends on the key. The caller wipes it.
 inline constexpr std::size_t update_table_bytes = cached_counter_bytes;
 
 /// Whole blocks of the text of a GCM message.

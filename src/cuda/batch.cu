@@ -24,7 +24,7 @@ void for_each_part(const BatchContext& context, std::size_t parts, const Work& w
     for (std::size_t i = 0; i < parts; ++i) on_device(i);
 }
 
-/// Runs batches that have their own memory each. Several threads prepare them; they are then enqueued in order on the
+/// Runs batches, each with its own memory. Several threads prepare the batches, which are then enqueued in order on the
 /// lane's stream.
 void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
     auto& others = context.memory.others;
@@ -55,7 +55,7 @@ std::vector<MergedGroups> merge(const BatchContext& context, std::span<const Mes
 }  // namespace
 
 void BatchMemory::wipe(cudaStream_t stream) noexcept {
-    data.wipe(stream);  // BatchWork has wiped everything else
+    data.wipe(stream);  // BatchWork has wiped all other memory
     for (const auto& other : others) other->wipe(stream);
 }
 

@@ -32,12 +32,12 @@ public:
     /// `pool`: threads that help to copy, or null.
     BatchData(BatchDataMemory& memory, int device, Pool* pool) : memory_(memory), device_(device), pool_(pool) {}
 
-    /// Called first for every group, in order. Groups without data are skipped.
+    /// Called first, for every group in order. Groups without data are skipped.
     void survey(std::size_t index, const MessageGroup& group);
     /// Called after survey and before place: reserves the memory.
     void reserve();
     /// Called for every group in the same order: gathers its input if necessary, and returns where its input and output
-    /// lie on the device.
+    /// are on the device.
     struct Placed {
         const std::uint8_t* input = nullptr;
         std::uint8_t* output = nullptr;

@@ -22,7 +22,7 @@ bool has_other_ivs(const Bucket& bucket) {
                        [](const BatchGroup& g) { return g.iv_length != 12; });
 }
 
-/// GHASH's handling of a message.
+/// The way in which GHASH processes a message.
 enum class Way {
     short_messages,
     rows,           ///< of messages under one key or a few, on tensor cores: each is a row
@@ -86,7 +86,7 @@ void sort_by_key(Bucket& bucket, const DeviceLimits& device) {
 
 Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device) {
     const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
-    // Separate launches cost too much for one of many messages at unequal distances, unless it is very long.
+    // Separate launches take too long for a single one of many messages at unequal distances, unless it is very long.
     const bool worth_launches =
         g.count > 1 ? stride >= g.length : bucket.groups.size() == 1 || g.length >= GcmBatch::least_alone;
     const bool alone = bucket.one_key != nullptr && g.aad_length <= GcmBatch::most_aad &&

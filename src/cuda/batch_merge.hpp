@@ -10,7 +10,7 @@
 
 namespace warpaes::cuda {
 
-/// A batch's groups. Neighbouring messages of one shape become one group if they lie in the same memory.
+/// A batch's groups. Neighbouring messages of one shape become one group if they are in the same memory.
 class MergedGroups {
 public:
     MergedGroups() = default;

@@ -1,4 +1,4 @@
-// The side buffer of a batch: descriptors, and those IVs, associated data, tags and keys that lie in host memory. One
+// The side buffer of a batch: descriptors, and those IVs, associated data, tags and keys that are in host memory. One
 // copy brings it to the device, and another brings its end back.
 #pragma once
 

@@ -238,7 +238,7 @@ void BatchWork::enqueue() {
     if (plans_.empty()) return;
     const cudaStream_t stream = context_.stream;
     const CopyOrder copies(context_.queues, stream, std::max(data_.bytes_in(), data_.bytes_out()));
-    // The stream may still hold the wiping of memory that is written here.
+    // The stream may not have finished wiping the memory that is written here.
     memory_.event.order(stream, copies.in);
     side_.copy_in(copies.in);
     data_.copy_in(copies.in);
@@ -292,8 +292,8 @@ void BatchWork::deliver() {
         if (!reports(g)) continue;
         const std::uint8_t* const failed = side_.host() + failed_.take(g.count);
         if (g.failed == nullptr) continue;
-        // Mostly there are none, and memchr looks at a million of them in a few microseconds. If there is one, there
-        // may be one for every message.
+        // There are usually none, and memchr checks a million flags in a few microseconds. If there is one, every
+        // message may have one.
         const auto count = static_cast<std::size_t>(g.count);
         if (std::memchr(failed, 1, count) == nullptr) continue;
         for (std::size_t m = 0; m < count; ++m) g.failed[m] = failed[m] != 0 ? std::uint8_t{1} : g.failed[m];

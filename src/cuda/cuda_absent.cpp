@@ -45,9 +45,10 @@ public:
 private:
     [[noreturn]] void refuse() const { throw Error(WARPAES_ERROR_BACKEND, "cuda: " + info_.front().reason); }
 
-    std::vector<BackendInfo> info_{{.name = "cuda",
-                                    .description = "CUDA",
-                                    .reason = "this build of warpaes has no CUDA; rebuild with the cuda preset"}};
+    std::vector<BackendInfo> info_{
+        {.name = "cuda",
+         .description = "CUDA",
+         .reason = "this build of warpaes does not include CUDA; rebuild with the cuda preset"}};
 };
 
 }  // namespace

@@ -149,7 +149,7 @@ public:
         try {
             clear(pointer, bytes, device, nullptr);
         } catch (const std::exception&) {
-            // The device is gone, and its memory with it.
+            // The device has failed, and its memory is lost.
         }
         const RelaxedCapture relaxed;
         try_to(cudaFree(pointer));
@@ -204,8 +204,9 @@ private:
     static cudaStream_t usable(void* stream) {
         cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
         if (stream == nullptr && !try_to(cudaStreamIsCapturing(nullptr, &status))) {
-            throw Error(WARPAES_ERROR_STATE,
-                        "cuda_stream: CUDA excludes the default stream while a blocking stream is being captured");
+            throw Error(
+                WARPAES_ERROR_STATE,
+                "cuda_stream: CUDA does not permit the default stream while a blocking stream is being captured");
         }
         return static_cast<cudaStream_t>(stream);
     }
@@ -254,7 +255,8 @@ private:
         std::string note;
         std::atomic<const DeviceLimits*> used{&built_in};
         std::mutex mutex;
-        std::vector<std::unique_ptr<const DeviceLimits>> tuned;  ///< old ones too: other threads may still read them
+        std::vector<std::unique_ptr<const DeviceLimits>>
+            tuned;  ///< also old ones, because other threads may still read them
 
         void use(const LaunchTable& table) {
             const std::lock_guard lock(mutex);
@@ -333,7 +335,7 @@ private:
         const cudaError_t error = cudaGetDeviceCount(&count);
         if (!try_to(error) || count == 0) {
             const bool no_driver = error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
-            info_.push_back(no_device(no_driver ? "no NVIDIA driver, or a driver older than this build needs"
+            info_.push_back(no_device(no_driver ? "there is no NVIDIA driver, or it is older than this build needs"
                                       : error == cudaErrorNoDevice || error == cudaSuccess
                                           ? "no CUDA device"
                                           : cudaGetErrorString(error)));
@@ -423,7 +425,7 @@ private:
     std::atomic<bool> registers_{true};
     mutable std::once_flag detected_;
     mutable Home
-        home_;  ///< the process that CUDA serves; its locks may be held in a child, and its context is not there
+        home_;  ///< the process in which CUDA works; in a child, its locks may be held and its context does not exist
     mutable std::vector<BackendInfo> info_;
     mutable std::vector<BackendInfo> elsewhere_;            ///< the same in a child
     mutable std::vector<std::unique_ptr<Device>> devices_;  ///< by device number

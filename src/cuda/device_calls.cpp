@@ -26,14 +26,14 @@ void relax() noexcept {
 #endif
 }
 
-/// A word that a GPU may write at this moment.
+/// A word that a GPU may be writing.
 template <typename Word>
 Word load(Word& word) noexcept {
     return std::atomic_ref<Word>(word).load(std::memory_order_acquire);
 }
 
-/// Waits for the enqueued work of the stream. `polls`: until `has_come()`, for as long as a short kernel may
-/// take; a kernel that fails never writes what is polled.
+/// Waits for the enqueued work of the stream. `polls`: polls `has_come()` for as long as a short kernel may take,
+/// because a kernel that fails never writes the polled word.
 template <typename HasCome>
 void wait(cudaStream_t stream, bool polls, const HasCome& has_come) {
     for (int i = 0; polls && i < Polling::looks; ++i) {
@@ -70,7 +70,7 @@ struct DeviceCalls::Memory {
     DeviceBuffer shares;  ///< HostShares::kept
     unsigned turn = 0;
 
-    /// Contains the memory that most messages need, so that they need no more from a full device.
+    /// Contains the memory that most messages need, so that they work even if the device is full.
     explicit Memory(cudaStream_t stream) {
         constexpr std::size_t most_scratch = std::size_t{1} << 20;
         wipe({gcm.results.reserve(sizeof(Mail)), sizeof(Mail)});
@@ -102,7 +102,7 @@ void DeviceCalls::keep_some() noexcept {
         const DefaultStream stream;
         give_back(take(stream.get()));
     } catch (const std::exception&) {
-        // Calls that need the memory will say so.
+        // Calls that need the memory report the failure.
     }
 }
 

@@ -200,7 +200,8 @@ void set_weights(std::span<FieldElement> weights, FieldElement first, FieldEleme
     }
 }
 
-/// What gcm_long.cuh needs of a key. These are about a hundred products and an inverse, so the key keeps them.
+/// The values that gcm_long.cuh needs for a key. Computing them takes about a hundred products and an inverse, so the
+/// key keeps them.
 struct LongWeights {
     FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];
     FieldElement inverse;     ///< 1 / H
@@ -333,7 +334,7 @@ private:
     void begin(GcmPartsParams& p, std::uint32_t share) const {
         begin(p);
         p.share = share;
-        // What follows the last whole block: the partial block, and for a tag the block of lengths.
+        // The part after the last whole block: the partial block and, for a tag, the block of lengths.
         const bool has_tail = bytes() % block_bytes != 0;
         p.tail_weight = has_tail ? h() : field_one;
         if (p.tag) p.tail_weight = has_tail ? powers()[1] : h();

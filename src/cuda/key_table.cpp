@@ -25,7 +25,7 @@ KeyTable::Held KeyTable::hold(const ExpandedKey& key, bool inverse) {
     return {number, true};
 }
 
-/// A free slot, or the first one that nobody has used since the clock hand last passed it.
+/// A free slot, or the first one that was not used since the clock hand last passed it.
 std::uint32_t KeyTable::find_room() {
     if (slots_.size() < capacity) {
         slots_.emplace_back();

@@ -38,17 +38,17 @@ public:
     void release(const Held& held, bool filled) noexcept;
     /// The key with this serial number is destroyed.
     void forget(std::uint64_t serial) noexcept;
-    /// The same for all keys that nobody has taken or released since `time`.
+    /// The same for all keys that were neither taken nor released since `time`.
     void forget_before(Clock::time_point time) noexcept;
-    /// Whether no slot holds anything, nor is being wiped.
+    /// Whether all slots are empty and none is being wiped.
     [[nodiscard]] bool empty() const noexcept;
 
     /// The address of a slot on the current device, which must be the same in all calls. The first call allocates the
     /// memory.
     [[nodiscard]] std::uint8_t* slot(std::uint32_t number);
-    /// Which forgotten slots to wipe.
+    /// The forgotten slots to wipe.
     enum class Which : std::uint8_t {
-        unattended,  ///< those that nobody is wiping
+        unattended,  ///< those that no thread is wiping
         all,         ///< those too that others are wiping: their work may not have come to it, or may fail
     };
     struct Wipe {

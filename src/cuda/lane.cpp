@@ -47,7 +47,7 @@ CudaLane::~CudaLane() {
         batch_.release();
         if (staging_ != nullptr) try_to(cudaFreeHost(staging_));
     } catch (...) {
-        // The device is gone, and its memory with it.
+        // The device has failed, and its memory is lost.
     }
 }
 
@@ -61,7 +61,7 @@ bool CudaLane::is_in_reach(const End<Byte>& end) const {
         reinterpret_cast<std::uintptr_t>(end.first) % block_bytes != 0) {
         return false;
     }
-    // Of a long buffer a part alone may be page-locked.
+    // Only a part of a long buffer may be page-locked.
     return end.bytes <= mapped_by_default || place_of(end.first + end.bytes - 1).kind == Memory::page_locked;
 }
 
@@ -205,7 +205,7 @@ void CudaLane::wipe_staging(std::size_t bytes) noexcept {
         batch_.wipe(stream_.get());
         wiping_ = true;
     } catch (...) {
-        // The device is gone, and its memory with it.
+        // The device has failed, and its memory is lost.
     }
 }
 

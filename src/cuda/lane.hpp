@@ -16,7 +16,7 @@
 
 namespace warpaes::cuda {
 
-/// What all lanes of a device share. Made by the first call that works on the current device.
+/// The data that all lanes of a device share. The first call that uses the current device creates it.
 struct DeviceShare {
     /// Has some memory from the beginning, so that messages in a device's memory can be processed when it is full.
     DeviceShare() { StreamScratch::keep_some(wiping.get()); }

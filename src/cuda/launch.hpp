@@ -15,8 +15,8 @@
 
 namespace warpaes::cuda {
 
-/// Returns whether the call succeeded. Clears an error of ours, so that the caller's next cudaGetLastError() does not
-/// report it.
+/// Returns whether the call succeeded. Clears an error that this library caused, so that the caller's next
+/// cudaGetLastError() does not report it.
 inline bool try_to(cudaError_t error) noexcept {
     if (error != cudaSuccess) (void)cudaGetLastError();
     return error == cudaSuccess;

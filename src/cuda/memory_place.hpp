@@ -1,4 +1,4 @@
-// Where memory lies, as the CUDA runtime knows it.
+// The place of memory, according to the CUDA runtime.
 #pragma once
 
 #include <cstddef>

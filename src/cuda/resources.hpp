@@ -1,4 +1,4 @@
-// Owners of what CUDA hands out: memory, streams, events.
+// Owners of CUDA resources: memory, streams and events.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,9 +18,9 @@
 
 namespace warpaes::cuda {
 
-/// While any thread captures a stream into a graph, CUDA refuses this one calls that could wait or that are not
-/// captured, such as allocations, and spoils the capture, unless this thread has set the relaxed mode. Our calls do not
-/// concern what is captured.
+/// While any thread captures a stream into a graph, CUDA refuses calls of this thread that could wait or that are not
+/// captured, such as allocations, and invalidates the capture, unless this thread has set the relaxed mode. The
+/// library's calls do not affect the captured work.
 class RelaxedCapture {
 public:
     RelaxedCapture() noexcept : set_(try_to(cudaThreadExchangeStreamCaptureMode(&mode_))) {}
@@ -122,7 +122,7 @@ public:
         return pointer_;
     }
 
-    /// Allocates so many bytes for later, of which none are used yet.
+    /// Allocates this many bytes for later use.
     void keep(std::size_t bytes) {
         if (bytes > size_) {
             // A buffer that has grown once may grow again, so it gets more than it asks for.
@@ -162,7 +162,7 @@ struct OnDevice {
         try {
             try_to(cudaMemsetAsync(pointer, 0, bytes, DefaultStream().get()));
         } catch (const std::exception&) {
-            // The device is gone, and its memory with it.
+            // The device has failed, and its memory is lost.
         }
     }
     static void clear(void* pointer, std::size_t bytes, cudaStream_t stream) noexcept {
@@ -270,7 +270,7 @@ public:
     /// other programs have taken all memory. Does nothing if there is none already.
     static void keep_some(cudaStream_t stream) noexcept;
 
-    /// The kernel that reads a secret there for the last time must overwrite it.
+    /// The last kernel that reads a secret there must overwrite it.
     StreamScratch(std::size_t bytes, cudaStream_t stream);
     StreamScratch(const StreamScratch&) = delete;
     StreamScratch& operator=(const StreamScratch&) = delete;

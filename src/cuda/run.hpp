@@ -49,7 +49,7 @@ void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStr
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream);
 /// Runs GCM-SIV on memory of the current device. Complete on return, after what the default stream held before.
 void run(const GcmSivRun& run, const DeviceLimits& device, DeviceCalls& calls);
-/// Device memory that nobody else uses until the stream has passed the run.
+/// Device memory that is used only here until the stream has passed the run.
 struct GcmScratch {
     DeviceBuffer& buffer;
     GcmSum* sum;  ///< zeros, and zeros again when the stream has passed the run
@@ -86,9 +86,9 @@ struct GcmMessageRun {
 /// result is in `results` when the stream has passed the run.
 unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
                  const GcmScratch* scratch = nullptr);
-/// Enqueues the decryption of one message of GCM, of whose memory nothing lies on the host but `j0` and maybe
-/// `expected`, which have been read when this returns. `status`, in device memory, receives whether the tag is
-/// `expected`; if not, the output is wiped.
+/// Enqueues the decryption of one GCM message. Only `j0` and possibly `expected` are in host memory, and both have been
+/// read when this returns. `status`, in device memory, receives whether the tag is `expected`; if not, the output is
+/// wiped.
 void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
                   std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces);
 

@@ -61,7 +61,7 @@ void StreamPieces::leave(void* piece, cudaStream_t stream) noexcept {
     const std::lock_guard lock(mutex_);
     Piece& its = *pieces_[static_cast<std::size_t>(static_cast<std::uint8_t*>(piece) - memory_.get()) / bytes];
     its.left = try_to(cudaEventRecord(its.done.get(), stream));
-    // If the stream has failed, so has the device, and nobody needs the piece.
+    // If the stream has failed, the device has also failed, and the piece is no longer needed.
     its.taken = !its.left;
 }
 
@@ -69,7 +69,7 @@ void StreamScratch::keep_some(cudaStream_t stream) noexcept {
     try {
         const StreamScratch some(1, stream);  // the pool takes a block for it, and keeps that
     } catch (const std::exception&) {
-        // Calls that need scratch memory will say so.
+        // Calls that need scratch memory report the failure.
     }
 }
 

@@ -22,7 +22,7 @@ cudaGraph_t graph_of(cudaStream_t stream) {
     check(cudaStreamGetCaptureInfo_v2(stream, &status, nullptr, &graph, nullptr, nullptr), "asking for a graph");
 #endif
     if (status == cudaStreamCaptureStatusInvalidated) {
-        throw Error(WARPAES_ERROR_DEVICE, "cuda_stream: its capture has failed before");
+        throw Error(WARPAES_ERROR_DEVICE, "cuda_stream: its capture has already failed");
     }
     return status == cudaStreamCaptureStatusActive ? graph : nullptr;
 }
@@ -40,7 +40,7 @@ void StreamBatches::keep_some() noexcept {
         slot->busy = false;
         slots_.push_back(std::move(slot));
     } catch (const std::exception&) {
-        // Calls that need the memory will say so.
+        // Calls that need the memory report the failure.
     }
 }
 

@@ -99,7 +99,7 @@ void Arena::close() noexcept {
     if (device_ >= 0) {
         if (here) gpu_memory().device_free(data_);
     } else if (of_driver_ != nullptr) {
-        // In a child the driver's memory is the parent's, or is not there.
+        // In a child, the driver's memory belongs to the parent or does not exist.
         if (here) {
             wipe({data_, bytes_});
             gpu_memory().host_free(of_driver_);

@@ -33,10 +33,10 @@ Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, const DataUnits
 /// Keeps what the next stretch needs of a stretch's input, so that the stretch may run in place.
 class ChainAfter {
 public:
-    /// To be called before the stretch runs. Unless the stretch ends its message, it is whole blocks, or whole bytes
+    /// Call this before the stretch runs. Unless the stretch ends its message, it is whole blocks, or whole bytes
     /// for CFB8 and CFB1.
     explicit ChainAfter(const MessageGroup& stretch);
-    /// The chaining value of the next stretch. To be called after the stretch has run.
+    /// The chaining value of the next stretch. Call this after the stretch has run.
     [[nodiscard]] Block value(const MessageGroup& stretch) const;
 
 private:

@@ -48,7 +48,7 @@ inline constexpr std::size_t work_classes = 9;
 std::string_view name_of(WorkClass work_class) noexcept;
 WorkClass class_of(Mode mode, Direction direction) noexcept;
 
-/// How the work is executed. One lane: only the caller's thread works.
+/// The way in which the work is executed. One lane: only the caller's thread works.
 enum class Way : std::uint8_t {
     // CPU
     one_lane,

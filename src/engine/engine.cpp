@@ -152,7 +152,7 @@ void Engine::require_gpu() const {
     require_gpu_of_this_process();
     if (gpus().empty()) {
         throw Error(WARPAES_ERROR_BACKEND,
-                    "place: the data is in device memory, and no GPU can be used on this machine: " +
+                    "place: the data is in device memory, but no GPU can be used on this machine: " +
                         gpu_.info().front().reason);
     }
 }
@@ -228,11 +228,11 @@ Plan Engine::plan(const Work& work) const {
 Plan Engine::plan_on_cpu(const Work& work, const char* what) const {
     if (forced_is_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND, "backend: 'cuda' was requested, but " + std::string(what) +
-                                               " runs only on CPUs; request no backend");
+                                               " runs only on CPUs; do not request a backend");
     }
     Plan plan;
     plan.backend = forced_ != nullptr ? forced_ : planner().best_cpu(work).backend;
-    plan.reason = forced_ != nullptr ? "asked for" : "only CPUs do this";
+    plan.reason = forced_ != nullptr ? "asked for" : "only CPUs support this";
     shape(plan, work);
     return plan;
 }

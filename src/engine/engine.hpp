@@ -32,7 +32,7 @@ struct EngineOptions {
     std::shared_ptr<const CostModel> costs = nullptr;
     /// Batches keep expanded keys for later batches: for this time at least, and for about twice this time at most.
     std::chrono::milliseconds keys_kept{5000};
-    /// If a GPU fails and the data lies in host memory, the CPU takes over even if the GPU was requested by name.
+    /// If a GPU fails and the data is in host memory, the CPU takes over even if the GPU was requested by name.
     bool cpu_takes_over = false;
 };
 
@@ -46,14 +46,14 @@ struct Outcome {
     void merge(const Outcome& next) noexcept { *this = {next.backend, next.device, notes | next.notes}; }
 };
 
-/// How a call will be carried out. `reason` is a sentence for people.
+/// The plan for a call. `reason` is a readable sentence.
 struct Plan {
     Backend* backend = nullptr;
     std::span<const int> devices;   ///< CUDA device numbers to use, or -1 alone; the memory belongs to the engine
     unsigned lanes = 1;             ///< workers, each with one chunk at a time
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096
     std::string_view reason;
-    /// The CPU may take over if a GPU fails: the GPU was not requested by name, and the data lies in host memory.
+    /// The CPU may take over if a GPU fails: the GPU was not requested by name, and the data is in host memory.
     bool replaceable = false;
 };
 
@@ -66,7 +66,7 @@ struct Explanation {
     std::string reason;  ///< a sentence without a full stop
 };
 
-/// The best CPU backend on this machine, whatever an engine was asked for. For single blocks.
+/// The best CPU backend on this machine, regardless of an engine's options. Used for single blocks.
 [[nodiscard]] Backend& best_cpu_backend();
 
 /// Largest number of workers per GPU for a batch.
@@ -120,7 +120,7 @@ public:
     Engine& operator=(const Engine&) = delete;
 
     /// The plan for messages in memory. `work.memory` is the slower place of input and output; Memory::device means
-    /// that at least one of them lies on a device, and then only `cuda` can do the work. Thread-safe. Throws
+    /// that at least one of them is on a device, and then only `cuda` can do the work. Thread-safe. Throws
     /// Error{BACKEND}.
     [[nodiscard]] Plan plan(const Work& work) const;
     /// The plan for a message of `bytes` bytes (unknown_length for a stream) between files or streams. It uses all
@@ -133,7 +133,7 @@ public:
     /// Checks that data in device memory can be processed. Thread-safe. Throws Error{BACKEND} if there is no GPU or
     /// another backend was requested.
     void require_gpu() const;
-    /// Chooses the processors for a batch of these parts, which lie in host memory. `counts`: the work will be
+    /// Chooses the processors for a batch of these parts, which are in host memory. `counts`: the work will be
     /// executed, so its time on the CPU counts towards waking a GPU. Thread-safe.
     [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts = true) const;
     /// The result that plan() would give, with the reason. It looks at the GPUs, which plan() avoids for short
@@ -170,7 +170,7 @@ public:
     [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
     /// The requested backend, or null if the engine chooses.
     [[nodiscard]] Backend* forced() const noexcept { return forced_; }
-    /// Whether a GPU was requested, and nothing else will do.
+    /// Whether a GPU was requested by name, so that no other backend may be used.
     [[nodiscard]] bool forced_is_gpu() const noexcept { return forced_ != nullptr && forced_->is_gpu(); }
     /// Whether no CPU backend was requested.
     [[nodiscard]] bool may_use_gpu() const noexcept { return forced_ == nullptr || forced_->is_gpu(); }

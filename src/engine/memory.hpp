@@ -17,8 +17,8 @@ namespace warpaes {
 /// The device where `pointer` lies, or -1.
 [[nodiscard]] int device_of(const void* pointer) noexcept;
 
-/// Where the buffers of one message lie. Each is queried once, before any work: after a failure the driver may not
-/// recognize its own memory. A buffer that is not there lies in pageable memory; so does the tag of a message with
+/// The places of the buffers of one message. Each is queried once, before any work: after a failure the driver may not
+/// recognize its own memory. A missing buffer counts as pageable memory, and so does the tag of a message with
 /// `statuses`, which the device finds.
 struct Places {
     MemoryPlace input, output, aad, tag, statuses;
@@ -29,14 +29,14 @@ struct Places {
     explicit Places(const MessageGroup& message, int input_device = -1) noexcept;
 };
 
-/// Copies `bytes` bytes between two places. At least one of them lies on `device` if that is not -1. Runs after earlier
+/// Copies `bytes` bytes between two places. At least one of them is on `device` if that is not -1. Runs after earlier
 /// work on `stream`, and is complete on return.
 void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream = nullptr);
 /// The same, but looks up where the two buffers lie.
 void copy_anywhere(void* to, const void* from, std::size_t bytes);
 /// Copies rows of `bytes` bytes from `device` to host memory, where they follow each other without gaps.
 void gather_rows(void* to, const void* from, std::size_t from_stride, std::size_t bytes, std::size_t rows, int device);
-/// Overwrites `memory`, which lies on `device` or in host memory, with zeros. No work may be using it.
+/// Overwrites `memory`, which is on `device` or in host memory, with zeros. No work may be using it.
 void clear_memory(void* memory, std::size_t bytes, int device);
 /// False once the driver has refused to lock pages of memory that it did not allocate: confidential computing.
 [[nodiscard]] bool locks_ordinary_memory() noexcept;

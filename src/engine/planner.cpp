@@ -14,10 +14,10 @@ std::uint64_t cost_factor(Mode mode) {
     return mode == Mode::cfb8 ? 16 : mode == Mode::cfb1 ? 128 : 1;
 }
 
-/// Another CPU backend must promise clearly less time to replace the one with the widest registers. What it promises is
-/// uncertain: on shared hosts calibrations of one backend, minutes apart, differ by up to 1.8 times for short calls.
-/// The widest is rarely wrong: of 892 choices that were measured it was more than a tenth slower in 11, 9 of them
-/// chained.
+/// Another CPU backend must promise clearly less time to replace the one with the widest registers. Its prediction is
+/// uncertain: on shared hosts, calibrations of one backend that are minutes apart differ by a factor of up to 1.8 for
+/// short calls. The widest is rarely wrong: in only 11 of 892 measured choices, 9 of them chained, it was more than a
+/// tenth slower.
 constexpr double doubtful = 0.65;
 
 /// Seconds of all parts together, where `seconds(work)` predicts one part. The fixed cost of a call counts only once.

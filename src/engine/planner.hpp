@@ -60,7 +60,7 @@ public:
         std::atomic<double> missed_seconds{0};  ///< that an awake GPU would have saved
     };
     static constexpr double never = std::numeric_limits<double>::infinity();
-    /// Whether GPUs should do work that lies in `memory` and takes `cpu_seconds` on the CPU. `gpu_seconds()`: predicted
+    /// Whether GPUs should do work on data in `memory` that takes `cpu_seconds` on the CPU. `gpu_seconds()`: predicted
     /// time on GPUs that are awake, or `never`; called only if CUDA works. `counts`: the work will be executed, and
     /// `waited` takes note of it.
     [[nodiscard]] bool gpu_pays(CudaBackend& gpu, Waited& waited, Memory memory, double cpu_seconds, bool counts,

@@ -48,7 +48,7 @@ bool Base64Source::decode_more() {
     if (std::find(text.begin(), text.end(), '-') != text.end())
         refuse(std::string("unexpected '-'") + text_lines);  // libcrypto takes '-' for the end of data
     if (closed_ && !std::all_of(text.begin(), text.end(), [](std::uint8_t c) { return std::isspace(c) != 0; })) {
-        refuse("there is more after the final '='");
+        refuse("there is data after the final '='");
     }
     decoded_.resize(text.size() + 64);  // may also get up to 64 pending characters
     int bytes = 0, last = 0;
@@ -59,7 +59,7 @@ bool Base64Source::decode_more() {
         closed_ = status == 0 && bytes != 0;
     }
     if (ended_ && EVP_DecodeFinal(context_.get(), decoded_.data() + bytes, &last) < 0) {
-        refuse("it ends in the middle of a group of four characters (truncated?)");
+        refuse("it ends within a group of four characters, so it may be truncated");
     }
     decoded_.resize(static_cast<std::size_t>(bytes) + static_cast<std::size_t>(last));
     return !decoded_.empty() || !ended_;

@@ -48,7 +48,7 @@ void DigestSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes
 
 DigestSource::DigestSource(Source& source, Source& file, std::uint64_t before) : source_(source) {
     if (file.size() == Engine::unknown_length) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: SHA256_INPUT requires a file, and the input is a pipe");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: SHA256_INPUT requires a file, but the input is a pipe");
     }
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(before));
     (void)file.read(0, bytes);

@@ -41,7 +41,7 @@ Header read_header(Source& source) {
     }
     if (n < header.size()) {
         throw Error(WARPAES_ERROR_FORMAT,
-                    "input: is truncated: the header takes 16 bytes, there are " + std::to_string(n));
+                    "input: is truncated: the header has 16 bytes, but the file has " + std::to_string(n));
     }
     return header;
 }
@@ -49,11 +49,10 @@ Header read_header(Source& source) {
 void check(const FileJob& job, const EncOptions& o) {
     const ModeTraits& mode = traits_of(o.mode);
     if (o.key == nullptr && !o.passphrase) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "key: is missing, and so is a passphrase");
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is missing; set a key or a passphrase");
     }
     if (uses_tag(o.mode)) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "mode: a raw file has no place for a tag; use WARPAES_FORMAT_STREAMING_AEAD");
+        throw Error(WARPAES_ERROR_ARGUMENT, "mode: a raw file cannot store a tag; use WARPAES_FORMAT_STREAMING_AEAD");
     }
     if (o.mode == Mode::xts) {
         throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS encrypts data units of storage, not complete files");
@@ -75,9 +74,9 @@ void check(const FileJob& job, const EncOptions& o) {
     if (!is_parallel(o.mode, job.direction)) {
         throw Error(WARPAES_ERROR_RANGE, "range: this mode and direction can only start at the beginning of a file");
     }
-    if (job.base64) throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek, and base64 cannot");
+    if (job.base64) throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek, but base64 cannot");
     if (job.direction == Direction::encrypt && (o.pkcs7 || has_header(o))) {
-        throw Error(WARPAES_ERROR_RANGE, "range: a part of an encryption can have neither padding nor a header");
+        throw Error(WARPAES_ERROR_RANGE, "range: a partial encryption supports neither padding nor a header");
     }
     check_range(*job.range);
 }
@@ -164,7 +163,7 @@ private:
         if (needs_whole_blocks(cipher_.mode) && (size % block_bytes != 0 || (cipher_.pkcs7 && size == 0))) {
             throw Error(WARPAES_ERROR_DATA_LENGTH,
                         "input: is " + std::to_string(size) +
-                            " bytes, not complete 16-byte blocks: it is truncated, or not such a file");
+                            " bytes, which are not complete 16-byte blocks: it is truncated, or has another format");
         }
         std::uint64_t plain_size = size;
         if (cipher_.pkcs7 && range.last >= size - block_bytes) plain_size = unpadded_size(engine, content);

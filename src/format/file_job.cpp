@@ -34,7 +34,7 @@ Plan FileFormat::fitted(const Engine& engine, Plan plan, const FileJob& job, std
     if (bytes == Engine::unknown_length) return plan;
     const std::uint64_t piece = sink.prepare_for(std::min(plan.lanes, usable_processors()));
     if (!on_cpu || engine.options().chunk_bytes != 0) return plan;
-    // Every worker gets several, so that they end together.
+    // Every worker gets several chunks, so that all workers end at about the same time.
     if (piece <= plan.chunk_bytes || bytes / 4 / plan.lanes < piece) return plan;
     // More workers would write no faster, and each has two buffers of this length.
     constexpr unsigned most_lanes = 32;

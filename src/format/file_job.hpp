@@ -50,7 +50,7 @@ struct FileResult : Totals {
     Sha256 sha256{};           ///< of the output or the input, if the job asked for it
 };
 
-/// What a format reads or makes at the beginning of a file, and the part of the file that the job processes.
+/// The header that a format reads or creates, and the part of the file that the job processes.
 struct Opening {
     std::uint64_t header_bytes = 0;               ///< length of the header that was read
     std::vector<std::uint8_t> header;             ///< header to write

@@ -12,8 +12,8 @@ namespace warpaes {
 
 namespace {
 
-/// Ciphertext that is opened at once: the least, so that short reads do not open one segment each, and the most, so
-/// that memory is bounded. A segment of any size is opened as a whole.
+/// The minimum amount of ciphertext to open at a time, so that short reads do not open one segment each, and the
+/// maximum, so that memory is bounded. A segment of any size is opened as a whole.
 constexpr std::uint64_t least_step_bytes = std::uint64_t{64} << 10, most_step_bytes = std::uint64_t{8} << 20;
 
 }  // namespace

@@ -49,7 +49,7 @@ void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
     }
     refuse(
         "begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of C2SP chunked encryption have no "
-        "mark; name their template");
+        "mark: give their template");
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
-/// Returns an empty vector if `text` is not of 32 or 64 hexadecimal digits.
+/// Returns an empty vector if `text` does not consist of 32 or 64 hexadecimal digits.
 SecretVector decode_hex(std::string_view text) {
     if (text.size() != 32 && text.size() != 64) return {};
     SecretVector key;
@@ -135,7 +135,7 @@ std::vector<Kek> parse_keyset(std::string_view text) {
         if (entry.state == KeyState::enabled && entry.data.type_url == aes_gcm_type) {
             keks.insert(is_primary ? keks.begin() : keks.end(), parse_key(entry));
         } else if (is_primary) {
-            refuse_key(entry, "is the primary but not an AesGcmKey; only these encrypt keys");
+            refuse_key(entry, "is the primary key but not an AesGcmKey; only AesGcmKeys encrypt keys");
         }
     }
     return keks;
@@ -181,12 +181,12 @@ std::vector<Kek> parse_keks(Bytes content) {
         refuse_kek("is neither a keyset in Tink's JSON nor a key of 16 or 32 bytes, or of 32 or 64 hexadecimal digits");
     }
     if (text.find("\"encryptedKeyset\"") != std::string_view::npos) {
-        refuse_kek("is encrypted itself; a key-encryption key is taken in clear");
+        refuse_kek("is encrypted itself; a key-encryption key must be unencrypted");
     }
     try {
         return parse_keyset(text);
     } catch (const Error& e) {
-        // What reads keysets says what is wrong of "keyset", which is another argument here.
+        // The functions that read keysets name the argument "keyset", which is another argument here.
         refuse_kek(std::string_view(e.what()).substr(std::strlen("keyset: ")));
     }
 }

@@ -29,7 +29,7 @@ bool is_printable(std::uint32_t c) {
            (c >= 0xff00 && c < 0xfff0) || (c >= 0x1f300 && c < 0x1fb00);
 }
 
-/// Decodes a character of UTF-8 at `at` and moves `at` behind it. Returns 0 for what is not UTF-8.
+/// Decodes the UTF-8 character at `at` and moves `at` past it. Returns 0 for bytes that are not UTF-8.
 std::uint32_t next_utf8(Bytes text, std::size_t& at) {
     const std::uint8_t first = text[at++];
     if (first < 0x80) return first;
@@ -92,7 +92,7 @@ bool is_wide(Bytes text, std::size_t bytes, bool big) {
     return marked || latin;
 }
 
-/// Without the zeros that fill up a text in a buffer.
+/// Removes the zeros that pad a text in a buffer.
 Bytes without_padding(Bytes text) {
     constexpr std::size_t shortest = 4;
     std::size_t size = text.size();

@@ -11,7 +11,7 @@ namespace warpaes {
 
 namespace {
 
-/// The file's first segment. If the length is unknown and the file continues behind its beginning, the segment is full.
+/// The file's first segment. If the length is unknown and the file continues past its beginning, the segment is full.
 SegmentRange first_segment(const SegmentLayout& layout, const RewoundSource& source) {
     const bool known = source.size() != Engine::unknown_length;
     if (!known && !source.is_whole()) return {0, 1, 0, false};  // beginning_needed() goes beyond it
@@ -69,7 +69,7 @@ void try_keys(std::span<const StreamKey* const> keys, const std::function<void(c
     }
     if (keys.size() > 1 && failure->status() == WARPAES_ERROR_AUTHENTICATION) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: none of the keyset's keys opens it: it has another keyset or other associated data, or was "
+                    "input: no key of the keyset opens it: the keyset or the associated data differ, or it was "
                     "altered or truncated");
     }
     throw Error(*failure);

@@ -24,7 +24,7 @@ struct OpenedFile {
 /// Whether the first segment is opened only to choose among several keys, or also to confirm the only one.
 enum class KeyTrial { choice, first_segment };
 
-/// How many bytes of a file's beginning open_file() needs.
+/// The number of bytes at the beginning of a file that open_file() needs.
 std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial trial = KeyTrial::choice);
 
 /// The first of `keys` that opens the file, judged by the header, by the length if known, and by the first segment as

@@ -37,7 +37,7 @@ Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uin
         std::string sentence = "key: " + std::string(template_name) + " takes " + (c2sp ? "" : "at least ") +
                                std::to_string(least) + " bytes, got " + std::to_string(key.size());
         if (c2sp && key.size() == 32) {
-            sentence += "; only warpaes 0.1 took 32, and only it can read the files it wrote with them";
+            sentence += "; warpaes 0.1 accepted 32 bytes, and only it can read files that it encrypted with such keys";
         }
         throw Error(WARPAES_ERROR_KEY_LENGTH, sentence);
     }
@@ -64,7 +64,7 @@ Keyset Keyset::locked(std::vector<Entry> entries, std::optional<std::uint32_t> p
 }
 
 void Keyset::require_open() const {
-    if (locked_) keyset_parts::refuse("is encrypted and was only listed; its passphrase or its key opens it");
+    if (locked_) keyset_parts::refuse("is encrypted and was only listed; open it with its passphrase or its key");
 }
 
 std::uint32_t Keyset::add(std::string_view template_name) {
@@ -130,7 +130,7 @@ const StreamKey& Keyset::primary() const {
         if (entry.key.id == primary_ && entry.usable()) return entry.key;
     }
     throw Error(WARPAES_ERROR_KEYSET,
-                entries_.empty() ? "keyset: is empty" : "keyset: its primary key is not for files (streaming AEAD)");
+                entries_.empty() ? "keyset: is empty" : "keyset: the primary key is not for files (streaming AEAD)");
 }
 
 std::vector<const StreamKey*> Keyset::usable() const {

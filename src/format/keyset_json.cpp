@@ -81,8 +81,8 @@ ClearKeyset keyset_parts::read_clear(std::string_view text) {
             json.array([&] { keyset.entries.push_back(read_key(json)); });
         } else if (name == "encryptedKeyset") {
             refuse(
-                "is encrypted; open it by warpaes_keyset_unwrap with its passphrase, by warpaes_keyset_unwrap_under "
-                "with its key-encryption key, or by the key manager that has that key");
+                "is encrypted; open it with warpaes_keyset_unwrap and its passphrase, with warpaes_keyset_unwrap_under "
+                "and its key-encryption key, or with the key manager that has that key");
         } else {
             json.refuse("\"primaryKeyId\" or \"key\" before it");
         }
@@ -103,7 +103,7 @@ SecretVector Keyset::to_json() const {
     for (const Entry& entry : entries_) {
         if (entry.state != KeyState::destroyed && entry.data.type_url.empty()) {
             refuse_key(entry,
-                       "is for C2SP chunked encryption, which Tink's keysets cannot contain; keep it as a raw key");
+                       "is for C2SP chunked encryption, which Tink's keysets cannot contain; store it as a raw key");
         }
         most += 512 + entry.data.type_url.size() + base64_length(entry.data.value);
     }

@@ -38,7 +38,7 @@ SecretVector serialize_entry(const Keyset::Entry& entry) {
 
 [[noreturn]] void refuse_field(std::uint32_t number) {
     refuse("has the field " + std::to_string(number) +
-           " of a message, which this version does not know and would lose");
+           " of a message, which this version does not support and would lose");
 }
 
 template <std::size_t N>

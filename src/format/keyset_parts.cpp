@@ -62,7 +62,7 @@ void interpret(Keyset::Entry& entry) {
     if (!std::all_of(entry.data.type_url.begin(), entry.data.type_url.end(), stands_for_itself)) {
         refuse_key(entry, "has an invalid type");  // writing it would need escaping
     } else if (entry.state == KeyState::destroyed) {
-        entry.data.value = {};  // a destroyed key keeps no value
+        entry.data.value = {};  // a destroyed key has no value
     } else if (entry.data.type_url.empty()) {
         refuse_key(entry, "has no data");
     } else if (format && entry.data.material != "SYMMETRIC") {
@@ -77,7 +77,7 @@ void interpret(Keyset::Entry& entry) {
 
 void check_keys(std::span<const Keyset::Entry> entries, std::optional<std::uint32_t> primary_id) {
     if (entries.empty()) refuse("is empty");
-    if (!primary_id) refuse("names no primary key");
+    if (!primary_id) refuse("does not name a primary key");
     std::vector<std::uint32_t> ids;
     for (const Keyset::Entry& entry : entries) ids.push_back(entry.key.id);
     std::sort(ids.begin(), ids.end());

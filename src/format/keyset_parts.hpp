@@ -51,7 +51,7 @@ void append(SecretVector& text, std::string_view part);
 /// Checks the members of an entry and fills in its key. Throws Error{KEYSET}.
 void interpret(Keyset::Entry& entry);
 
-/// What a cleartext keyset of any kind of keys holds.
+/// The content of a cleartext keyset with keys of any kind.
 struct ClearKeyset {
     std::vector<Keyset::Entry> entries;
     std::optional<std::uint32_t> primary;

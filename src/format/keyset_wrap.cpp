@@ -24,7 +24,7 @@ using namespace keyset_parts;
 
 constexpr std::size_t salt_bytes = 16, most_salt_bytes = 1024, kek_bytes = 32;
 
-/// What is wrong with a cost; empty if it is acceptable.
+/// The fault of a cost; empty if the cost is acceptable.
 std::string objection(const Scrypt& cost) {
     // Each parameter is bounded first, so that the products cannot overflow.
     if (cost.n < 2 || !std::has_single_bit(cost.n)) return "n must be a power of two";
@@ -125,7 +125,7 @@ void read_cost(JsonReader& json, Wrapped& wrapped) {
     if (!is_scrypt) json.refuse("a kdf before it");
     if (wrapped.salt.empty() || wrapped.salt.size() > most_salt_bytes) json.refuse("a salt before it");
     if (const std::string why = objection(wrapped.cost); !why.empty()) {
-        refuse("its passphrase's scrypt " + why + "; nothing was derived");
+        refuse("its scrypt cost " + why + "; nothing was derived");
     }
 }
 
@@ -164,18 +164,18 @@ bool agrees(const Wrapped& wrapped, const Keyset& keyset) {
 
 Keyset checked(const Wrapped& wrapped, const SecretVector& message) {
     Keyset keyset = parse_message(message);
-    if (!agrees(wrapped, keyset)) refuse("its keysetInfo does not match its keys: it was altered");
+    if (!agrees(wrapped, keyset)) refuse("its keysetInfo does not match its keys, so it was altered");
     return keyset;
 }
 
 SecretVector message_of(const Keyset& keyset) {
-    (void)keyset.to_json();  // refuses keys that no keyset file can hold
+    (void)keyset.to_json();  // refuses keys that a keyset file cannot contain
     return serialize_message(keyset);
 }
 
 constexpr std::string_view json_begin = "{\n  \"encryptedKeyset\": \"";
 
-/// What follows `encryptedKeyset`'s text.
+/// The JSON after the text of `encryptedKeyset`.
 std::string info_json(const Keyset& keyset) {
     std::string text = "\",\n  \"keysetInfo\": {\n    \"primaryKeyId\": " + std::to_string(*keyset.primary_id()) +
                        ",\n    \"keyInfo\": [\n";
@@ -197,7 +197,7 @@ void check_passphrase(std::span<const std::uint8_t> passphrase) {
 
 Scrypt choose_scrypt(double seconds) {
     if (!std::isfinite(seconds) || seconds < 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "seconds: must be a time, 0 or more");
+        throw Error(WARPAES_ERROR_ARGUMENT, "seconds: must be at least 0");
     }
     Scrypt cost{least_scrypt_memory / 128 / 8, 8, 1};
     const std::array<std::uint8_t, 16> anything{};
@@ -243,12 +243,12 @@ Keyset unwrap_keyset(std::string_view json, std::span<const std::uint8_t> passph
     const Wrapped wrapped = parse_wrapped(json);
     if (wrapped.cost.n == 0) {
         refuse(
-            "is encrypted under a key, not under a passphrase: open it by warpaes_keyset_unwrap_under or by that key's "
-            "manager");
+            "is encrypted under a key, not under a passphrase: open it with warpaes_keyset_unwrap_under or with that "
+            "key's manager");
     }
     const auto message = Kek(derive(passphrase, wrapped.salt, wrapped.cost)).open(wrapped.sealed, {});
     if (!message) {
-        throw Error(WARPAES_ERROR_AUTHENTICATION, "passphrase: wrong, or the keyset was altered");
+        throw Error(WARPAES_ERROR_AUTHENTICATION, "passphrase: is wrong, or the keyset was altered");
     }
     return checked(wrapped, *message);
 }
@@ -267,7 +267,7 @@ Keyset unwrap_keyset_under(std::string_view json, std::span<const std::uint8_t> 
                            std::span<const std::uint8_t> aad) {
     const Wrapped wrapped = parse_wrapped(json);
     if (wrapped.cost.n != 0) {
-        refuse("is encrypted under a passphrase, not under a key: open it by warpaes_keyset_unwrap");
+        refuse("is encrypted under a passphrase, not under a key: open it with warpaes_keyset_unwrap");
     }
     for (const Kek& key : parse_keks(kek)) {
         if (const auto message = key.open(wrapped.sealed, aad)) return checked(wrapped, *message);

@@ -35,12 +35,12 @@ SecretVector wrap_keyset(const Keyset& keyset, std::span<const std::uint8_t> pas
 /// Error{KEYSET}, before any derivation, if the text is not an encrypted keyset.
 Keyset unwrap_keyset(std::string_view json, std::span<const std::uint8_t> passphrase);
 
-/// The result is Tink's, encrypted with the primary of parse_keks(kek). Throws Error{KEYSET} for what is no
-/// key-encryption key, and like Keyset::to_json.
+/// The result is Tink's, encrypted with the primary of parse_keks(kek). Throws Error{KEYSET} if `kek` is not a
+/// key-encryption key, and for the reasons of Keyset::to_json.
 SecretVector wrap_keyset_under(const Keyset& keyset, std::span<const std::uint8_t> kek,
                                std::span<const std::uint8_t> aad);
 /// Throws Error{AUTHENTICATION}, always with the same sentence, if no key of `kek` opens the keyset with this `aad`,
-/// and Error{KEYSET} for what is no key-encryption key or no keyset under a key.
+/// and Error{KEYSET} if `kek` is not a key-encryption key or the text is not a keyset under a key.
 Keyset unwrap_keyset_under(std::string_view json, std::span<const std::uint8_t> kek, std::span<const std::uint8_t> aad);
 
 struct PeekedKeyset {

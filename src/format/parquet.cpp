@@ -37,7 +37,7 @@ std::uint64_t module_bytes(const warpaes_parquet_chunk& chunk, std::uint64_t off
     const std::uint64_t bytes =
         std::uint64_t{length_bytes} + little_endian(static_cast<const std::uint8_t*>(chunk.modules) + offset);
     if (bytes < least)
-        refuse(place(chunk, ordinal), std::string("the ") + kind + " module is shorter than nonce and tag");
+        refuse(place(chunk, ordinal), std::string("the ") + kind + " module is shorter than its nonce and tag");
     if (bytes > UINT32_MAX) refuse(place(chunk, ordinal), std::string("the ") + kind + " module is longer than 4 GiB");
     return bytes > left ? 0 : bytes;
 }

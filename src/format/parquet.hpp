@@ -27,7 +27,7 @@ inline std::uint32_t page_overhead(const warpaes_parquet_chunk& chunk) {
     return (chunk.flags & WARPAES_PARQUET_CTR_PAGES) != 0 ? ctr_overhead : gcm_overhead;
 }
 
-/// Throws Error{FORMAT} unless a page lies in the chunk's modules and is long enough for both modules.
+/// Throws Error{FORMAT} unless a page is in the chunk's modules and is long enough for both modules.
 void check_page(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page);
 
 /// The next page at `offset`; empty if the rest of the modules does not hold it completely. Throws Error{FORMAT}.

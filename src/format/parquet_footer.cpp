@@ -34,16 +34,16 @@ void each_field(thrift::Reader& reader, const Visit& visit) {
 }
 
 std::span<const std::uint8_t> binary_of(thrift::Reader& reader, const thrift::Field& field) {
-    if (field.type != thrift::Type::binary) refuse_footer("field " + std::to_string(field.id) + " is of another type");
+    if (field.type != thrift::Type::binary) refuse_footer("field " + std::to_string(field.id) + " has another type");
     return reader.binary();
 }
 
 void read_algorithm(thrift::Reader& reader, const thrift::Field& field, FooterFacts& facts) {
-    if (field.type != thrift::Type::structure) refuse_footer("the encryption algorithm is of another type");
+    if (field.type != thrift::Type::structure) refuse_footer("the encryption algorithm has another type");
     int found = 0;
     each_field(reader, [&](const thrift::Field& kind) {
         if (++found != 1 || (kind.id != gcm_v1 && kind.id != gcm_ctr_v1) || kind.type != thrift::Type::structure) {
-            refuse_footer("the encryption algorithm is unknown: only AES_GCM_V1 and AES_GCM_CTR_V1 are supported");
+            refuse_footer("the encryption algorithm is unknown; only AES_GCM_V1 and AES_GCM_CTR_V1 are supported");
         }
         facts.ctr = kind.id == gcm_ctr_v1;
         each_field(reader, [&](const thrift::Field& f) {
@@ -110,7 +110,7 @@ FooterFacts read_footer(std::span<const std::uint8_t> footer) {
     if (footer.size() < tail_bytes) throw Error(WARPAES_ERROR_FORMAT, "not a Parquet file: it has no footer");
     const auto last = footer.last(tail_bytes);
     if (length_before_magic(last) != footer.size() - tail_bytes) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "footer_len: is not the length from warpaes_parquet_footer_bytes");
+        throw Error(WARPAES_ERROR_ARGUMENT, "footer_len: must be the length from warpaes_parquet_footer_bytes");
     }
     const auto data = footer.first(footer.size() - tail_bytes);
     try {

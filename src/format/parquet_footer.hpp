@@ -11,12 +11,12 @@ namespace warpaes::parquet {
 inline constexpr std::uint32_t signature_bytes = 28, tail_bytes = 8;
 
 struct FooterFacts {
-    bool encrypted = false;  ///< false: a file in clear
-    bool plaintext = false;  ///< FileMetaData in clear; with `encrypted`: signed
+    bool encrypted = false;  ///< false: an unencrypted file
+    bool plaintext = false;  ///< plaintext FileMetaData; with `encrypted`: signed
     bool ctr = false;
     bool supply_prefix = false;
     std::span<const std::uint8_t> prefix, unique, key_metadata;
-    /// FileMetaData in clear, or the footer module with its length field.
+    /// Plaintext FileMetaData, or the footer module with its length field.
     std::span<const std::uint8_t> body;
     std::span<const std::uint8_t> signature;  ///< nonce and tag
 };

@@ -15,13 +15,13 @@ enum Wire : std::uint32_t { varint_wire = 0, fixed64_wire = 1, bytes_wire = 2, f
 }  // namespace
 
 std::uint32_t ProtoField::as_uint32() const {
-    if (!is_integer) refuse("bytes where a number belongs");
+    if (!is_integer) refuse("bytes in place of a number");
     if (integer > UINT32_MAX) refuse("a number is too large");
     return static_cast<std::uint32_t>(integer);
 }
 
 std::span<const std::uint8_t> ProtoField::as_bytes() const {
-    if (!is_bytes) refuse("a number where bytes belong");
+    if (!is_bytes) refuse("a number in place of bytes");
     return bytes;
 }
 

@@ -18,8 +18,7 @@ namespace {
 /// The window size at the beginning of a sequence, and the largest. Two of the largest windows, and the ciphertext
 /// being opened, fit in the last-level cache of most processors.
 constexpr std::uint64_t first_window_bytes = std::uint64_t{512} << 10, most_window_bytes = std::uint64_t{8} << 20;
-/// Reads that follow one another are a sequence after this many bytes. Fewer are a record in pieces, as a buffer that
-/// is filled by and by reads it.
+/// Adjacent reads count as sequential after this many bytes. Fewer bytes may be a single record that is read in pieces.
 constexpr std::uint64_t least_run_bytes = std::uint64_t{128} << 10;
 /// Longer reads are split among the threads directly, and go straight to the caller's memory.
 constexpr std::uint64_t most_read_bytes = most_window_bytes / 2;

@@ -52,7 +52,7 @@ public:
     /// Announces a read of `length` bytes at `offset`. Windows are opened only if it follows others.
     void expect(std::uint64_t offset, std::uint64_t length);
     /// Copies what it has of the `length` bytes from `offset` on to `output`, in host memory, and returns their number.
-    /// 0: it has none of them, or a segment does not open; whoever opens that segment gets the error.
+    /// 0: it has none of them, or a segment does not open; opening that segment again gives the error.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length);
 
 private:

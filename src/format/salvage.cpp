@@ -16,7 +16,8 @@ namespace {
 /// Segments are read in groups of about this many bytes.
 constexpr std::uint64_t group_bytes = std::uint64_t{4} << 20;
 
-/// Where a file of this length has segments, whatever lies there: unlike SegmentLayout::text_bytes, for any length.
+/// The positions of segments in a file of this length, whatever its content. Unlike SegmentLayout::text_bytes, it
+/// accepts any length.
 class Places {
 public:
     Places(const SegmentLayout& layout, std::uint64_t file_bytes) : layout_(layout), file_bytes_(file_bytes) {
@@ -27,7 +28,7 @@ public:
     }
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] bool is_last(std::uint64_t segment) const noexcept { return segment + 1 == count_; }
-    /// Where the segment ends in the file.
+    /// The end of the segment in the file.
     [[nodiscard]] std::uint64_t end(std::uint64_t segment) const noexcept {
         return std::min(layout_.file_offset(segment + 1), file_bytes_);
     }
@@ -174,8 +175,8 @@ private:
             }
         }
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: none of the keys opens a segment: the keyset or the associated data differ, or the "
-                    "beginning is damaged, without which nothing opens");
+                    "input: no key opens any segment: the keyset or the associated data differ, or the "
+                    "beginning of the file, which every segment needs, is damaged");
     }
 
     /// Puts the plaintext of `n` segments into `text`, with zeros for those that are not authentic. Returns whether the
@@ -228,7 +229,7 @@ private:
     const StreamKey* key_ = nullptr;
     std::unique_ptr<SegmentCipher> cipher_;
     std::uint64_t hole_first_ = 0, hole_length_ = 0;
-    std::uint64_t end_of_text_ = 0;  ///< behind the last authentic segment
+    std::uint64_t end_of_text_ = 0;  ///< after the last authentic segment
     std::uint64_t written_ = 0;
 };
 

@@ -7,9 +7,9 @@
 
 namespace warpaes {
 
-/// Decrypts every segment that is authentic, and writes zeros in the place of the others. job.hole is told of each
-/// range of zeros. `job` must outlive the result. Throws Error{ARGUMENT, KEYSET}; open() throws Error{AUTHENTICATION}
-/// if no segment opens with any key, and Error{ARGUMENT} for an input that cannot seek.
+/// Decrypts every authentic segment, and writes zeros in place of the others. Calls job.hole for each range of zeros.
+/// `job` must outlive the result. Throws Error{ARGUMENT, KEYSET}; open() throws Error{AUTHENTICATION} if no segment
+/// opens with any key, and Error{ARGUMENT} for an input that cannot seek.
 std::unique_ptr<FileFormat> salvage_format(const FileJob& job, const AeadOptions& options);
 
 }  // namespace warpaes

@@ -77,8 +77,8 @@ SegmentRefused::SegmentRefused(const SegmentLayout& layout, std::uint64_t segmen
     : Error(WARPAES_ERROR_AUTHENTICATION,
             "input: segment " + std::to_string(segment) + ", at byte " + std::to_string(layout.file_offset(segment)) +
                 (key_is_right
-                     ? ", was altered or truncated: the data before it opens with this key"
-                     : ", is not authentic: it was altered or truncated, or the key or the associated data are wrong")),
+                     ? ", was altered or truncated: earlier data opens with this key"
+                     : ", is not authentic: it was altered or truncated, or the key or the associated data is wrong")),
       segment_(segment),
       key_is_right_(key_is_right) {}
 
@@ -105,17 +105,18 @@ std::unique_ptr<SegmentCipher> open_segment_cipher(const StreamKey& key, Bytes a
                                               std::to_string(header[0]) + ", not " + std::to_string(needed));
     }
     if (header.size() < needed) {
-        throw Error(WARPAES_ERROR_FORMAT, "input: is truncated: the header takes " + std::to_string(needed) +
-                                              " bytes, there are " + std::to_string(header.size()));
+        throw Error(WARPAES_ERROR_FORMAT, "input: is truncated: the header has " + std::to_string(needed) +
+                                              " bytes, but the file has " + std::to_string(header.size()));
     }
     std::vector<std::uint8_t> own(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(needed));
     if (!c2sp) return tink_cipher(key, aad, std::move(own));
     const SecretVector derived = derive_c2sp(key, aad, Bytes(own).first(c2sp_salt_bytes));
     if (CRYPTO_memcmp(Bytes(derived).last(c2sp_commitment_bytes).data(), own.data() + c2sp_salt_bytes,
                       c2sp_commitment_bytes) != 0) {
-        throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: the key or the associated data are not those of the encryption, or the header was altered, "
-                    "or the file has another format");
+        throw Error(
+            WARPAES_ERROR_AUTHENTICATION,
+            "input: the key or the associated data differ from those of the encryption, or the header was altered, "
+            "or the file has another format");
     }
     return c2sp_cipher(key, derived, std::move(own));
 }

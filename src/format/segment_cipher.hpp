@@ -1,4 +1,4 @@
-// The segments of one file: where they lie, and how they are sealed and opened. The three formats differ in their
+// The segments of one file: their positions, and how they are sealed and opened. The three formats differ in their
 // header, the derivation of the file's key, the nonces and the tag; everything above them sees only this.
 //
 //   Tink AES-GCM-HKDF  header = H || salt || prefix(7), HKDF-HMAC, nonce = prefix || BE32(i) || last
@@ -69,7 +69,7 @@ public:
 
     /// Seals or opens the segments. `plaintext` and `ciphertext` hold the segments one after the other, starting with
     /// the first and without the header; one is read, the other written. In place (both equal) only a single segment is
-    /// allowed; otherwise they are disjoint. Both lie in host memory; for a CUDA lane, plaintext may lie in its
+    /// allowed; otherwise they are disjoint. Both are in host memory; for a CUDA lane, plaintext may be in its
     /// device's memory. If opening fails, it wipes what it wrote and throws Error{AUTHENTICATION}, which names the
     /// first segment that is not authentic. Thread-safe, if each thread has its own lane.
     virtual void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,

@@ -61,8 +61,8 @@ std::uint64_t SegmentLayout::file_bytes(std::uint64_t text_bytes) const {
 
 std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
     if (file_bytes < header_bytes + tag) {
-        refuse_length("is truncated: header and tag take " + std::to_string(header_bytes + tag) + " bytes, there are " +
-                      std::to_string(file_bytes));
+        refuse_length("is truncated: header and tag have " + std::to_string(header_bytes + tag) +
+                      " bytes, but the file has " + std::to_string(file_bytes));
     }
     const std::uint64_t body = file_bytes - header_bytes, first = first_text + tag, full = text + tag;
     if (body < first || (body == first && !last_is_shorter)) return body - tag;
@@ -72,7 +72,7 @@ std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
     const bool impossible = last_is_shorter ? rest < tag : rest != 0 && rest <= tag;
     if (impossible) {
         refuse_length("no file of this format is " + std::to_string(file_bytes) +
-                      " bytes long: it is truncated, or not such a file");
+                      " bytes long: it is truncated, or has another format");
     }
     const std::uint64_t segments = 1 + others + (last_is_shorter || rest != 0 ? 1 : 0);
     if (segments > most_segments) refuse_length("has more than " + std::to_string(most_segments) + " segments");

@@ -19,7 +19,7 @@ void check(const FileJob& job, const AeadOptions& options) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY applies only to decryption of complete files");
     }
     if (!job.range) return;
-    if (encrypt) throw Error(WARPAES_ERROR_RANGE, "range: only decryption takes ranges of authenticated segments");
+    if (encrypt) throw Error(WARPAES_ERROR_RANGE, "range: applies only to decryption of authenticated segments");
     check_range(*job.range);
 }
 

@@ -14,9 +14,9 @@ struct AeadOptions {
     std::span<const std::uint8_t> aad;
 };
 
-/// With a range, decryption reads and authenticates only the segments under it. A truncated file, or damage behind the
-/// range, is detected only if the range includes the last segment, as one to the end does. Unauthenticated plaintext is
-/// never written. `job` must outlive the result. Throws Error{ARGUMENT, RANGE, KEYSET}.
+/// With a range, decryption reads and authenticates only the segments that contain it. Truncation, or damage after the
+/// range, is detected only if the range includes the last segment, as a range to the end does. Unauthenticated
+/// plaintext is never written. `job` must outlive the result. Throws Error{ARGUMENT, RANGE, KEYSET}.
 std::unique_ptr<FileFormat> aead_format(const FileJob& job, const AeadOptions& options);
 
 }  // namespace warpaes

@@ -29,7 +29,7 @@ struct Field {
     std::int32_t id = 0;
 };
 
-/// Throws Error{FORMAT} for anything that reaches beyond the bytes, is nested deeper than 16 levels, or is no value.
+/// Throws Error{FORMAT} for anything that reaches beyond the bytes, is nested deeper than 16 levels, or is not a value.
 class Reader {
 public:
     explicit Reader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

@@ -113,7 +113,7 @@ StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> val
     ProtoReader reader(value);
     for (ProtoField field; reader.next(field);) {
         if (field.number == key_version && field.as_uint32() != 0) {
-            refuse("a key is of version " + std::to_string(field.integer) + "; only version 0 is known");
+            refuse("a key is of version " + std::to_string(field.integer) + "; only version 0 is supported");
         }
         if (field.number == key_params) parse_parameters(field.as_bytes(), key.parameters);
         if (field.number == key_value) bytes = field.as_bytes();

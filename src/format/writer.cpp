@@ -45,7 +45,7 @@ void SegmentWriter::begin_step() {
 void SegmentWriter::write(const std::uint8_t* input, std::uint64_t length) {
     begin_step();
     if (length > Engine::unknown_length - total_) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: exceeds the maximum file size");
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: the file would exceed the maximum size");
     }
     (void)cipher_->layout().segments_of(total_ + length);
     if (length != 0) take(Located(input), length);

@@ -71,7 +71,7 @@ void check_composed_length(Mode mode, Direction direction, std::uint64_t bytes) 
 }
 
 void refuse_memory(const char* name) {
-    throw Error(WARPAES_ERROR_RANGE, std::string(name) + ": extends past the end of memory");
+    throw Error(WARPAES_ERROR_RANGE, std::string(name) + ": extends past the end of the address space");
 }
 
 }  // namespace warpaes

@@ -11,12 +11,12 @@
 
 namespace warpaes {
 
-inline constexpr Refusal wrong_padding{WARPAES_ERROR_PADDING,
-                                       "input: the padding is wrong: wrong key, wrong IV or damaged data"};
+inline constexpr Refusal wrong_padding{
+    WARPAES_ERROR_PADDING, "input: the padding is wrong: the key or the IV is wrong, or the data is damaged"};
 
 inline constexpr Refusal wrong_tag{
     WARPAES_ERROR_AUTHENTICATION,
-    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
+    "tag: is wrong: the key, the IV or the associated data is wrong, or the data was altered"};
 
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);

@@ -17,7 +17,7 @@ std::uint64_t times_ctr(Mode mode) {
     return mode == Mode::gcm_siv ? 4 : 1;
 }
 
-/// Bytes that a CPU can read: the caller's own, or a copy of them if they lie in device memory.
+/// Bytes that a CPU can read: the caller's own, or a copy of them if they are in device memory.
 class HostBytes {
 public:
     HostBytes(const std::uint8_t* data, std::uint64_t bytes)
@@ -89,11 +89,11 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     const MessageGroup& m = r.message;
     const int from = m.length != 0 ? device_of(places.input) : -1;
     const int to = result.output_length != 0 ? device_of(places.output) : -1;
-    // Where input and output of GCM-SIV lie on one device, the GPU processes the text there; keys, associated data and
-    // the tag are the CPU's.
+    // If input and output of GCM-SIV are on one device, the GPU processes the text there; keys, associated data and the
+    // tag are the CPU's.
     const bool stays = m.mode == Mode::gcm_siv && from >= 0 && from == to && engine.may_use_gpu();
     const int device = stays ? from : -1;
-    // Without text there is nothing for a GPU, so an engine that is for GPUs alone takes the message too.
+    // Without text, a GPU has no work, so an engine that uses only GPUs also accepts the message.
     const bool only_tag = m.mode == Mode::gcm_siv && m.length == 0 && engine.forced_is_gpu();
     const Plan plan = stays || only_tag ? Engine::replacement({})
                                         : engine.plan_on_cpu({.mode = Mode::ctr,
@@ -130,7 +130,7 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     if (!written) {
         constexpr Refusal wrong_check_value{
             WARPAES_ERROR_AUTHENTICATION,
-            "input: its check value is wrong: the key or the IV is wrong, or data was altered"};
+            "input: the check value is wrong: the key or the IV is wrong, or the data was altered"};
         result.refusal = uses_tag(m.mode) ? wrong_tag : wrong_check_value;
         return;
     }

@@ -32,7 +32,7 @@ struct ComposedMessage {
     std::span<const std::span<const std::uint8_t>> aad;
     Block& tag;                     ///< output when encrypting, expected value when decrypting
     int device;                     ///< where input and output lie, or -1: host memory
-    ChunkOwners* owners = nullptr;  ///< takes note of who has decrypted which chunk
+    ChunkOwners* owners = nullptr;  ///< records which thread has decrypted which chunk
 
     [[nodiscard]] bool encrypts() const noexcept { return direction == Direction::encrypt; }
     [[nodiscard]] std::span<const std::uint8_t> text(const std::uint8_t* data) const noexcept {

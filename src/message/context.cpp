@@ -19,7 +19,7 @@ namespace {
 void check_capacity(std::size_t needed, std::size_t capacity) {
     if (capacity < needed) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity: this call writes " + std::to_string(needed) +
-                                                        " bytes, there is room for " + std::to_string(capacity));
+                                                        " bytes, but the buffer has " + std::to_string(capacity));
     }
 }
 
@@ -55,7 +55,7 @@ void Context::init(const ContextKind& kind) {
 }
 
 void Context::set_key(const ExpandedKey& key, const ExpandedKey* tweak_key) {
-    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: not initialised; call init first");
+    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: is not initialised; call init first");
     if (kind_.mode == Mode::xts) {
         check_xts_keys(key, tweak_key);
     } else if (tweak_key != nullptr) {
@@ -70,7 +70,7 @@ void Context::set_key(const ExpandedKey& key, const ExpandedKey* tweak_key) {
 }
 
 void Context::set_iv(std::span<const std::uint8_t> iv) {
-    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: not initialised; call init first");
+    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: is not initialised; call init first");
     if (key_ == nullptr) throw Error(WARPAES_ERROR_STATE, "context: has no key; call set_key first");
     switch (kind_.mode) {
     case Mode::gcm:
@@ -109,7 +109,7 @@ Block Context::iv() const {
     case Mode::gcm:
     case Mode::ccm:
     case Mode::cmac:
-        throw Error(WARPAES_ERROR_STATE, "context: this mode has no IV that could continue a message");
+        throw Error(WARPAES_ERROR_STATE, "context: this mode has no IV with which a message could continue");
     case Mode::cbc:
     case Mode::xts:
         return units_.chain();
@@ -118,14 +118,14 @@ Block Context::iv() const {
     }
     if (state_->used != 0) {
         throw Error(WARPAES_ERROR_STATE,
-                    "context: is " + std::to_string(state_->used) + " bytes into a block, where there is no IV");
+                    "context: is " + std::to_string(state_->used) + " bytes into a block, so there is no current IV");
     }
     return state_->chain;
 }
 
 void Context::require_open() const {
-    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: not initialised; call init first");
-    if (phase_ == Phase::ready) throw Error(WARPAES_ERROR_STATE, "context: no message yet; call set_iv first");
+    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: is not initialised; call init first");
+    if (phase_ == Phase::ready) throw Error(WARPAES_ERROR_STATE, "context: has no message; call set_iv first");
     if (phase_ == Phase::done) throw Error(WARPAES_ERROR_STATE, "context: the message has ended; call set_iv or init");
 }
 
@@ -267,8 +267,8 @@ Refusal Context::final_block(std::uint8_t* output, std::size_t capacity, std::si
 }
 
 void Context::require_tagged() const {
-    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: not initialised; call init first");
-    if (!uses_tag(kind_.mode)) throw Error(WARPAES_ERROR_STATE, "context: only GCM, CCM and CMAC have a tag");
+    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: is not initialised; call init first");
+    if (!uses_tag(kind_.mode)) throw Error(WARPAES_ERROR_STATE, "context: has no tag; only GCM, CCM and CMAC have one");
 }
 
 void Context::aad(const std::uint8_t* data, std::size_t length) {

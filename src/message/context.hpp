@@ -14,7 +14,7 @@
 
 namespace warpaes {
 
-/// What the messages of a context have in common.
+/// The common properties of a context's messages.
 struct ContextKind {
     Mode mode = Mode::ecb;
     Direction direction = Direction::encrypt;
@@ -23,7 +23,7 @@ struct ContextKind {
     CcmStream::Lengths lengths{};  ///< CCM
 };
 
-/// Implements warpaes_context_* of the C ABI. Copyable; a copy goes on independently.
+/// Implements warpaes_context_* of the C ABI. Copyable; a copy continues independently.
 class Context {
 public:
     explicit Context(Engine& engine) : engine_(&engine) {}

@@ -85,7 +85,7 @@ void Drbg::generate(std::span<std::uint8_t> output, Input additional, bool resis
         additional = {};
     }
     if (requests_ > most_requests_) {
-        throw Error(WARPAES_ERROR_STATE, "drbg: has had 2^48 requests; it must be reseeded");
+        throw Error(WARPAES_ERROR_STATE, "drbg: has answered 2^48 requests; reseed it");
     }
     Secret<Seed> seed;
     if (!additional.empty()) {

@@ -164,7 +164,7 @@ private:
 }  // namespace
 
 std::optional<std::uint64_t> crypt_gcm_siv(const ComposedMessage& m) {
-    std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, because it may lie in the output
+    std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, because it may be in the output
     std::copy_n(m.iv.begin(), nonce.size(), nonce.begin());
     const auto encrypt_blocks = [&m](std::span<std::uint8_t> blocks) {
         run_blocks(*m.plan.backend, Direction::encrypt, m.key, blocks);

@@ -10,8 +10,8 @@
 
 namespace warpaes {
 
-/// Takes the associated data first, then the text, then gives the tag. Copyable; a copy goes on independently. After an
-/// exception the object is unusable: keep a copy made before the call.
+/// Takes the associated data first, then the text, then gives the tag. Copyable; a copy continues independently. After
+/// an exception the object is unusable: keep a copy made before the call.
 class GcmStream {
 public:
     GcmStream() = default;

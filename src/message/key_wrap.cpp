@@ -51,7 +51,7 @@ std::uint64_t wrap_key(const ComposedMessage& m) {
 std::optional<std::uint64_t> unwrap_key(const ComposedMessage& m) {
     const auto cipher = cipher_of(m);
     const std::uint64_t padded = m.length - semiblock_bytes;
-    const Semiblock icv = check_value(m);  // a copy, because it may lie in the output
+    const Semiblock icv = check_value(m);  // a copy, because it may be in the output
     Secret<Semiblock> a;
     Secret<Block> work;
     std::copy_n(m.input, semiblock_bytes, a->begin());

@@ -9,7 +9,8 @@
 
 namespace warpaes {
 
-/// Copyable; a copy goes on independently. After an exception the object is unusable: keep a copy made before the call.
+/// Copyable; a copy continues independently. After an exception the object is unusable: keep a copy made before the
+/// call.
 class MacStream {
 public:
     MacStream() = default;
@@ -25,7 +26,7 @@ public:
     [[nodiscard]] Secret<Block> cmac() const;
 
 private:
-    /// Goes on from the state with about `bytes` more bytes.
+    /// Continues from the state with about `bytes` more bytes.
     auto mac(std::uint64_t bytes) const;
 
     Engine* engine_ = nullptr;
@@ -50,7 +51,7 @@ public:
     /// Takes the next bytes of plaintext. Throws Error{STATE} if associated data is missing, and Error{DATA_LENGTH} for
     /// more than announced.
     void text(const std::uint8_t* data, std::uint64_t length);
-    /// Throws what text() with `length` bytes would throw.
+    /// Throws the same exceptions as text() with `length` bytes.
     void check_text(std::uint64_t length) const;
     /// The full tag; the message's tag is its first bytes. Throws Error{DATA_LENGTH} if text is missing, and
     /// Error{STATE} if associated data is.

@@ -184,7 +184,7 @@ private:
         BatchEngine& on = place(trial).batches;
         const Work& w = trial.work;
         Pair& pair = buffers(trial, w.bytes);
-        // IVs and keys lie in the first buffer, tags in the second.
+        // IVs and keys are in the first buffer, tags in the second.
         constexpr std::size_t iv_stride = 16, key_stride = 32;
         const auto messages = static_cast<std::size_t>(w.messages);
         Pair& besides = buffers(trial, messages * (iv_stride + key_stride), true);

@@ -27,7 +27,8 @@ void check_padding_and_range(const Request& r) {
     }
     if (!r.range) return;
     if (uses_tag(m.mode)) {
-        throw Error(WARPAES_ERROR_RANGE, "range: a message with a tag can only be authenticated completely");
+        throw Error(WARPAES_ERROR_RANGE,
+                    "range: does not apply to a mode with a tag, which authenticates the complete message");
     }
     if (r.pkcs7)
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE cannot be combined with PKCS7 or LENGTH_IN_BITS");
@@ -45,8 +46,8 @@ void check_padding_and_range(const Request& r) {
 void check_keys(const Request& r) {
     const MessageGroup& m = r.message;
     if (m.key->bits() == 192 && !traits_of(m.mode).aes_192 && m.mode != Mode::xts) {
-        throw Error(WARPAES_ERROR_KEY_LENGTH, std::string("key: is one of AES-192, which ") + traits_of(m.mode).name +
-                                                  " does not have; use 16 or 32 bytes");
+        throw Error(WARPAES_ERROR_KEY_LENGTH, std::string("key: is an AES-192 key, which ") + traits_of(m.mode).name +
+                                                  " does not support; use 16 or 32 bytes");
     }
     if (m.mode != Mode::siv) return;
     if (r.mac_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "mac_key: is null; SIV takes two keys");
@@ -70,7 +71,8 @@ void check_data_length(const Request& r) {
                 " (WARPAES_PKCS7 pads a message when encrypting; CBC with ciphertext stealing is not supported)");
     }
     if (r.pkcs7 && m.length == 0) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: a padded message has at least one block, got 0 bytes");
+        throw Error(WARPAES_ERROR_DATA_LENGTH,
+                    "input_len: must be at least one block for a padded message, got 0 bytes");
     }
 }
 
@@ -101,8 +103,8 @@ void refuse_overlap() {
 
 namespace {
 
-/// Where all addresses and lengths are below 2^48, no buffer reaches beyond the end of memory: one comparison covers
-/// all of them.
+/// If all addresses and lengths are below 2^48, no buffer extends past the end of memory: one comparison covers all of
+/// them.
 void check_all_memory(const Request& r, std::uint64_t output_bytes) {
     const MessageGroup& m = r.message;
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
@@ -118,7 +120,7 @@ void check_all_memory(const Request& r, std::uint64_t output_bytes) {
 }
 
 /// Throws Error{ARGUMENT, OVERLAP, DATA_LENGTH} if associated data or the tag are missing or impossible, or the tag
-/// lies in the output.
+/// is in the output.
 void check_tagged(const Request& r) {
     const MessageGroup& m = r.message;
     if (m.aad.first == nullptr && m.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
@@ -160,15 +162,15 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
     check_all_memory(r, output_bytes);
     if (r.output_capacity < output_bytes) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity: the output takes " +
-                                                        std::to_string(output_bytes) + " bytes, there is room for " +
+                                                        std::to_string(output_bytes) + " bytes, but the buffer has " +
                                                         std::to_string(r.output_capacity));
     }
     if (r.range && m.input.first == m.output.first && output_bytes != 0) {
-        throw Error(WARPAES_ERROR_OVERLAP, "output: a range is never in place; use a separate buffer");
+        throw Error(WARPAES_ERROR_OVERLAP, "output: a range cannot be in place; use a separate buffer");
     }
     check_overlap(m.input.first, m.length, m.output.first, output_bytes);
     if (!may_wait && r.pkcs7) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not support WARPAES_PKCS7");
     }
     if (uses_tag(m.mode)) check_tagged(r);
     if (m.statuses != nullptr && is_composed(m.mode)) {
@@ -183,7 +185,7 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
     }
 }
 
-/// Returns WARPAES_NOTE_COUNTER_WRAPPED or 0. Must be called before the output is written, because the IV may lie in
+/// Returns WARPAES_NOTE_COUNTER_WRAPPED or 0. Must be called before the output is written, because the IV may be in
 /// it.
 std::uint32_t wrapped_counter(const Request& r) {
     const MessageGroup& m = r.message;

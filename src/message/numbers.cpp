@@ -92,7 +92,7 @@ Outcome fill_where_it_lies(Engine& engine, const NumbersRun& run, std::optional<
     CudaBackend& gpu = engine.gpu();
     const int device = device_of(run.output);
     if (device < 0) {
-        if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "output: an asynchronous call takes device memory");
+        if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "output: must be in device memory for an asynchronous call");
         return engine.forced_is_gpu() ? fill_by_gpu(engine, run) : fill_on_cpu(engine, run);
     }
     engine.require_gpu();

@@ -11,8 +11,8 @@ namespace warpaes {
 
 namespace {
 
-/// Whether everything that a CPU would read and write lies in host memory. One query covers all buffers that lie in one
-/// stretch of memory, as those of short messages often do. `input_device`: set to the input's device if it lies on one.
+/// Whether everything that a CPU would read and write is in host memory. One query covers all buffers that are in one
+/// stretch of memory, as those of short messages often do. `input_device`: set to the input's device if it is on one.
 bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
     MemoryStretch known;
     const auto on_host = [&](const void* pointer, std::uint64_t bytes) {
@@ -24,8 +24,8 @@ bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
            on_host(m.tag, m.tag_length);
 }
 
-/// The way of all short messages to a kernel. `input_device`: where the input lies, if that is known. The outcome has
-/// no way if a buffer lies in device memory.
+/// The path of all short messages to a kernel. `input_device`: the device of the input, if it is known. The outcome has
+/// no path if a buffer is in device memory.
 [[gnu::always_inline]] inline PlainOutcome carry_out(const ShortWay& way, const ShortMessage& m, int input_device) {
     if (!all_memory_is_the_hosts() && (input_device >= 0 || !lies_in_host_memory(m, input_device))) {
         return {nullptr, true, input_device};

@@ -15,8 +15,8 @@ struct PlainOutcome {
 
 /// Carries out a message as the caller describes it, if a few comparisons show that it is plain: in host memory, at
 /// least one byte, no flags, no field that its mode does not use, a counter that cannot wrap, buffers disjoint or in
-/// place. `key` is the key behind `message.key`. Leaves no secrets on the stack or in vector registers. Does not take
-/// messages that libcrypto processes, because libcrypto may fail.
+/// place. `key` is the key that `message.key` refers to. Leaves no secrets on the stack or in vector registers. Does
+/// not take messages that libcrypto processes, because libcrypto may fail.
 PlainOutcome crypt_plain(Engine& engine, const warpaes_message& message, const ExpandedKey& key) noexcept;
 
 /// The same for messages that libcrypto processes. False: nothing was done. Throws libcrypto's failures.

@@ -36,7 +36,7 @@ std::uint64_t UnitStream::output_of(std::uint64_t length) const {
     if (length == 0) return 0;
     if (ended_) {
         throw Error(WARPAES_ERROR_STATE,
-                    "context: without data_unit_len the message is one data unit and must come in one update");
+                    "context: without data_unit_len, the message is one data unit and must be passed in one update");
     }
     if (unit() != 0) {
         const std::uint64_t total = waiting_.size() + length, whole = total / unit() * unit();
@@ -44,7 +44,7 @@ std::uint64_t UnitStream::output_of(std::uint64_t length) const {
     }
     if (!is_xts_unit(length)) {
         throw Error(WARPAES_ERROR_DATA_LENGTH,
-                    "input_len: one data unit is 16 to 2^24 bytes, got " + std::to_string(length));
+                    "input_len: a data unit must have 16 to 2^24 bytes, got " + std::to_string(length));
     }
     return length;
 }
@@ -110,7 +110,8 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
 
 void UnitStream::final(std::uint8_t* output) {
     if (unit() == 0 && !ended_) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: one data unit is 16 to 2^24 bytes, and there was no input");
+        throw Error(WARPAES_ERROR_DATA_LENGTH,
+                    "input_len: a data unit must have 16 to 2^24 bytes, but there was no input");
     }
     if (waiting_.empty()) return;
     if (waiting_.size() < xts_least_unit) {
@@ -125,7 +126,7 @@ void UnitStream::final(std::uint8_t* output) {
 Block UnitStream::chain() const {
     if (!waiting_.empty()) {
         throw Error(WARPAES_ERROR_STATE, "context: is " + std::to_string(waiting_.size()) +
-                                             " bytes into a block or data unit, where there is no IV");
+                                             " bytes into a block or data unit, so there is no current IV");
     }
     return chain_;
 }

@@ -10,7 +10,8 @@
 
 namespace warpaes {
 
-/// Copyable; a copy goes on independently. After an exception the object is unusable: keep a copy made before the call.
+/// Copyable; a copy continues independently. After an exception the object is unusable: keep a copy made before the
+/// call.
 class UnitStream {
 public:
     UnitStream() = default;

@@ -16,7 +16,7 @@ void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
         if (bytes.size() == 24) {
             throw Error(
                 WARPAES_ERROR_KEY_LENGTH,
-                std::string(name) + ": is one of AES-192, which XTS (IEEE 1619) does not have; use 16 or 32 bytes");
+                std::string(name) + ": is an AES-192 key, which XTS (IEEE 1619) does not support; use 16 or 32 bytes");
         }
     }
     if (a.size() != b.size()) {
@@ -44,9 +44,9 @@ void check_xts(const ExpandedKey* key, const ExpandedKey* tweak_key, const DataU
                     "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " + std::to_string(unit));
     }
     if (!is_xts_unit(unit)) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, std::string(length_name) + ": one data unit is 16 to 2^24 bytes, got " +
-                                                   std::to_string(unit) +
-                                                   "; data_unit_len divides a message into several");
+        throw Error(WARPAES_ERROR_DATA_LENGTH,
+                    std::string(length_name) + ": a data unit must have 16 to 2^24 bytes, got " + std::to_string(unit) +
+                        "; data_unit_len divides a message into several");
     }
     if (!is_whole_units(length, unit)) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, std::string(length_name) + ": leaves " + std::to_string(length % unit) +
@@ -57,7 +57,7 @@ void check_xts(const ExpandedKey* key, const ExpandedKey* tweak_key, const DataU
 void check_xts_range(const Request& r) {
     const std::uint64_t unit = xts_units_of(r.message).bytes, end = r.range->offset + r.range->length;
     if (r.range->offset % unit != 0 || (end % unit != 0 && end != r.message.length)) {
-        throw Error(WARPAES_ERROR_RANGE, "range: must be complete data units of " + std::to_string(unit) +
+        throw Error(WARPAES_ERROR_RANGE, "range: must consist of complete data units of " + std::to_string(unit) +
                                              " bytes; got bytes " + std::to_string(r.range->offset) + " + " +
                                              std::to_string(r.range->length));
     }

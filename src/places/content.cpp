@@ -36,13 +36,13 @@ void check_mark(const std::string& what, std::string_view text, bool clear, cons
     const bool encrypted = is_encrypted(text);
     if (encrypted && clear) {
         throw Error(WARPAES_ERROR_KEYSET,
-                    what + ": is encrypted, but clear: requires a keyset in clear; leave clear: out");
+                    what + ": is encrypted, but clear: requires an unencrypted keyset; leave clear: out");
     }
     if (encrypted || clear || opener.empty()) return;
     throw Error(WARPAES_ERROR_KEYSET,
                 what + ": is not an encrypted keyset, and " + opener +
-                    " requires one: another file may have replaced yours. Restore the encrypted keyset; if keys in "
-                    "clear are intended, write clear: before their place, as in -k clear:FILE");
+                    " requires one: another file may have replaced yours. Restore the encrypted keyset, or, if an "
+                    "unencrypted keyset is intended, write clear: before its place, as in -k clear:FILE");
 }
 
 RawKey raw_key_in(std::string_view text, const char* (*name_of)(std::size_t)) {

@@ -1,4 +1,4 @@
-// What the text at a place is: an encrypted keyset, a keyset in clear, or a raw key.
+// Determines the kind of text at a place: an encrypted keyset, an unencrypted keyset, or a raw key.
 #pragma once
 
 #include <span>
@@ -13,8 +13,9 @@ namespace warpaes::places {
 /// Whether the text is an encrypted keyset, under a passphrase or any other key.
 bool is_encrypted(std::string_view text);
 
-/// Throws Error{KEYSET} if keys are in clear without the mark although `place` says how to open them, or are marked and
-/// encrypted. `what` begins the sentence; `opener`: what requires an encrypted keyset; empty: nothing does.
+/// Throws Error{KEYSET} if the keys are unencrypted without the mark although `place` contains a way to open them, or
+/// if they are marked and encrypted. `what` begins the sentence; `opener`: what requires an encrypted keyset; empty:
+/// nothing does.
 void check_mark(const std::string& what, std::string_view text, bool clear, const std::string& opener);
 
 /// The opener or mark of `place` that requires an encrypted keyset; empty if nothing does.

@@ -1,5 +1,5 @@
-// What the code of places needs from the program around it: the command has signals, warnings and files that it may not
-// overwrite; the library has a caller.
+// The interface through which the code of places uses the program: the command has signals, warnings and files that it
+// must not overwrite; the library has a caller.
 #pragma once
 
 #include <sys/types.h>

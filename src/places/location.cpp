@@ -75,7 +75,7 @@ void refuse_unknown_kind(const std::string& option, const std::string& location)
     constexpr std::string_view managers[] = {"aws-kms", "azure-kv", "gcp-kms",       "gcp-kms+http",
                                              "pkcs11",  "tpm2",     "vault-transit", "vault-transit+http"};
     if (std::find(std::begin(managers), std::end(managers), kind) != std::end(managers)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, option + ": the Python package opens keysets under " + kind +
+        throw Error(WARPAES_ERROR_ARGUMENT, option + ": only the Python package opens keysets under " + kind +
                                                 ": keys; use exec:'warpaes keysources open URL FILE' as their place");
     }
     // Text with digits or capitals is more likely a secret than a kind.
@@ -91,9 +91,9 @@ void refuse_key(const std::string& option, const char* location) {
     if (!looks_like_key(location) || ::access(location, F_OK) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
                 option +
-                    ": takes the place of a key, not the key: other processes can read command lines. No file has "
-                    "this name, which looks like a key. Write keys to a file of your own, or use env:NAME, fd:N "
-                    "or exec:COMMAND");
+                    ": takes the place of a key, not the key itself, because other processes can read command lines. "
+                    "No file has this name, which looks like a key. Write keys to a file of your own, or use env:NAME, "
+                    "fd:N or exec:COMMAND");
 }
 
 PlacedKey read_location(const std::string& option, const std::string& location, Host& host) {
@@ -135,7 +135,7 @@ std::string_view passphrase_in(const std::string& option, std::string_view text)
     if (text.ends_with('\r')) text.remove_suffix(1);
     if (text.empty()) throw Error(WARPAES_ERROR_ARGUMENT, option + ": the passphrase is empty");
     if (text.find('\n') != std::string_view::npos) {
-        throw Error(WARPAES_ERROR_ARGUMENT, option + ": contains several lines, but a passphrase is one line");
+        throw Error(WARPAES_ERROR_ARGUMENT, option + ": contains more than one line, but a passphrase is one line");
     }
     if (text.size() > most_passphrase) {
         throw Error(WARPAES_ERROR_ARGUMENT, option + ": is longer than " + std::to_string(most_passphrase) + " bytes");

@@ -22,7 +22,7 @@ PlacedKey read_location(const std::string& option, const std::string& location, 
 /// passphrase itself. Throws Error.
 PlacedKey read_passphrase_at(const std::string& option, const std::string& location, Host& host);
 
-/// The most bytes of a passphrase.
+/// Maximum number of bytes of a passphrase.
 inline constexpr std::size_t most_passphrase = 4096;
 
 /// The passphrase in `text`: one line, without its end. Throws Error{ARGUMENT} for more or none; `option` begins the

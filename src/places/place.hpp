@@ -19,7 +19,7 @@ struct KeysetPlace {
     std::optional<std::string> kek;         ///< the location of the key-encryption key
     std::optional<std::string> kek_aad;     ///< its associated data
 
-    /// Whether the place says how an encrypted keyset is opened.
+    /// Whether the place contains a way to open an encrypted keyset.
     [[nodiscard]] bool opens() const noexcept { return asks || passphrase || kek; }
     /// Whether the keyset stands in front of each encrypted file.
     [[nodiscard]] bool is_own() const noexcept { return location == "own:"; }

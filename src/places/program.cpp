@@ -142,7 +142,7 @@ int add_closing(posix_spawn_file_actions_t* actions) {
 KeyProgram::KeyProgram(const std::string& option, const std::string& command, Host& host)
     : host_(host), name_(option + " exec: '" + shown(command) + "'") {
     if (trimmed(command).empty()) {
-        throw Error(WARPAES_ERROR_ARGUMENT, option + ": exec: needs a command that prints a key");
+        throw Error(WARPAES_ERROR_ARGUMENT, option + ": exec: must be followed by a command that prints a key");
     }
     if (has_a_key(command)) {
         host.warn(name_ + ": a word of the command looks like a key, and other processes can read command lines");
@@ -187,7 +187,7 @@ KeyProgram::~KeyProgram() {
     close_output();
     if (process_ < 0) return;
     ::kill(process_, SIGTERM);
-    // One that ignores the signal would otherwise run, and be waited for, for ever.
+    // Otherwise, a program that ignores the signal would run forever and keep the caller waiting.
     for (int i = 0; i < 100; ++i) {
         const pid_t ended = ::waitpid(process_, nullptr, WNOHANG);
         if (ended == process_ || (ended < 0 && errno != EINTR)) return;
@@ -210,8 +210,8 @@ void KeyProgram::finish() {
         const int error = errno;
         process_ = -1;
         throw Error(WARPAES_ERROR_READ,
-                    name_ + ": cannot be waited for: " + error_text(error) +
-                        (error == ECHILD ? " (this process ignores SIGCHLD, or waits for all children itself)" : ""));
+                    name_ + ": waiting for it failed: " + error_text(error) +
+                        (error == ECHILD ? " (this process ignores SIGCHLD, or waits for all of its children)" : ""));
     }
     process_ = -1;
     if (WIFSIGNALED(status)) {

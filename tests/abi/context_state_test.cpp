@@ -176,9 +176,9 @@ TEST_P(ContextState, KeyAndIvComeInTurn) {
     ASSERT_EQ(warpaes_context_init(context.get(), &o), WARPAES_OK) << warpaes_last_error();
     EXPECT_EQ(set_iv(context, iv), WARPAES_ERROR_STATE);
     EXPECT_NE(std::string(warpaes_last_error()).find("set_key"), std::string::npos) << warpaes_last_error();
-    expect_no_message(context, "no message yet");
+    expect_no_message(context, "has no message");
     ASSERT_EQ(set_key(context, first), WARPAES_OK) << warpaes_last_error();
-    expect_no_message(context, "no message yet");
+    expect_no_message(context, "has no message");
     ASSERT_EQ(set_iv(context, iv), WARPAES_OK) << warpaes_last_error();
     EXPECT_EQ(run(context), whole(first, iv, text_));
     expect_no_message(context, "has ended");
@@ -191,7 +191,7 @@ TEST_P(ContextState, KeyAndIvComeInTurn) {
         update(context, text_, 0, gone, ignored);
         if (gone == text_bytes) end(context, ignored);
         ASSERT_EQ(set_key(context, second), WARPAES_OK) << warpaes_last_error();
-        expect_no_message(context, "no message yet");
+        expect_no_message(context, "has no message");
         ASSERT_EQ(set_key(context, second), WARPAES_OK) << "twice";
         ASSERT_EQ(set_iv(context, other_iv), WARPAES_OK);
         update(context, {}, 0, 0, ignored);
@@ -204,7 +204,7 @@ TEST_P(ContextState, KeyAndIvComeInTurn) {
     o.tweak_key = first.second(mode_);
     ASSERT_EQ(warpaes_context_init(context.get(), &o), WARPAES_OK) << warpaes_last_error();
     if (has_iv(mode_)) {
-        expect_no_message(context, "no message yet");
+        expect_no_message(context, "has no message");
         ASSERT_EQ(set_iv(context, iv), WARPAES_OK);
     }
     EXPECT_EQ(run(context), whole(first, iv, text_));
@@ -340,7 +340,7 @@ TEST_P(ContextState, CopiesInAnyState) {
     ASSERT_EQ(set_key(context, keys), WARPAES_OK);
     {
         const Context without_iv = copy_of(context);
-        expect_no_message(without_iv, "no message yet");
+        expect_no_message(without_iv, "has no message");
         ASSERT_EQ(set_iv(without_iv, iv), WARPAES_OK);
         EXPECT_EQ(run(without_iv), want);
     }

@@ -106,7 +106,7 @@ TEST_F(FileJob, WhatIsWrongWithKeysAndModes) {
     expect(WARPAES_ERROR_ARGUMENT, "key: is null", raw(), [](Job& j) { j.key = nullptr; });
     expect(WARPAES_ERROR_ARGUMENT, "iv: is null", raw(), [](Job& j) { j.iv = nullptr; });
     expect(WARPAES_ERROR_IV_LENGTH, "iv", raw(), [](Job& j) { j.iv_len = 15; });
-    expect(WARPAES_ERROR_ARGUMENT, "no place for a tag", raw(), [](Job& j) { j.mode = WARPAES_GCM; });
+    expect(WARPAES_ERROR_ARGUMENT, "cannot store a tag", raw(), [](Job& j) { j.mode = WARPAES_GCM; });
     expect(WARPAES_ERROR_ARGUMENT, "XTS", raw(), [](Job& j) { j.mode = WARPAES_XTS; });
     expect(WARPAES_ERROR_ARGUMENT, "mode", raw(), [](Job& j) { j.mode = static_cast<warpaes_mode>(15); });
     expect(WARPAES_ERROR_ARGUMENT, "direction", raw(), [](Job& j) { j.direction = static_cast<warpaes_direction>(3); });
@@ -177,7 +177,7 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
 }
 
 TEST_F(FileJob, WhatHasNoParts) {
-    const std::string words = "range: a part of an encryption can have neither padding nor a header";
+    const std::string words = "range: a partial encryption supports neither padding nor a header";
     expect(WARPAES_ERROR_RANGE, words, enc(), [](Job& j) { j.flags = WARPAES_FILE_RANGE; });
     expect(WARPAES_ERROR_RANGE, words, enc(), [](Job& j) {
         j.mode = WARPAES_ECB;
@@ -199,7 +199,7 @@ TEST_F(FileJob, WhatIsWrongWithSegments) {
     expect(WARPAES_ERROR_ARGUMENT, "flags", aead(), [](Job& j) { j.flags = WARPAES_FILE_BASE64; });
     expect(WARPAES_ERROR_ARGUMENT, "VERIFY applies only to decryption", aead(),
            [](Job& j) { j.flags = WARPAES_FILE_VERIFY; });
-    expect(WARPAES_ERROR_RANGE, "only decryption takes ranges", aead(), [](Job& j) { j.flags = WARPAES_FILE_RANGE; });
+    expect(WARPAES_ERROR_RANGE, "applies only to decryption", aead(), [](Job& j) { j.flags = WARPAES_FILE_RANGE; });
     expect(WARPAES_ERROR_RANGE, "before its first byte", aead(), [](Job& j) {
         j.direction = WARPAES_DECRYPT;
         j.flags = WARPAES_FILE_RANGE;
@@ -209,7 +209,7 @@ TEST_F(FileJob, WhatIsWrongWithSegments) {
 }
 
 TEST_F(FileJob, OfWhatIsOnlyVerifiedThereIsNoDigest) {
-    expect(WARPAES_ERROR_ARGUMENT, "VERIFY writes no output", aead(), [](Job& j) {
+    expect(WARPAES_ERROR_ARGUMENT, "VERIFY cannot be combined", aead(), [](Job& j) {
         j.direction = WARPAES_DECRYPT;
         j.flags = WARPAES_FILE_VERIFY | WARPAES_FILE_SHA256;
     });
@@ -436,7 +436,7 @@ TEST_F(FileJob, WhatIsInspected) {
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), nullptr, &info), WARPAES_ERROR_FORMAT);
     EXPECT_NE(std::string(warpaes_last_error())
                   .find("begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of C2SP chunked "
-                        "encryption have no mark; name their template"),
+                        "encryption have no mark: give their template"),
               std::string::npos)
         << warpaes_last_error();
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), "AES128_GCM_HKDF_4KB", &info), WARPAES_ERROR_FORMAT);

@@ -216,7 +216,7 @@ TEST_F(KeysetPlaces, WhatIsNoPlaceOrDoesNotOpenIsRefused) {
         {"env:hunter2 hunter2", WARPAES_ERROR_ARGUMENT, "there is no environment variable"},
         {"env:", WARPAES_ERROR_ARGUMENT, "there is no environment variable"},
         {"env:PLACES_NONE", WARPAES_ERROR_ARGUMENT, "there is no environment variable PLACES_NONE"},
-        {"exec: ", WARPAES_ERROR_ARGUMENT, "needs a command that prints a key"},
+        {"exec: ", WARPAES_ERROR_ARGUMENT, "must be followed by a command that prints a key"},
         {"exec:false hunter2", WARPAES_ERROR_READ, "place exec: 'false …': failed with exit status 1"},
         {"exec:no-such-program hunter2", WARPAES_ERROR_READ, "was not found"},
         {"exec:kill -9 $$", WARPAES_ERROR_READ, "ended by signal 9"},
@@ -234,11 +234,11 @@ TEST_F(KeysetPlaces, WhatIsNoPlaceOrDoesNotOpenIsRefused) {
         {"kek=word;under", WARPAES_ERROR_KEYSET, "'under' under 'word'"},
         {"kek=kek;bound", WARPAES_ERROR_AUTHENTICATION, "'bound' under 'kek'"},
         {"kek=kek;kek-aad=backup;bound", WARPAES_ERROR_AUTHENTICATION, "'bound' under 'kek'"},
-        {"locked", WARPAES_ERROR_KEYSET, "'locked': is under a passphrase: write passphrase:"},
+        {"locked", WARPAES_ERROR_KEYSET, "'locked': is encrypted under a passphrase: write passphrase:"},
         {"under", WARPAES_ERROR_KEYSET, "'under': is encrypted under a key: write kek=PLACE;"},
-        {"kek=kek;locked", WARPAES_ERROR_KEYSET, "is under a passphrase and not under the key of kek="},
+        {"kek=kek;locked", WARPAES_ERROR_KEYSET, "is encrypted under a passphrase, not under the key of kek="},
         {"passphrase=word;under", WARPAES_ERROR_KEYSET, "is encrypted under a key"},
-        {"clear:locked", WARPAES_ERROR_KEYSET, "is encrypted, but clear: requires a keyset in clear"},
+        {"clear:locked", WARPAES_ERROR_KEYSET, "is encrypted, but clear: requires an unencrypted keyset"},
         {"passphrase=word;clear", WARPAES_ERROR_KEYSET, "'clear': is not an encrypted keyset, and passphrase="},
         {"passphrase:clear", WARPAES_ERROR_KEYSET, "is not an encrypted keyset, and passphrase:"},
         {"kek=kek;clear", WARPAES_ERROR_KEYSET, "is not an encrypted keyset, and kek="},
@@ -267,7 +267,7 @@ TEST_F(KeysetPlaces, AFunctionIsAskedForThePassphrase) {
     EXPECT_EQ(right.questions, std::vector<Text>{"Passphrase of 'locked'"});
     options = with_line.options();
     EXPECT_EQ(load("passphrase:env:PLACES_LOCKED", &options).json, clear_) << warpaes_last_error();
-    refused("passphrase:locked", WARPAES_ERROR_ARGUMENT, "the options have no function ask");
+    refused("passphrase:locked", WARPAES_ERROR_ARGUMENT, "the function ask in the options is NULL");
 }
 
 TEST_F(KeysetPlaces, WhatItAnswersIsChecked) {
@@ -280,8 +280,8 @@ TEST_F(KeysetPlaces, WhatItAnswersIsChecked) {
         {{"hunter2", 7}, WARPAES_ERROR_CANCELLED, "the function ask returned 7"},
         {{"", 0}, WARPAES_ERROR_ARGUMENT, "empty"},
         {{"\n", 0}, WARPAES_ERROR_ARGUMENT, "empty"},
-        {{"hunter2\nhunter2", 0}, WARPAES_ERROR_ARGUMENT, "several lines"},
-        {{"hunter2", 0, 4097}, WARPAES_ERROR_ARGUMENT, "reports 4097 bytes, of at most 4096"},
+        {{"hunter2\nhunter2", 0}, WARPAES_ERROR_ARGUMENT, "more than one line"},
+        {{"hunter2", 0, 4097}, WARPAES_ERROR_ARGUMENT, "reports 4097 bytes, but at most 4096"},
         {{"hunter2", 0, static_cast<std::size_t>(-2)}, WARPAES_ERROR_ARGUMENT, "of at most 4096"},
     };
     for (const auto& each : cases) {

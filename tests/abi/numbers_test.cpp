@@ -300,20 +300,20 @@ TEST_P(Numbers, BadRequestsAreRefused) {
             [](warpaes_numbers& n) { n.output_len = 63; });
     refused("first, second: must be finite", argument, [](warpaes_numbers& n) { n.first = INFINITY; });
     refused("first, second: must be finite", argument, [](warpaes_numbers& n) { n.second = NAN; });
-    refused("low, range: apply only to integers; leave 0", argument, [](warpaes_numbers& n) { n.low = 1; });
-    refused("low, range: apply only to integers; leave 0", argument, [](warpaes_numbers& n) { n.range = 1; });
+    refused("low, range: apply only to integers; leave them at 0", argument, [](warpaes_numbers& n) { n.low = 1; });
+    refused("low, range: apply only to integers; leave them at 0", argument, [](warpaes_numbers& n) { n.range = 1; });
     for (const warpaes_number kind : {WARPAES_BITS, WARPAES_INTEGER_UINT64}) {
-        const char* const sentence = "first, second: apply only to uniform and normal numbers; leave 0 and 1";
+        const char* const sentence = "first, second: apply only to uniform and normal numbers; leave them at 0 and 1";
         refused(sentence, argument, [&](warpaes_numbers& n) { n.kind = kind, n.first = 1; });
         refused(sentence, argument, [&](warpaes_numbers& n) { n.kind = kind, n.second = 2; });
     }
-    refused("output: extends past the end of memory", WARPAES_ERROR_RANGE,
+    refused("output: extends past the end of the address space", WARPAES_ERROR_RANGE,
             [](warpaes_numbers& n) { n.output_len = ~std::uint64_t{3}; });
     warpaes_numbers n = request(kinds[2], key_, counter_);
     n.output = output.data();
     n.output_len = 16;
     EXPECT_EQ(warpaes_numbers_fill_async(engine_.get(), &n, nullptr, nullptr), argument);
-    EXPECT_STREQ(warpaes_last_error(), "output: an asynchronous call takes device memory");
+    EXPECT_STREQ(warpaes_last_error(), "output: must be in device memory for an asynchronous call");
 }
 
 WARPAES_FOR_EVERY_BACKEND(Numbers);

@@ -200,7 +200,7 @@ TEST_F(ParquetFooter, WrongKeyAndPrefix) {
                   WARPAES_ERROR_AUTHENTICATION);
         EXPECT_EQ(metadata, Bytes(metadata.size())) << "nothing of it";
         EXPECT_EQ(std::string(warpaes_last_error()),
-                  "the footer is not authentic: wrong key or AAD prefix, or an altered file");
+                  "the footer is not authentic: the key or the AAD prefix is wrong, or the file was altered");
         its = described(footer, WARPAES_PARQUET_FOOTER);
         its.aad_len -= 1;
         EXPECT_EQ(warpaes_parquet_open_footer(engine_.get(), &its, metadata.data(), metadata.size()),

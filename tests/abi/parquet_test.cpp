@@ -554,7 +554,7 @@ TEST_P(ParquetStaged, Refusals) {
     refused("engine: is null", stage_with(nullptr, image.data(), seals.data()));
     refused("image: is null", stage_with(engine_.get(), nullptr, seals.data()));
     refused("seals: is null", stage_with(engine_.get(), image.data(), nullptr));
-    refused("image: the chunk's modules must lie in it", stage_with(engine_.get(), image.data(), seals.data()));
+    refused("image: must contain the chunk's modules", stage_with(engine_.get(), image.data(), seals.data()));
     warpaes_batch_entry entry = {};
     Bytes scratch(100);
     const auto entries_with = [&](void* there, const void* kept, void* room, warpaes_batch_entry* out) {

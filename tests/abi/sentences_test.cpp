@@ -19,7 +19,7 @@ TEST_F(Sentences, OfMessages) {
     message("mode: there is no mode 16", argument, WARPAES_CTR, [](M& m) { m.mode = no_such<warpaes_mode>(16); });
     message("direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got 3", argument, WARPAES_CTR,
             [](M& m) { m.direction = no_such<warpaes_direction>(3); });
-    message("flags: has bits that this version does not know", argument, WARPAES_CTR, [](M& m) { m.flags = 8; });
+    message("flags: has bits that this version does not support", argument, WARPAES_CTR, [](M& m) { m.flags = 8; });
     message("aad, tag: apply only to GCM, CCM, CMAC, SIV and GCM-SIV", argument, WARPAES_CTR,
             [](M& m) { m.tag_len = 1; });
     message("mac_key, aad_list, aad_count: apply only to SIV", argument, WARPAES_GCM, [](M& m) { m.aad_count = 1; });
@@ -29,10 +29,10 @@ TEST_F(Sentences, OfMessages) {
     message("flags: WARPAES_PKCS7 applies only to ECB and CBC", argument, WARPAES_CTR,
             [](M& m) { m.flags = WARPAES_PKCS7; });
     message(
-        "flags: WARPAES_LENGTH_IN_BITS applies only to CFB1. For CTR, process complete bytes and ignore the last bits "
-        "of the result; XTS has no lengths in bits",
+        "flags: WARPAES_LENGTH_IN_BITS applies only to CFB1; for CTR, process complete bytes and ignore the last bits "
+        "of the result; XTS does not support lengths in bits",
         argument, WARPAES_CTR, [](M& m) { m.flags = WARPAES_LENGTH_IN_BITS; });
-    message("range: a message with a tag can only be authenticated completely", range, WARPAES_GCM,
+    message("range: does not apply to a mode with a tag, which authenticates the complete message", range, WARPAES_GCM,
             [](M& m) { m.flags = WARPAES_RANGE; });
     message("flags: WARPAES_RANGE cannot be combined with PKCS7 or LENGTH_IN_BITS", argument, WARPAES_ECB,
             [](M& m) { m.flags = WARPAES_RANGE | WARPAES_PKCS7; });
@@ -43,7 +43,7 @@ TEST_F(Sentences, OfMessages) {
         m.range_offset = 3;
         m.range_len = 62;
     });
-    message("output: a range is never in place; use a separate buffer", overlap, WARPAES_CTR, [](M& m) {
+    message("output: a range cannot be in place; use a separate buffer", overlap, WARPAES_CTR, [](M& m) {
         m.flags = WARPAES_RANGE;
         m.range_len = 1;
         m.output = const_cast<void*>(m.input);
@@ -54,17 +54,17 @@ TEST_F(Sentences, OfMessages) {
         "input_len: must be a multiple of 16 for ECB and CBC, got 63 (WARPAES_PKCS7 pads a message when encrypting; "
         "CBC with ciphertext stealing is not supported)",
         data, WARPAES_CBC, [](M& m) { m.input_len = 63; });
-    message("input_len: a padded message has at least one block, got 0 bytes", data, WARPAES_CBC, [](M& m) {
+    message("input_len: must be at least one block for a padded message, got 0 bytes", data, WARPAES_CBC, [](M& m) {
         m.direction = WARPAES_DECRYPT;
         m.flags = WARPAES_PKCS7;
         m.input_len = 0;
     });
-    message("input: the padding is wrong: wrong key, wrong IV or damaged data", WARPAES_ERROR_PADDING, WARPAES_CBC,
-            [](M& m) {
+    message("input: the padding is wrong: the key or the IV is wrong, or the data is damaged", WARPAES_ERROR_PADDING,
+            WARPAES_CBC, [](M& m) {
                 m.direction = WARPAES_DECRYPT;
                 m.flags = WARPAES_PKCS7;
             });
-    message("output_capacity: the output takes 64 bytes, there is room for 63", WARPAES_ERROR_BUFFER_TOO_SMALL,
+    message("output_capacity: the output takes 64 bytes, but the buffer has 63", WARPAES_ERROR_BUFFER_TOO_SMALL,
             WARPAES_CTR, [](M& m) { m.output_capacity = 63; });
     message("iv: must be 16 bytes for this mode, got 15", WARPAES_ERROR_IV_LENGTH, WARPAES_CTR,
             [](M& m) { m.iv_len = 15; });
@@ -79,7 +79,7 @@ TEST_F(Sentences, OfMessages) {
             [](M& m) { m.input_len = (std::uint64_t{1} << 36) - 31; });
     message("input_len: at most 16777215 bytes for CCM with an IV of 12, got 16777216", data, WARPAES_CCM,
             [](M& m) { m.input_len = 1 << 24; });
-    message("input: extends past the end of memory", range, WARPAES_CTR,
+    message("input: extends past the end of the address space", range, WARPAES_CTR,
             [](M& m) { m.input = reinterpret_cast<const void*>(UINTPTR_MAX - 10); });
     message("tweak_key: is null; XTS takes two keys", argument, WARPAES_XTS, [](M& m) { m.tweak_key = nullptr; });
     message("key, tweak_key: are equal, which makes XTS insecure", argument, WARPAES_XTS,
@@ -87,18 +87,18 @@ TEST_F(Sentences, OfMessages) {
     message("tweak_key: has 32 bytes, but key has 16", keys, WARPAES_XTS, [this](M& m) { m.tweak_key = long_.get(); });
     for (const bool tweak : {false, true}) {
         message(std::string(tweak ? "tweak_key" : "key") +
-                    ": is one of AES-192, which XTS (IEEE 1619) does not have; use 16 or 32 bytes",
+                    ": is an AES-192 key, which XTS (IEEE 1619) does not support; use 16 or 32 bytes",
                 keys, WARPAES_XTS, [&](M& m) { (tweak ? m.tweak_key : m.key) = middle_.get(); });
     }
     message("data_unit_step: must be at most 2^20, or 0 for 1, got 1048577", argument, WARPAES_XTS,
             [](M& m) { m.data_unit_step = (1 << 20) + 1; });
     message("data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got 15", argument, WARPAES_XTS,
             [](M& m) { m.data_unit_len = 15; });
-    message("input_len: one data unit is 16 to 2^24 bytes, got 15; data_unit_len divides a message into several", data,
-            WARPAES_XTS, [](M& m) { m.input_len = 15; });
+    message("input_len: a data unit must have 16 to 2^24 bytes, got 15; data_unit_len divides a message into several",
+            data, WARPAES_XTS, [](M& m) { m.input_len = 15; });
     message("input_len: leaves 4 bytes for the last data unit, which must have at least 16", data, WARPAES_XTS,
             [](M& m) { m.data_unit_len = 20; });
-    message("range: must be complete data units of 16 bytes; got bytes 16 + 15", range, WARPAES_XTS, [](M& m) {
+    message("range: must consist of complete data units of 16 bytes; got bytes 16 + 15", range, WARPAES_XTS, [](M& m) {
         m.flags = WARPAES_RANGE;
         m.data_unit_len = 16;
         m.range_offset = 16;
@@ -136,7 +136,7 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
             message("tag: is inside the output", WARPAES_ERROR_OVERLAP, mode, [this](M& m) { m.tag = memory_ + 260; });
         }
         message("output_capacity: the output takes " + std::string(mode <= WARPAES_KWP ? "72" : "64") +
-                    " bytes, there is room for 63",
+                    " bytes, but the buffer has 63",
                 WARPAES_ERROR_BUFFER_TOO_SMALL, mode, [](M& m) { m.output_capacity = 63; });
     }
     message("aad, aad_list: set only one of them", argument, WARPAES_SIV, [this](M& m) {
@@ -239,7 +239,8 @@ TEST_F(Sentences, OfPlans) {
     constexpr std::uint64_t most = std::uint64_t{1} << 60;
     for (const auto& sizes : {std::pair{most, std::uint64_t{2}}, std::pair{std::uint64_t{1}, most + 1},
                               std::pair{most + 1, std::uint64_t{0}}, std::pair{most / 2, std::uint64_t{3}}}) {
-        expect("message_len: at most 2^60 bytes in all messages", WARPAES_ERROR_DATA_LENGTH, plan([&](W& w) {
+        expect("message_len: all messages together must have at most 2^60 bytes", WARPAES_ERROR_DATA_LENGTH,
+               plan([&](W& w) {
                    w.batch = 1;
                    w.messages = sizes.first;
                    w.message_len = sizes.second;
@@ -261,11 +262,11 @@ TEST_F(Sentences, OfPlans) {
     setenv("WARPAES_CALIBRATION", "none", 1);
     warpaes_calibration calibration = WARPAES_CALIBRATION_INIT;
     calibration.flags = 1u << 3;
-    expect("flags: has bits that this version does not know", argument,
+    expect("flags: has bits that this version does not support", argument,
            warpaes_engine_calibrate(engine_.get(), &calibration, nullptr));
     warpaes_tuning tuning = WARPAES_TUNING_INIT;
     tuning.flags = WARPAES_CALIBRATE_CPU_ONLY;
-    expect("flags: has bits that this version does not know", argument,
+    expect("flags: has bits that this version does not support", argument,
            warpaes_engine_tune(engine_.get(), &tuning, nullptr));
     warpaes_launch_figure figure = WARPAES_LAUNCH_FIGURE_INIT;
     expect("index: there are 10 figures, and no number 10", argument,

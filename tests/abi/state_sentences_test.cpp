@@ -19,7 +19,7 @@ TEST_F(StateSentences, OfContexts) {
     warpaes_context* const c = made.get();
     std::size_t written = 0;
     std::uint8_t* const m = memory_;
-    const std::string idle = "context: not initialised; call init first";
+    const std::string idle = "context: is not initialised; call init first";
     expect(idle, state, warpaes_context_set_key(c, key_.get(), nullptr));
     expect(idle, state, warpaes_context_set_iv(c, m, 16));
     expect(idle, state, warpaes_context_get_iv(c, m));
@@ -58,13 +58,13 @@ TEST_F(StateSentences, OfContexts) {
     ASSERT_EQ(init([](O&) {}), WARPAES_OK);
     expect("context: has no key; call set_key first", state, warpaes_context_set_iv(c, m, 16));
     ASSERT_EQ(warpaes_context_set_key(c, key_.get(), nullptr), WARPAES_OK);
-    expect("context: no message yet; call set_iv first", state, warpaes_context_update(c, m, 16, m + 64, 16, &written));
+    expect("context: has no message; call set_iv first", state, warpaes_context_update(c, m, 16, m + 64, 16, &written));
     ASSERT_EQ(warpaes_context_set_iv(c, m, 16), WARPAES_OK);
-    expect("output_capacity: this call writes 16 bytes, there is room for 15", WARPAES_ERROR_BUFFER_TOO_SMALL,
+    expect("output_capacity: this call writes 16 bytes, but the buffer has 15", WARPAES_ERROR_BUFFER_TOO_SMALL,
            warpaes_context_update(c, m, 16, m + 64, 15, &written));
     EXPECT_EQ(written, 16U);
     ASSERT_EQ(warpaes_context_update(c, m, 5, m + 64, 5, &written), WARPAES_OK);
-    expect("context: is 5 bytes into a block, where there is no IV", state, warpaes_context_get_iv(c, m));
+    expect("context: is 5 bytes into a block, so there is no current IV", state, warpaes_context_get_iv(c, m));
     ASSERT_EQ(warpaes_context_final(c, m, 16, &written), WARPAES_OK);
     expect("context: the message has ended; call set_iv or init", state,
            warpaes_context_update(c, m, 16, m + 64, 16, &written));
@@ -76,7 +76,7 @@ TEST_F(StateSentences, OfContexts) {
               }),
               WARPAES_OK);
     expect("context: only CTR can seek", WARPAES_ERROR_RANGE, warpaes_context_seek(c, 0));
-    const std::string no_tag = "context: only GCM, CCM and CMAC have a tag";
+    const std::string no_tag = "context: has no tag; only GCM, CCM and CMAC have one";
     expect(no_tag, state, warpaes_context_aad(c, m, 1));
     expect(no_tag, state, warpaes_context_get_tag(c, m, 16));
     expect(no_tag, state, warpaes_context_set_tag(c, m, 16));
@@ -149,7 +149,7 @@ TEST_F(StateSentences, OfStreams) {
                s.memory = memory_;
            }));
     expect("source: the path is empty", argument, open([](Source& s) { s.path = ""; }));
-    expect("input: is truncated: the header takes 24 bytes, there are 0", WARPAES_ERROR_FORMAT,
+    expect("input: is truncated: the header has 24 bytes, but the file has 0", WARPAES_ERROR_FORMAT,
            open([](Source& s) { s.path = "/dev/null"; }));
     expect("source: its function returned 7 for the next 4097 bytes", WARPAES_ERROR_READ,
            open([](Source& s) { s.next = [](void*, void*, std::uint64_t, std::uint64_t*) { return 7; }; }));
@@ -163,7 +163,7 @@ TEST_F(StateSentences, OfStreams) {
                s.write = [](void*, const void*, std::uint64_t) { return 0; };
            }));
     expect("sink: the path is empty", argument, write([](Sink& s) { s.path = ""; }));
-    expect("flags: has bits that this version does not know", argument, write([](Sink& s) {
+    expect("flags: has bits that this version does not support", argument, write([](Sink& s) {
                s.path = "/nowhere/to";
                s.flags = WARPAES_FILE_VERIFY;
            }));
@@ -189,7 +189,7 @@ TEST_F(StateSentences, OfKeysets) {
     char json[2048];
     std::size_t length = 0;
     ASSERT_EQ(warpaes_keyset_write(keyset, json, sizeof json, &length), WARPAES_OK);
-    expect("json: takes " + std::to_string(length) + " bytes, there is room for 5", WARPAES_ERROR_BUFFER_TOO_SMALL,
+    expect("json: takes " + std::to_string(length) + " bytes, but the buffer has 5", WARPAES_ERROR_BUFFER_TOO_SMALL,
            warpaes_keyset_write(keyset, json, 5, &length));
     warpaes_keyset_destroy(keyset);
 }
@@ -204,7 +204,7 @@ TEST_F(StateSentences, OfRandomNumbers) {
     EXPECT_STREQ(error, "reserved: must be 0");
     options.reserved = 0;
     options.flags = 2;
-    expect("flags: has bits that this version does not know", WARPAES_ERROR_ARGUMENT,
+    expect("flags: has bits that this version does not support", WARPAES_ERROR_ARGUMENT,
            warpaes_drbg_create(engine_.get(), &options, &drbg));
 }
 
@@ -300,11 +300,11 @@ TEST_F(StateSentences, OfDataUnitsOfContexts) {
     };
     const auto final = [&] { return warpaes_context_final(made.get(), memory_ + 256, 256, &written); };
     ASSERT_EQ(init(0), WARPAES_OK);
-    expect("input_len: one data unit is 16 to 2^24 bytes, and there was no input", data, final());
+    expect("input_len: a data unit must have 16 to 2^24 bytes, but there was no input", data, final());
     ASSERT_EQ(init(0), WARPAES_OK);
-    expect("input_len: one data unit is 16 to 2^24 bytes, got 15", data, update(15));
+    expect("input_len: a data unit must have 16 to 2^24 bytes, got 15", data, update(15));
     ASSERT_EQ(update(16), WARPAES_OK);
-    expect("context: without data_unit_len the message is one data unit and must come in one update",
+    expect("context: without data_unit_len, the message is one data unit and must be passed in one update",
            WARPAES_ERROR_STATE, update(16));
     ASSERT_EQ(init(32), WARPAES_OK);
     ASSERT_EQ(update(32 + 15), WARPAES_OK);

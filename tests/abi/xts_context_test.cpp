@@ -177,7 +177,7 @@ TEST_P(XtsContext, OneUnit) {
     for (const std::size_t length : {std::size_t{1}, std::size_t{15}, input.size()}) {
         EXPECT_EQ(warpaes_context_update(context.get(), input.data(), length, output.data(), length, &written),
                   WARPAES_ERROR_DATA_LENGTH);
-        EXPECT_EQ(std::string(warpaes_last_error()).find("input_len: one data unit"), 0U);
+        EXPECT_EQ(std::string(warpaes_last_error()).find("input_len: a data unit"), 0U);
     }
     EXPECT_TRUE(output == Bytes(output.size()));
     EXPECT_EQ(warpaes_context_final(context.get(), nullptr, 0, &written), WARPAES_ERROR_DATA_LENGTH)

@@ -289,7 +289,7 @@ TEST_P(AbiBatchErrors, LongerEntries) {
             EXPECT_EQ(result.status, n == 3 ? WARPAES_ERROR_ARGUMENT : WARPAES_OK) << n;
             EXPECT_EQ(memory_[1024 * n + 256 + 70] == 0, n == 3) << n;
         }
-        EXPECT_STREQ(warpaes_batch_entry_error(batch, 3), "entry: uses fields that this version does not know");
+        EXPECT_STREQ(warpaes_batch_entry_error(batch, 3), "entry: uses fields that this version does not support");
         warpaes_batch_destroy(batch);
         reinterpret_cast<std::uint8_t*>(entries[3].more)[byte] = 0;
     }

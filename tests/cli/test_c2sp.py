@@ -97,7 +97,9 @@ class C2sp(CommandTest):
             if len(expected) > 20:
                 part = self.warpaes("decrypt", "-r", f"10:{len(expected) - 11}", *options)
                 self.assertTrue(part == expected[10:-10], vector["file"])
-            words = "the key or the associated data are not those of the encryption, or the header was altered, or the "
+            words = (
+                "the key or the associated data differ from those of the encryption, or the header was altered, or the "
+            )
             words += "file has another format"
             self.refused(AUTHENTICATION, words, "decrypt", *options[:4], "--aad", "other", path)
 

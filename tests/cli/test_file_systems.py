@@ -147,7 +147,7 @@ class FileSystems(CommandTest):
                     refused, set(words) - {"open", "prompt", "quiet_chmod", "chown", "rename", "noreplace", "fsync"}
                 )
                 weaker = {"chmod", "quiet_chmod", "times"} & set(words)
-                self.assertEqual(b"did not take the permissions" in said, bool(weaker), said)
+                self.assertEqual(b"did not store the permissions" in said, bool(weaker), said)
                 self.assertEqual(b"cannot rename files" in said, "rename" in words, said)
 
     def test_nobody_gets_more_than_asked_for(self):
@@ -302,10 +302,10 @@ class RealFileSystems(FileSystems):
         self.on("rclone off", keeps_times=False, creates_late=True)
 
     def test_bindfs_that_denies_chmod(self):
-        self.assertIn(b"did not take the permissions", self.on("bindfs --chmod-deny"))
+        self.assertIn(b"did not store the permissions", self.on("bindfs --chmod-deny"))
 
     def test_bindfs_that_ignores_chmod(self):
-        self.assertIn(b"did not take the permissions", self.on("bindfs --chmod-ignore"))
+        self.assertIn(b"did not store the permissions", self.on("bindfs --chmod-ignore"))
 
     def test_gocryptfs(self):
         self.on("gocryptfs")

@@ -496,14 +496,14 @@ class KeySources(CommandTest):
         ):
             for output in (name, name + ".link", name + ".symlink", "./" + name):
                 out = "-out" if flags[0] == "enc" else "-o"
-                self.refused(SAME_FILE, "which is needed to read the result", *flags, "-f", out, output, stdin=b"x")
+                self.refused(SAME_FILE, "which is needed to decrypt the result", *flags, "-f", out, output, stdin=b"x")
             with open(self.path(name), "ab") as file:
                 self.refused(SAME_FILE, "standard output", *flags, "-f", stdin=b"x", stdout=file)
         self.write("plain", b"plain")
         for source in (("-pass", "stdin"), ("-kfile", "-")):
             with open(self.path("pw"), "rb") as file:
                 command = ("enc", "-aes-128-ctr", "-pbkdf2", "-f", "-in", "plain", *source, "-out", "pw")
-                self.refused(SAME_FILE, "which is needed to read the result", *command, stdin=file)
+                self.refused(SAME_FILE, "which is needed to decrypt the result", *command, stdin=file)
         self.warpaes(*encrypt, "-o", "plain.warpaes", "plain")
         decrypt = ("decrypt", "-k", "keyset", "--aad-file", "aad", "-f", "-o", "keyset", "plain.warpaes")
         self.refused(SAME_FILE, "'keyset'", *decrypt)

@@ -317,20 +317,24 @@ class InClear(Keks):
         for command in (("encrypt", "-k", "clear:keyset", "notes"), ("keys", "list", "clear:keyset"),
                         ("keys", "add", "clear:keyset")):  # fmt: skip
             for option in ((), ("--kek", "kek"), ("--passphrase-from", "word")):
-                self.refused(KEYSET, "'keyset': is encrypted, but clear: requires a keyset in clear", *command, *option)
+                self.refused(
+                    KEYSET, "'keyset': is encrypted, but clear: requires an unencrypted keyset", *command, *option
+                )
 
     def test_an_option_that_would_do_nothing(self):
         for command in (("encrypt", "-k", "clear:planted", "notes"), ("verify", "-k", "clear:planted", "forged"),
                         ("inspect", "-k", "clear:planted", "forged"), ("keys", "list", "clear:planted"),
                         ("reencrypt", "-k", "clear:planted", "--to", "clear:planted", "forged"),
                         ("keys", "add", "clear:planted")):  # fmt: skip
-            self.refused(ARGUMENT, "--kek: none of the keysets is under a key-encryption key: leave it out",
+            self.refused(ARGUMENT, "--kek: none of the keysets is encrypted under a key: leave --kek out",
                          *command, "--kek", "kek")  # fmt: skip
-            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is under a passphrase: leave it out",
+            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is encrypted under a passphrase: leave the",
                          *command, "--passphrase-from", "word")  # fmt: skip
         both = ("--kek", "kek", "--passphrase-from", "word")
         for command in (("encrypt", "-k", "keyset", "notes"), ("keys", "list", "keyset"), ("keys", "add", "keyset")):
-            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is under a passphrase", *command, *both)
+            self.refused(
+                ARGUMENT, "--passphrase-from: none of the keysets is encrypted under a passphrase", *command, *both
+            )
 
     def test_options_for_keys_that_are_not_there(self):
         for option in (("--kek", "kek"), ("--passphrase-from", "word"), ("--aad", "x"), ("--aad-file", "word")):
@@ -347,10 +351,10 @@ class InClear(Keks):
         quick = ("--passphrase-from", "word", "--passphrase-seconds", "0", *SMALL)
         self.warpaes("keygen", *quick, "-o", "locked")
         common = ("-k", "locked", "-k", "keyset", "--kek", "kek")
-        self.refused(KEYSET, "'locked': is under a passphrase and not under the key of --kek: also give --pass",
+        self.refused(KEYSET, "'locked': is encrypted under a passphrase, not under the key of --kek: also give --pass",
                      "verify", *common, stdin=self.honest)  # fmt: skip
         self.warpaes("verify", *common, "--passphrase-from", "word", stdin=self.honest)
-        self.refused(KEYSET, "'locked': is under a passphrase", "keys", "list", "locked", "--kek", "kek")
+        self.refused(KEYSET, "'locked': is encrypted under a passphrase", "keys", "list", "locked", "--kek", "kek")
 
     def test_a_key_after_the_mark_is_refused_and_hidden(self):
         for place in (f"clear:{KEYS[256]}", f"clear:env:{KEYS[256]}"):
@@ -365,7 +369,7 @@ class Subcommands(Keks):
     def test_what_is_made_says_so(self):
         result = self.run_command(WARPAES, "keygen", "--kek", "kek", "-o", "keyset")
         self.assertIn(b"under a key-encryption key written to 'keyset'", result.stderr)
-        self.assertIn(b"If you lose that key", result.stderr)
+        self.assertIn(b"If you lose the key-encryption key", result.stderr)
         self.assertIn(b"encryptedKeyset", self.warpaes("keygen", "--kek", "kek"))
 
     def test_a_list_needs_no_key(self):
@@ -377,7 +381,7 @@ class Subcommands(Keks):
         self.refused(AUTHENTICATION, WRONG, "keys", "list", "keyset", "--kek", "other")
         result = self.run_command(WARPAES, "keys", "list", "keyset")
         self.assertIn(b"(under the key)", result.stdout)
-        self.assertIn(b"Under a key-encryption key; without it this list is not authenticated", result.stderr)
+        self.assertIn(b"Under a key-encryption key; without it, this list is not authenticated", result.stderr)
         # Statements about passphrases appear only for passphrases.
         self.assertIn(b"Under a key-encryption key\n",
                       self.run_command(WARPAES, "keys", "list", "keyset", "--kek", "kek").stderr)  # fmt: skip
@@ -387,7 +391,7 @@ class Subcommands(Keks):
         before = self.read("keyset")
         for command in (("encrypt", "-k", "keyset"), ("keys", "add", "keyset"), ("keys", "passphrase", "keyset"),
                         ("verify", "-k", "keyset", "--passphrase-from", "other")):  # fmt: skip
-            self.refused(ARGUMENT, "'keyset': is encrypted under a key: give --kek FILE|keysources open", *command)
+            self.refused(ARGUMENT, "'keyset': is encrypted under a key: give --kek with FILE|keysources open", *command)
         self.assertEqual(self.read("keyset"), before)
 
     def test_rotation(self):
@@ -438,8 +442,8 @@ class Subcommands(Keks):
         opened = self.warpaes("decrypt", "-k", "keyset", "--passphrase-from", "word", stdin=sealed)
         self.assertEqual(opened, data(9000))
         both = ("verify", "-k", "keyset", "--kek", "kek")
-        self.refused(KEYSET, "is under a passphrase and not under the key of --kek", *both, stdin=sealed)
-        self.refused(ARGUMENT, "--kek: none of the keysets is under a key-encryption key",
+        self.refused(KEYSET, "is encrypted under a passphrase, not under the key of --kek", *both, stdin=sealed)
+        self.refused(ARGUMENT, "--kek: none of the keysets is encrypted under a key",
                      *both, "--passphrase-from", "word", stdin=sealed)  # fmt: skip
         result = self.run_command(WARPAES, *change, "--passphrase-from", "word")
         self.assertNotIn(b"key-encryption", result.stderr)
@@ -448,7 +452,7 @@ class Subcommands(Keks):
         self.keygen()
         sealed = self.sealed()
         result = self.run_command(WARPAES, "keys", "passphrase", "--remove", "keyset", "--kek", "kek")
-        self.assertEqual((result.returncode, result.stderr), (0, b"The keys are now in clear\n"))
+        self.assertEqual((result.returncode, result.stderr), (0, b"The keyset is now unencrypted\n"))
         self.assertEqual(self.warpaes("decrypt", "-k", "keyset", stdin=sealed), data(9000))
         self.refused(KEYSET, "'keyset': is not an encrypted keyset, and --kek requires one",
                      "keys", "add", "keyset", "--kek", "kek")  # fmt: skip

@@ -74,7 +74,7 @@ class KeyProgram(KeyedTest):
             ("exec:yes", "longer than"),
         ):
             self.refused(KEYSET, words, "encrypt", "-k", command, "-o", "out", "notes")
-        self.refused(ARGUMENT, "needs a command", "encrypt", "-k", "exec: ", "-o", "out", "notes")
+        self.refused(ARGUMENT, "must be followed by a command", "encrypt", "-k", "exec: ", "-o", "out", "notes")
 
     def test_no_keyset_in_the_environment_to_start_it_again(self):
         own = f'exec:test -z "${{WARPAES_KEYSET+x}}" && {WARPAES} decrypt -k keyset inner'

@@ -226,7 +226,7 @@ class Rotation(CommandTest):
             self.refused(ARGUMENT, "ID", "keys", "promote", "keyset", number)
         self.refused(ARGUMENT, "raw keys", "keys", "add", "keyset", "-t", "C2SP_CHUNKED_256")
         self.refused(ARGUMENT, "nonsense", "keys", "add", "keyset", "-t", "nonsense")
-        self.refused(ARGUMENT, "no action; give one of list, add", "keys")
+        self.refused(ARGUMENT, "there is no action; give one of list, add", "keys")
 
     def test_secrets_are_not_listed(self):
         secret = json.loads(self.read("keyset"))["key"][0]["keyData"]["value"]

@@ -108,7 +108,7 @@ class Places(KeyedTest):
         with open(self.path("huge"), "wb") as file:
             file.truncate(1 << 43)
         for command in (["encrypt", "-k", "keyset", "-o", "out", "huge"], [*ENC, "-in", "huge", "-out", "out"]):
-            self.refused(WRITE, "'out' needs|left; free some space", *command, env={"PW": "x"})
+            self.refused(WRITE, "'out' needs|free; free some space", *command, env={"PW": "x"})
         self.refused(WRITE, "--output-dir|nothing was done", "encrypt", "-k", "keyset", "--output-dir", "out", "huge")
 
     def test_a_folder_that_becomes_a_link_is_not_followed(self):

@@ -375,7 +375,7 @@ class Adversary(NamesTest):
         os.rename(one, one + b".x")
         os.rename(two, one)
         os.rename(one + b".x", two)
-        self.check({b"photos/a.jpg", b"photos/b.jpg"}, b"moved within the storage", AUTHENTICATION)
+        self.check({b"photos/a.jpg", b"photos/b.jpg"}, b"moved within the tree", AUTHENTICATION)
 
     def test_files_and_folders_that_move(self):
         one = self.stored(b"photos/raw/a.jpg")
@@ -580,7 +580,7 @@ class Refused(NamesTest):
             ("--name: requires --encrypted-names", "decrypt", *key, "--name", "notes.txt", "out"),
             ("--encrypted-names: give --output-dir DIRECTORY|--name PATH", "decrypt", *key, names, "out"),
             ("--encrypted-names: give --name PATH", "cat", *key, names, "out"),
-            ("--name: several files: give --output-dir", "decrypt", *key, names, "--name=a", "--name=b", "out"),
+            ("--name: there are several files: give", "decrypt", *key, names, "--name=a", "--name=b", "out"),
             ("--name: requires exactly one FILE", "cat", *key, names, "--name", "a", "out", "plain"),
             ("--name: cannot be combined with", "verify", *key, names, "--name", "a", "--include", "b", "out"),
             ("--name: '/notes.txt' is not the plain path", "cat", *key, names, "--name", "/notes.txt", "out"),
@@ -598,21 +598,21 @@ class Refused(NamesTest):
         for words, *arguments in (
             ("there is no 'photos/none' in 'out' under these keys", "cat", *key, names, "--name", "photos/none", "out"),
             ("there is no 'notes.txt' in 'out'", "cat", "-k", "other", names, "--name", "notes.txt", "out"),
-            ("takes the directory that was the --output-dir", "verify", *key, names, "in/notes.txt"),
-            ("takes the directory that was the --output-dir", "verify", *key, names, "nothing"),
+            ("takes the directory that `encrypt --output-dir` wrote", "verify", *key, names, "in/notes.txt"),
+            ("takes the directory that `encrypt --output-dir` wrote", "verify", *key, names, "nothing"),
             ("is not a directory", "list", *key, "in/notes.txt"),
         ):
             self.refused(NOT_FOUND, words, *arguments)
         self.refused(FORMAT, "does not have the form of an encrypted name", "list", *key, "plain")
-        self.refused(AUTHENTICATION, "2 names are refused|no key opens it in this folder", "list", "-k", "other", "out")
+        self.refused(
+            AUTHENTICATION, "2 names were refused|no key opens it in this folder", "list", "-k", "other", "out"
+        )
 
     def test_without_the_option_the_sentence_names_it(self):
         self.encrypt()
         result = self.run_command(WARPAES, "verify", "-k", "key", "out")
         self.assertEqual(result.returncode, AUTHENTICATION)
-        self.assertIn(
-            b"its name seems to be encrypted: give --encrypted-names and the complete directory", result.stderr
-        )
+        self.assertIn(b"its name looks encrypted: give --encrypted-names and the complete directory", result.stderr)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ class Passphrase(OwnKeyset):
         for _ in range(5):  # more often than there is room without using freed room again
             self.warpaes(*change, "--passphrase-from", names[0], "--new-passphrase-from", names[1], "plain.warpaes")
             refusal = ("decrypt", "--passphrase-from", names[0], "plain.warpaes")
-            self.refused(AUTHENTICATION, "passphrase: wrong", *refusal)
+            self.refused(AUTHENTICATION, "passphrase: is wrong", *refusal)
             self.opens("--passphrase-from", names[1])
             self.opens("--kek", "other")
             names.reverse()
@@ -128,7 +128,7 @@ class Passphrase(OwnKeyset):
     def test_stays_when_it_was_wrong(self):
         before = self.under_all()
         change = ("keys", "passphrase", "--passphrase-from", "second", "--new-passphrase-from", "first", *QUICK)
-        self.refused(AUTHENTICATION, "passphrase: wrong", *change, "plain.warpaes")
+        self.refused(AUTHENTICATION, "passphrase: is wrong", *change, "plain.warpaes")
         self.assertEqual(self.read("plain.warpaes"), before)
         self.refused(ARGUMENT, "--remove", "keys", "passphrase", "--remove", "plain.warpaes")
 
@@ -166,9 +166,9 @@ class Altered(OwnKeyset):
     def test_a_file_under_another_keyset_is_not_opened_instead(self):
         self.warpaes("keygen", "-o", "keyset")
         self.warpaes("encrypt", "-k", "keyset", "plain")
-        self.refused_as(self.read("plain.warpaes"), FORMAT, "does not contain a keyset of its own", "-k KEYSET")
-        self.refused_as(data(9000), FORMAT, "does not contain a keyset of its own")
-        self.refused_as(b"", FORMAT, "does not contain a keyset of its own")
+        self.refused_as(self.read("plain.warpaes"), FORMAT, "does not begin with its own keyset", "-k KEYSET")
+        self.refused_as(data(9000), FORMAT, "does not begin with its own keyset")
+        self.refused_as(b"", FORMAT, "does not begin with its own keyset")
 
     def test_a_keyset_is_not_replaced_by_one_in_front(self):
         self.under_all()

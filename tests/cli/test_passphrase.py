@@ -40,7 +40,7 @@ except ImportError as error:
     aead = None
 
 QUICK = ("--passphrase-seconds", "0")
-WRONG = "passphrase: wrong, or the keyset was altered"
+WRONG = "passphrase: is wrong, or the keyset was altered"
 
 
 class Passphrases(CommandTest):
@@ -222,7 +222,12 @@ class Places(Passphrases):
 
     def test_what_is_none(self):
         self.keygen()
-        for content, words in ((b"", "empty"), (b"\n", "empty"), (b"a\nb\n", "several lines"), (b"x" * 5000, "longer")):
+        for content, words in (
+            (b"", "empty"),
+            (b"\n", "empty"),
+            (b"a\nb\n", "more than one line"),
+            (b"x" * 5000, "longer"),
+        ):
             self.private("bad", content)
             self.refused(ARGUMENT, f"--passphrase-from|{words}", "verify", "-k", "keyset", "--passphrase-from", "bad")
         nowhere = "--passphrase-from: there is no environment variable NOWHERE"
@@ -256,7 +261,7 @@ class Places(Passphrases):
         self.refused(ARGUMENT, "there is no terminal|--passphrase-from", "encrypt", "--passphrase", "first")
         self.refused(
             ARGUMENT,
-            "passphrases belong to keysets|warpaes keygen --passphrase|warpaes keys passphrase FILE",
+            "a passphrase protects a keyset|warpaes keygen --passphrase|warpaes keys passphrase FILE",
             "reencrypt",
             "--passphrase",
             "first",

@@ -165,7 +165,7 @@ class Provider(CommandTest):
     def test_an_openssl_that_does_not_say_where_its_configuration_is(self):
         os.mkdir("bin")
         for script, words in (
-            (None, "the command openssl, which tests the configuration, is missing; install it"),
+            (None, "the command openssl, which is needed to test the configuration, is missing; install it"),
             ("#!/bin/sh\n", "openssl does not report the path of its configuration; give --config FILE"),
             ("#!/bin/sh\necho 'OPENSSLDIR: \"'\n", "openssl does not report the path of its configuration"),
         ):
@@ -182,7 +182,7 @@ class Provider(CommandTest):
         os.mkdir("bin")
         Path("bin/openssl").write_text("#!/bin/sh\necho 'no list' today >&2\nexit 1\n")
         os.chmod("bin/openssl", 0o755)
-        words = "openssl cannot list its providers: no list today"
+        words = "`openssl list -providers` fails: no list today"
         env = {"PATH": os.path.abspath("bin") + ":" + os.environ["PATH"]}
         self.refused(STATE, words, "provider", "check", "--config", "openssl.cnf", env=env)
         shutil.rmtree("bin")
@@ -253,8 +253,11 @@ class Provider(CommandTest):
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"works, warpaes", done.stdout)
         self.assertEqual(
-            done.stderr.decode().replace("warpaes: warning: [d]: the provider has no parameter ", "").splitlines(),
-            ["'treshold', and ignores it; did you mean 'threshold'?", "'colour', and ignores it"],
+            done.stderr.decode().replace("warpaes: warning: [d]: ", "").splitlines(),
+            [
+                "'treshold' is not a parameter of the provider, which ignores it; did you mean 'threshold'?",
+                "'colour' is not a parameter of the provider, which ignores it",
+            ],
         )
         self.assertEqual(json.loads(self.warpaes(*check, "--json"))["unknown"], ["treshold", "colour"])
         os.remove("counters")
@@ -288,7 +291,7 @@ class Provider(CommandTest):
     def test_what_is_refused_changes_nothing(self):
         given = ("--config", "openssl.cnf", "--module", MODULE)
         for text, status, sentence in [
-            (DEBIAN.rstrip("\n"), FORMAT, "has no line break"),
+            (DEBIAN.rstrip("\n"), FORMAT, "does not end with a line break"),
             (DEBIAN + "[openssl_init]\nalg_section = a\n[a]\ndefault_properties = fips=yes\n", STATE, "FIPS"),
             (DEBIAN + "[openssl_init]\nalg_section = a\n[a]\ndefault_properties = provider=x\n", STATE, "prefers"),
             (DEBIAN + "[provider_sect]\nwarpaes = w\n", EXISTS, "already names warpaes"),
@@ -308,7 +311,15 @@ class Provider(CommandTest):
         self.refused_as(
             STATE, "not among the active", "install", "--config", "openssl.cnf", "--module", str(module), text=DEBIAN
         )
-        self.refused_as(NOT_FOUND, "there is no module", "install", "--config", "openssl.cnf", "--module", "nothing")
+        self.refused_as(
+            NOT_FOUND,
+            "--module: there is no file 'nothing'",
+            "install",
+            "--config",
+            "openssl.cnf",
+            "--module",
+            "nothing",
+        )
         self.refused_as(NOT_FOUND, "nothing.cnf", "install", "--config", "nothing.cnf", "--module", MODULE)
         self.refused_as(STATE, "not among the active", "check", "--config", "openssl.cnf", text=DEBIAN)
         self.refused_as(NOT_FOUND, "names no counters file", "stats", "--config", "openssl.cnf")

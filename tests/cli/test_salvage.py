@@ -56,7 +56,9 @@ class Salvage(KeyedTest):
         done = self.salvage("-o", "out")
         left = FIRST + 39 * SEGMENT
         self.assertEqual(self.read("out"), self.plain[:left])
-        self.assertIn(f"from byte {left} on: not authentic, and the end may be missing", done.stderr.decode())
+        self.assertIn(
+            f"from byte {left} on: not authentic, and the end of the file may be missing", done.stderr.decode()
+        )
 
     def test_the_record_lists_all(self):
         segments = range(2, 90, 2)
@@ -94,7 +96,7 @@ class Salvage(KeyedTest):
         self.damage()
         self.refused(
             AUTHENTICATION,
-            "none of the keys opens a segment",
+            "no key opens any segment",
             "decrypt",
             "-k",
             "keyset",

@@ -112,7 +112,7 @@ class Texts(CommandTest):
             self.warpaes("encrypt", "-k", keys, *how, "-f", "-o", "out", "in")
             (record,) = json.loads(self.warpaes("inspect", "-k", keys, *how, "--json", "out"))
             lines = self.warpaes("inspect", "-k", keys, *how, "out").decode().splitlines()
-            key = "the one given" if record["key_id"] is None else f"{record['key_id']}, which opens it"
+            key = "the key that was given" if record["key_id"] is None else f"{record['key_id']}, which opens it"
             self.assertEqual(record["key_id"] is None, keys == "raw")
             self.assertEqual(
                 lines,

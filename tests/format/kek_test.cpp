@@ -245,11 +245,11 @@ TEST(KeysetUnderKek, AnotherKeyOrWhatWasAlteredIsToldInTheSameWords) {
 
 TEST(KeysetUnderKek, WhatIsNoEncryptedKeyset) {
     const std::string whole = wrapped_under_kek();
-    refused(WARPAES_ERROR_KEYSET, "under a passphrase, not under a key: open it by warpaes_keyset_unwrap",
+    refused(WARPAES_ERROR_KEYSET, "under a passphrase, not under a key: open it with warpaes_keyset_unwrap",
             [&] { open_under_kek(whole.substr(0, whole.size() - 1) + salt_of_a_passphrase); });
-    refused(WARPAES_ERROR_KEYSET, "under a key, not under a passphrase: open it by warpaes_keyset_unwrap_under",
+    refused(WARPAES_ERROR_KEYSET, "under a key, not under a passphrase: open it with warpaes_keyset_unwrap_under",
             [&] { (void)unwrap_keyset(whole, bytes("x")); });
-    refused(WARPAES_ERROR_KEYSET, "keyset: is encrypted; open it by warpaes_keyset_unwrap",
+    refused(WARPAES_ERROR_KEYSET, "keyset: is encrypted; open it with warpaes_keyset_unwrap",
             [&] { (void)Keyset::parse(whole); });
     refused(WARPAES_ERROR_KEYSET, "no encryptedKeyset", [&] { open_under_kek(wrapped_under_kek("AAAA")); });
     refused(WARPAES_ERROR_KEYSET, "base64", [&] { open_under_kek(wrapped_under_kek("AAA")); });
@@ -279,13 +279,13 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
           std::string(" \n"), std::string(100000, '0')}) {
         expect(neither, key);
     }
-    expect("is encrypted itself; a key-encryption key is taken in clear", wrapped_under_kek());
+    expect("is encrypted itself; a key-encryption key must be unencrypted", wrapped_under_kek());
     expect("is empty", "{}");
-    expect("names no primary key", "{\"key\": [" + first + "]}");
+    expect("does not name a primary key", "{\"key\": [" + first + "]}");
     expect("its primary, key 5, is missing", keyset_json(5, first));
     expect("has two keys with the number 16909060", keyset_json(0x01020304, first + ", " + first));
     expect("key 16909060 is the primary but not enabled", replaced(kek, "ENABLED", "DISABLED"));
-    expect("key 16909060 is the primary but not an AesGcmKey", replaced(kek, "AesGcmKey", "AesSivKey"));
+    expect("key 16909060 is the primary key but not an AesGcmKey", replaced(kek, "AesGcmKey", "AesSivKey"));
     expect("key 16909060 is not marked as symmetric", replaced(kek, "SYMMETRIC", "REMOTE"));
     expect("key 16909060 has a prefix that is not an AEAD's", replaced(kek, "TINK", "WITH_ID_REQUIREMENT"));
     expect("byte ", replaced(kek, "TINK", "TANK"));
@@ -300,7 +300,7 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
     expect("a key's value does not match its type", of_value(aes_gcm_key(raw(16)).substr(0, 10)));
     expect("a key's value does not match its type", of_value("\x18\x10"));
     // Files' keys encrypt files.
-    expect("key 7 is the primary but not an AesGcmKey", text(open_under_kek(wrapped_under_kek()).to_json()));
+    expect("key 7 is the primary key but not an AesGcmKey", text(open_under_kek(wrapped_under_kek()).to_json()));
     for (std::size_t length = 1; length < kek.size(); ++length) {
         if (length == 16 || length == 32) continue;  // which may be a key
         refused(WARPAES_ERROR_KEYSET, "kek: ", [&] { (void)parse_keks(bytes(kek.substr(0, length))); });

@@ -149,7 +149,7 @@ TEST(KeysetJson, AForeignPrimaryDecryptsOnly) {
         (void)keyset.primary();
         ADD_FAILURE() << "it is no key for files";
     } catch (const Error& e) {
-        EXPECT_NE(std::string(e.what()).find("its primary key is not for files"), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find("the primary key is not for files"), std::string::npos) << e.what();
     }
     refused_json(keyset_json(8, other), "no enabled key for files");
     refused_json(keyset_json(8, other + "," + key_json(7, gcm_type, gcm_value, "DISABLED")),
@@ -205,7 +205,7 @@ TEST(KeysetJson, MembersThatAreMissingUnknownOrTwice) {
     refused_json("{}", "is empty");
     refused_json("[]", "expected '{'");
     refused_json(keyset_json(7, ""), "is empty");
-    refused_json(replaced(usual(), "\"primaryKeyId\": 7, ", ""), "names no primary");
+    refused_json(replaced(usual(), "\"primaryKeyId\": 7, ", ""), "does not name a primary");
     refused_json(keyset_json(8, key_json(7, gcm_type, gcm_value)), "its primary, key 8, is missing");
     refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DISABLED")), "is the primary but not enabled");
     refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DESTROYED")), "is the primary but not enabled");
@@ -243,26 +243,17 @@ TEST(KeysetJson, ParametersByTinksRules) {
         EXPECT_NO_THROW(Keyset::parse(with_value(hex, type))) << hex;
     };
     usable("1207088020101018031a10" + std::string(32, '5'));
-    usable(
-        "12060829101018"
-        "03" +
-        key16);  // 41 bytes: one of plaintext
+    usable("1206082910101803" + key16);  // 41 bytes: one of plaintext
     refused_json(with_value("12060828101018"
                             "03" +
                             key16),
                  "segments of 40 bytes; they take 41");
-    usable(
-        "12060839102018"
-        "03" +
-        key32);  // 57 with AES-256
+    usable("1206083910201803" + key32);  // 57 with AES-256
     refused_json(with_value("12060838102018"
                             "03" +
                             key32),
                  "segments of 56 bytes");
-    usable(
-        "12090880808020101018"
-        "03" +
-        key16);  // 64 MiB
+    usable("1209088080802010101803" + key16);  // 64 MiB
     refused_json(with_value("12090881808020101018"
                             "03" +
                             key16),
@@ -280,10 +271,7 @@ TEST(KeysetJson, ParametersByTinksRules) {
                             "03" +
                             key16),
                  "a key is 16 bytes long");
-    usable(
-        "1207088020101018"
-        "03" +
-        key32);  // more than AES takes is allowed
+    usable("120708802010101803" + key32);  // more than AES takes is allowed
     refused_json(with_value("1207088020101018"
                             "03"),
                  "a key is 0 bytes long");
@@ -291,10 +279,7 @@ TEST(KeysetJson, ParametersByTinksRules) {
                             "03" +
                             key16),
                  "version 1");
-    usable(
-        "08001207088020101018"
-        "03" +
-        key16);
+    usable("0800120708802010101803" + key16);
     refused_json(with_value(key16), "AES keys of 0 bytes");
 
     usable("120d088020101018032204080310201a10" + std::string(32, '5'), hmac_type);
@@ -315,32 +300,19 @@ TEST(KeysetJson, ParametersByTinksRules) {
 }
 
 TEST(KeysetJson, Protobuf) {
-    const std::string key16 = "1a10" + std::string(32, '5'), parameters =
-                                                                 "1207088020101018"
-                                                                 "03";
+    const std::string key16 = "1a10" + std::string(32, '5'), parameters = "120708802010101803";
     const auto usable = [](const std::string& hex) { EXPECT_NO_THROW(Keyset::parse(with_value(hex))) << hex; };
-    usable(key16 + parameters);             // in any order
-    usable("1a0100" + parameters + key16);  // the last one counts
-    usable(
-        "1203088020"
-        "1204"
-        "10101803" +
-        key16);  // parts of a message are merged
+    usable(key16 + parameters);                // in any order
+    usable("1a0100" + parameters + key16);     // the last one counts
+    usable("1203088020120410101803" + key16);  // parts of a message are merged
     // Unknown fields of every kind are skipped.
-    usable(parameters + key16 +
-           "7805"
-           "7a0100"
-           "790011223344556677"
-           "7d00112233");
+    usable(parameters + key16 + "78057a01007900112233445566777d00112233");
     refused_json(with_value(parameters + key16 + "7b7c"), "unknown kind");  // groups
     refused_json(with_value(parameters + key16 + "7e"), "unknown kind");
     refused_json(with_value(parameters + key16 + "0000"), "unknown field");
-    refused_json(with_value(parameters + key16 +
-                            "8080808010"
-                            "00"),
-                 "unknown field");
-    refused_json(with_value(parameters + "1810"), "a number where bytes");
-    refused_json(with_value("0a0100" + parameters + key16), "bytes where a number");
+    refused_json(with_value(parameters + key16 + "808080801000"), "unknown field");
+    refused_json(with_value(parameters + "1810"), "a number in place of bytes");
+    refused_json(with_value("0a0100" + parameters + key16), "bytes in place of a number");
     refused_json(with_value(parameters + "1a11" + std::string(32, '5')), "truncated");
     refused_json(with_value("1208088020101018"
                             "03"),

@@ -41,13 +41,13 @@ TEST(Keyset, RawKeys) {
         if (c2sp) {
             refused(WARPAES_ERROR_KEY_LENGTH, std::to_string(least) + " bytes, got " + std::to_string(least + 1),
                     [&] { Keyset::from_raw(t.name, key); });
-            refused(WARPAES_ERROR_KEYSET, "keep it as a raw key", [&] { (void)keyset.to_json(); });
+            refused(WARPAES_ERROR_KEYSET, "store it as a raw key", [&] { (void)keyset.to_json(); });
         } else {
             EXPECT_NO_THROW(Keyset::from_raw(t.name, key));
             EXPECT_NO_THROW((void)keyset.to_json());
         }
     }
-    refused(WARPAES_ERROR_KEY_LENGTH, "takes 16 bytes, got 32; only warpaes 0.1 took 32",
+    refused(WARPAES_ERROR_KEY_LENGTH, "takes 16 bytes, got 32; warpaes 0.1 accepted 32",
             [] { Keyset::from_raw("C2SP_CHUNKED_128", Bytes(32)); });
     refused(WARPAES_ERROR_ARGUMENT, "template", [] { Keyset::from_raw("x", Bytes(32)); });
 }

@@ -36,7 +36,7 @@ Keyset open_under_passphrase(const std::string& json, std::string_view passphras
     return unwrap_keyset(json, bytes(passphrase));
 }
 
-constexpr const char* wrong_passphrase = "passphrase: wrong, or the keyset was altered";
+constexpr const char* wrong_passphrase = "passphrase: is wrong, or the keyset was altered";
 constexpr std::size_t plenty = 1 << 20;
 const Scrypt least{131072, 8, 1};
 
@@ -165,9 +165,8 @@ std::string sealed_message(const std::string& message) {
     nonce.insert(nonce.end(), sealed_text.begin(), sealed_text.end());
     return "{\"encryptedKeyset\": \"" + base64(nonce) +
            "\", \"keysetInfo\": {\"primaryKeyId\": 7, \"keyInfo\": [{\"typeUrl\": \"" + std::string(gcm_type) +
-           "\", \"status\": "
-           "\"ENABLED\", \"keyId\": 7, \"outputPrefixType\": \"RAW\"}]}, \"keyEncryptionKey\": {\"kdf\": "
-           "\"scrypt\", \"salt\": \"" +
+           "\", \"status\": \"ENABLED\", \"keyId\": 7, \"outputPrefixType\": \"RAW\"}]}, \"keyEncryptionKey\": "
+           "\"kdf\": \"scrypt\", \"salt\": \"" +
            base64(its_salt) + "\", \"n\": 2, \"r\": 1, \"p\": 1}}";
 }
 
@@ -189,7 +188,7 @@ TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
     const auto expect = [](const std::string& words, const std::string& message) {
         refused(WARPAES_ERROR_KEYSET, words, [&] { open_under_passphrase(sealed_message(message), "x"); });
     };
-    const std::string lost = " of a message, which this version does not know and would lose";
+    const std::string lost = " of a message, which this version does not support and would lose";
     expect("has the field 3" + lost, primary + field(2, entry) + field(3, 1U));
     expect("has the field 5" + lost, primary + field(2, entry + field(5, 1U)));
     expect("has the field 4" + lost, primary + field(2, field(1, data + field(4, "x")) + entry));
@@ -202,8 +201,8 @@ TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
         expect("a key has a kind of material that there is not", primary + field(2, field(1, field(3, value)) + entry));
     }
     expect("a key has a kind of prefix that there is not", primary + field(2, entry + field(4, 0U)));
-    expect("bytes where a number belongs", field(1, "x") + field(2, entry));
-    expect("a number where bytes belong", primary + field(2, 1U));
+    expect("bytes in place of a number", field(1, "x") + field(2, entry));
+    expect("a number in place of bytes", primary + field(2, 1U));
     expect("it is truncated", (primary + field(2, entry)).substr(0, 20));
     expect("unknown field", primary + field(2, entry) + field(0, 1U));
 }

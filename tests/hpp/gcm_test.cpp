@@ -150,8 +150,8 @@ TEST_F(HppGcm, Segments) {
         EXPECT_EQ(e.first_failure(), 1U);
         EXPECT_EQ(e.status(), WARPAES_ERROR_AUTHENTICATION);
         EXPECT_STREQ(e.what(),
-                     "tag: of 4 segments 2 are not authentic, the first is segment 1: wrong key, wrong nonce, wrong "
-                     "associated data, or data that was altered");
+                     "tag: of 4 segments 2 are not authentic, the first is segment 1: the key, the nonce or the "
+                     "associated data is wrong, or the data was altered");
     }
     sealed_all[316 + 5] ^= 1;
     try {
@@ -212,21 +212,23 @@ TEST_F(HppGcm, SegmentsThatReachTooFar) {
         for (const std::size_t count : {2U, 3U}) {
             SCOPED_TRACE(count);
             for (const std::uint64_t stride : {1U, 50U, 99U}) {
-                EXPECT_EQ(run(direction, true, count, 100, 0, stride, 0), "plaintext_stride: less than segment_len");
-                EXPECT_EQ(run(direction, false, count, 100, 0, 0, stride), "ciphertext_stride: less than segment_len");
+                EXPECT_EQ(run(direction, true, count, 100, 0, stride, 0),
+                          "plaintext_stride: must be at least segment_len");
+                EXPECT_EQ(run(direction, false, count, 100, 0, 0, stride),
+                          "ciphertext_stride: must be at least segment_len");
             }
             for (const std::uint64_t stride : {1U, 100U, 115U}) {
                 EXPECT_EQ(run(direction, true, count, 100, 0, 0, stride),
-                          "ciphertext_stride: less than segment_len and the tag's 16 bytes");
+                          "ciphertext_stride: must be at least segment_len plus the tag's 16 bytes");
             }
             for (const std::uint64_t length : {most, most - 15, most / 2, (std::uint64_t{1} << 60) + 1}) {
-                EXPECT_EQ(run(direction, true, count, length, 0, 0, 0), "segment_len: more than 2^60");
-                EXPECT_EQ(run(direction, true, count, length, 0, 1, 1), "segment_len: more than 2^60");
+                EXPECT_EQ(run(direction, true, count, length, 0, 0, 0), "segment_len: must be at most 2^60");
+                EXPECT_EQ(run(direction, true, count, length, 0, 1, 1), "segment_len: must be at most 2^60");
             }
             EXPECT_EQ(run(direction, true, count, 100, 0, most / 2, most / 2),
-                      "nonces: the segments take more than 2^60 bytes");
-            EXPECT_EQ(run(direction, true, count, 100, 101, 0, 0), "last_len: more than segment_len");
-            EXPECT_EQ(run(direction, true, count, 100, most, 0, 0), "last_len: more than segment_len");
+                      "nonces: there are too many; the segments would take more than 2^60 bytes");
+            EXPECT_EQ(run(direction, true, count, 100, 101, 0, 0), "last_len: must be at most segment_len");
+            EXPECT_EQ(run(direction, true, count, 100, most, 0, 0), "last_len: must be at most segment_len");
         }
         EXPECT_EQ(output, Bytes(700, 0xa5));
     }
@@ -273,22 +275,22 @@ TEST_F(HppGcm, RoomForSegments) {
     };
     EXPECT_EQ(sentence([&](auto& s) { s.input = warpaes::ConstBytes(text.data(), 700); }), "");
     EXPECT_EQ(sentence([&](auto& s) { s.input = warpaes::ConstBytes(text.data(), 699); }),
-              "input: shorter than its segments");
+              "input: is shorter than its segments");
     EXPECT_EQ(sentence([&](auto& s) { s.output = warpaes::Bytes(output.data(), 900); }), "");
     EXPECT_EQ(sentence([&](auto& s) { s.output = warpaes::Bytes(output.data(), 899); }),
-              "output: shorter than its segments");
+              "output: is shorter than its segments");
     EXPECT_EQ(sentence([&](auto& s) { s.tags = warpaes::Bytes(tags.data(), 48); }), "");
     EXPECT_EQ(sentence([&](auto& s) { s.tags = warpaes::Bytes(tags.data(), 47); }),
-              "tags: not 16 bytes for each segment");
+              "tags: must have 16 bytes for each segment");
     EXPECT_EQ(sentence([&](auto& s) { s.nonces = warpaes::ConstBytes(nonces.data(), 35); }),
-              "nonces: not 12 bytes for each segment");
-    EXPECT_EQ(sentence([&](auto& s) { s.last_len = 101; }), "last_len: more than segment_len");
+              "nonces: must have 12 bytes for each segment");
+    EXPECT_EQ(sentence([&](auto& s) { s.last_len = 101; }), "last_len: must be at most segment_len");
     constexpr std::uint64_t half = std::uint64_t{1} << 59;  // twice
-    EXPECT_EQ(sentence([&](auto& s) { s.plaintext_stride = half; }), "input: shorter than its segments");
+    EXPECT_EQ(sentence([&](auto& s) { s.plaintext_stride = half; }), "input: is shorter than its segments");
     EXPECT_EQ(sentence([&](auto& s) { s.plaintext_stride = half + 1; }),
-              "nonces: the segments take more than 2^60 bytes");
+              "nonces: there are too many; the segments would take more than 2^60 bytes");
     EXPECT_EQ(sentence([&](auto& s) { s.ciphertext_stride = half + 1; }),
-              "nonces: the segments take more than 2^60 bytes");
+              "nonces: there are too many; the segments would take more than 2^60 bytes");
 }
 
 }  // namespace

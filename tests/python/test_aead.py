@@ -177,7 +177,7 @@ class Mistakes(unittest.TestCase):
 
     def test_stream_and_status_are_for_gpus(self) -> None:
         gcm, out = aead.AESGCM(KEY), bytearray(17)
-        self.refused(ValueError, "stream is for tensors", gcm.encrypt_into, NONCE, b"x", None, out, stream=1)
+        self.refused(ValueError, "stream applies only to tensors", gcm.encrypt_into, NONCE, b"x", None, out, stream=1)
         status = bytearray(4)
         self.refused(ValueError, "status must be", gcm.decrypt_into, NONCE, out, None, bytearray(1), status=status)
 
@@ -223,7 +223,7 @@ class Mistakes(unittest.TestCase):
 
     def test_the_backend_that_was_asked_for_cannot_be_changed(self) -> None:
         aead.AESGCM(KEY).encrypt(NONCE, b"", None)
-        self.refused(exceptions.Error, "already at work", warpaes.configure, threads=1)
+        self.refused(exceptions.Error, "already exists", warpaes.configure, threads=1)
 
 
 class Leaks(unittest.TestCase):

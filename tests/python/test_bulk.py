@@ -241,7 +241,7 @@ class Files(Case):
         for command in commands:
             with unittest.mock.patch.object(pool, "Worker", side_effect=AssertionError):
                 said = refusal(command[0], "-k", self.key, *command[1:])
-            self.assertIn(f"none of the given keys saved it; it names 'key {key_id}'", said)
+            self.assertIn(f"was not saved under any of the given keys; it names 'key {key_id}'", said)
         self.assertEqual([path for path in out.rglob("*") if path.is_file()], [])
 
     def test_a_wrong_key_ends_early_without_a_manifest(self) -> None:
@@ -376,7 +376,7 @@ class Keys(Case):
                 after = self.files(target)
                 for name in content:
                     self.assertNotEqual(before[name], after[name])
-                self.assertIn("none of the given keys saved it", refusal("verify", "-k", self.key, target))
+                self.assertIn("was not saved under any of the given keys", refusal("verify", "-k", self.key, target))
                 self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
                 self.assertEqual(self.files(out), content)
                 self.assertEqual(len(self.load(target).job.keys), envelope == "job")
@@ -438,7 +438,7 @@ class Keys(Case):
             after = self.files(target)
             self.assertEqual({name: before[name] for name in content}, {name: after[name] for name in content})
             self.assertEqual(bulk("verify", "-k", self.key2, target)[0], 0)
-            self.assertIn("none of the given keys saved it", refusal("verify", "-k", self.key, target))
+            self.assertIn("was not saved under any of the given keys", refusal("verify", "-k", self.key, target))
             # The manifest is lost: the records next to the objects suffice, and only the new key opens them.
             given = self.without_manifest(target)
             self.assertEqual(bulk("verify", "-k", self.key, *given, target)[1]["errors"], 3)
@@ -534,7 +534,7 @@ class Keys(Case):
         for name in ("one", "two"):
             (self.folder / name).write_bytes(warpaes.Keyset.from_raw("AES256_GCM_HKDF_4KB", os.urandom(32)).to_json())
         clash = ("-k", self.folder / "one", "-k", self.folder / "two")
-        self.assertIn("different keys with the number 1", refusal("verify", *clash, self.target))
+        self.assertIn("different keys with the ID 1", refusal("verify", *clash, self.target))
 
     def test_keys_from_the_environment_and_descriptors(self) -> None:
         self.write([10])

@@ -64,7 +64,7 @@ class Keys(Case):
             for path in target.rglob("*"):
                 self.assertFalse(path.is_file() and b"secret-argument" in path.read_bytes())
         self.assertIn("exec:exit: failed with exit status 3", refusal("verify", "-k", "exec:exit 3", target))
-        self.assertIn("needs a command", refusal("verify", "-k", "exec: ", target))
+        self.assertIn("must be followed by a command", refusal("verify", "-k", "exec: ", target))
         status, said = said_by("verify", "-k", "exec:echo hello", target)
         self.assertEqual(status, 2)
         self.assertNotIn("hello", said)
@@ -119,7 +119,7 @@ class Keys(Case):
             target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
             self.assertEqual(bulk("encrypt", "-k", kek, "--envelope", envelope, self.source, target)[0], 0)
             self.assertEqual(bulk("rewrap", "-k", kek, "--new-key", raw, target)[0], 0)
-            self.assertIn("none of the given keys saved it", refusal("verify", "-k", kek, target))
+            self.assertIn("was not saved under any of the given keys", refusal("verify", "-k", kek, target))
             self.assertEqual(bulk("verify", "-k", raw, target)[0], 0)
             given = self.without_manifest(target)
             self.assertEqual(bulk("verify", "-k", kek, *given, target)[1]["errors"], 1)
@@ -271,7 +271,7 @@ class Fsspec(Case):
         plain = f"{self.sealed}/plain"
         bulk("decrypt", "-k", self.key2, f"{self.sealed}/job", plain)
         self.assertEqual(self.memory.cat_file(f"{plain}/{list(content)[1]}"), list(content.values())[1])
-        self.assertIn("no conditional replacement", refusal("rekey", "-k", self.key, f"{self.sealed}/job"))
+        self.assertIn("cannot replace them conditionally", refusal("rekey", "-k", self.key, f"{self.sealed}/job"))
         self.assertIn("in this process", refusal("verify", "-k", self.key, "--workers", "2", sealed))
         self.assertIn("targets must be", refusal("encrypt", "-k", self.key, self.source, "http://127.0.0.1:9/x"))
 

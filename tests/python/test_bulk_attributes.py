@@ -115,7 +115,7 @@ class Kept(StoreCase):
         how = ("--no-manifest", "--dataset", dataset)
         status, report = bulk("decrypt", "-k", self.key, *how, self.sealed, self.back)
         self.assertEqual(status, 0)
-        self.assertIn("which only a manifest keeps", report["notes"][0])
+        self.assertIn("which only a manifest contains", report["notes"][0])
         self.assertEqual(
             self.look(self.back, "all"), {"ContentType": "binary/octet-stream", "Metadata": {}, "tags": []}
         )

@@ -513,7 +513,7 @@ class Locks(Case):
         target = stores.open_storage(str(self.target))
         target.put(lock.NAME, Lock(target, "encrypt")._text())
         shared = ("--share", "--lock-expiry", "0.4", "-k", self.key, "--new-key", self.key2, self.target)
-        self.assertIn("the driver to join has ended: run the command again", refusal("rekey", *shared))
+        self.assertIn("the driver that began the job has ended: run the command again", refusal("rekey", *shared))
         self.assertEqual(bulk("rekey", *shared)[0], 0)
         target.put(lock.NAME, Lock(target, "encrypt")._text())
         self.assertIn("is working on it", refusal("encrypt", "--update", "-k", self.key2, self.source, self.target))

@@ -408,7 +408,7 @@ class Objects(StoreCase):
         for how in (["--suffix", "xx"], ["--envelope", "object"]):
             status, report = bulk("encrypt", "-k", self.key, *how, "s3://bucket", f"s3://other/{how[0]}")
             self.assertEqual((status, report["errors"]), (1, 2), report)
-            self.assertIn("bytes, and S3 allows 1024", report["first_errors"][0]["error"])
+            self.assertIn("bytes, but S3 allows 1024", report["first_errors"][0]["error"])
 
     def test_a_slash_more_is_another_folder(self) -> None:
         keys = ("one", "/one", "//one", "p/one", "p//two", "p///three", "p/q/four", "p//q/five", "p", "p/")
@@ -446,7 +446,7 @@ class Objects(StoreCase):
     def test_what_fsspec_cannot_name_is_refused(self) -> None:
         for url in ("memory://p//", "memory:////", "http://127.0.0.1:9/p//"):
             self.assertIn("ends with a slash", refusal("encrypt", "-k", self.key, url, self.target))
-        self.assertIn("are UTF-8", refusal("encrypt", "-k", self.key, "s3://bucket/\udcff", self.target))
+        self.assertIn("is not UTF-8", refusal("encrypt", "-k", self.key, "s3://bucket/\udcff", self.target))
 
 
 if __name__ == "__main__":

@@ -171,7 +171,7 @@ class Files(Case):
             (self.target / one).write_bytes(data)
         status, report = bulk("verify", "-k", self.key, self.target)
         self.assertEqual((status, report["errors"]), (1, 1))
-        self.assertRegex(report["first_errors"][0]["error"], "not authentic|another prefix|SHA-256|bytes")
+        self.assertRegex(report["first_errors"][0]["error"], "not authentic|differs from the prefix|SHA-256|bytes")
 
     def test_two_files_exchanged_without_a_manifest(self) -> None:
         self.encrypt()
@@ -267,8 +267,8 @@ class Files(Case):
         errors = {one["key"]: one["error"] for one in report["first_errors"]}
         self.assertIn("not a Parquet file", errors["_SUCCESS"])
         self.assertIn("not a Parquet file", errors["notes.txt"])
-        self.assertIn("encrypted already", errors["encrypted.parquet"])
-        self.assertIn("encrypted already", errors["signed.parquet"])
+        self.assertIn("already encrypted", errors["encrypted.parquet"])
+        self.assertIn("already encrypted", errors["signed.parquet"])
         self.assertEqual(self.sealed().keys(), self.content.keys())
 
     def test_refusals(self) -> None:

@@ -301,7 +301,8 @@ class Jobs(Case):
         bulk("encrypt", *options)
         self.assertIn("is under", refusal("encrypt", "-n", "-k", self.key2, "-k", self.key, self.source, self.target))
         self.assertIn(
-            "none of the given keys", refusal("decrypt", "-n", "-k", self.key2, self.target, self.folder / "back")
+            "not saved under any of the given keys",
+            refusal("decrypt", "-n", "-k", self.key2, self.target, self.folder / "back"),
         )
         self.assertIn("the same", refusal("decrypt", "-n", "-k", self.key, self.target, self.target))
 

@@ -259,7 +259,7 @@ class Links(Below):
             descriptor = inner
         os.close(descriptor)
         self.assertEqual([entry.key for entry in self.local.list()], ["y", "a/x", "a/b/x"])
-        self.assertEqual(list(self.local.left_out.values()), ["a folder with too long a path"])
+        self.assertEqual(list(self.local.left_out.values()), ["a folder whose path is too long"])
 
     def test_descriptors_are_closed(self) -> None:
         def opened() -> int:

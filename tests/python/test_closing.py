@@ -591,7 +591,7 @@ class Text(Case):
                     self.open(mode, **wrong)
         for mode in ("wb", "xb", "rb"):
             for name in ("encoding", "errors", "newline"):
-                with self.assertRaisesRegex(ValueError, "are for text"):
+                with self.assertRaisesRegex(ValueError, "apply only to text"):
                     self.open(mode, **{name: "strict"})
         for mode in ("r", "w", "x", "", "b", "t", "ab", "at", "r+", "rbt", "rw", "bb", "rU"):
             with self.assertRaisesRegex(ValueError, "mode must be rb, wb or xb"):

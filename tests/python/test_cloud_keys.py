@@ -204,9 +204,9 @@ class Gcp(Sources):
         for url, words in (
             ("gcp-kms://alias/x", "cryptoKeys/NAME"),
             (f"gcp-kms://{KEY}/cryptoKeyVersions/1", "cryptoKeys/NAME"),
-            (f"gcp-kms+http://kms.example/{KEY}", "in clear"),
-            (f"gcp-kms+http://localhost:1@kms.example:2/{KEY}", "in clear"),
-            (f"gcp-kms+http://localhost:x/{KEY}", "in clear"),
+            (f"gcp-kms+http://kms.example/{KEY}", "unencrypted"),
+            (f"gcp-kms+http://localhost:1@kms.example:2/{KEY}", "unencrypted"),
+            (f"gcp-kms+http://localhost:x/{KEY}", "unencrypted"),
             (f"gcp-kms://{KEY}\n", "cryptoKeys/NAME"),
             (f"gcp-kms://{KEY.replace('/r/', '/r?x/')}", "cryptoKeys/NAME"),
         ):

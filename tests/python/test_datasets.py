@@ -328,7 +328,7 @@ class Local(Case):
                 other.rename(target)
                 self.assertIn("is the dataset", refused(one, place=f"dataset:id=0123;{self.key}"))
                 self.assertIn("not abc", refused(one, place=f"dataset:pin=abc;{self.key}"))
-                self.assertIn("none of the given keys", refused(one, place=self.place(self.key2)))
+                self.assertIn("not saved under any of the given keys", refused(one, place=self.place(self.key2)))
 
     def test_wrapped_keys_next_to_objects_are_not_used(self) -> None:
         self.write([33])

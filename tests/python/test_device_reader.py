@@ -74,7 +74,7 @@ class Files(Weights):
             self.path, "torch", "cuda", reader="kvikio", allow_clear=True, **self.keys
         ) as file:
             os.truncate(self.path, self.path.stat().st_size - 1)
-            with self.assertRaisesRegex(exceptions.FormatError, "was cut off"):
+            with self.assertRaisesRegex(exceptions.FormatError, "was truncated"):
                 file.get_tensors()
 
     def test_a_read_that_fails(self) -> None:
@@ -155,7 +155,7 @@ class Files(Weights):
                 if tensor.nbytes:
                     self.assertEqual(bytes_of(found[name].owner, 0, tensor.nbytes), tensor.tobytes(), name)
         fake_kvikio.objects[url] = self.path.read_bytes()[:-1]
-        with self.assertRaisesRegex(exceptions.FormatError, "cut off"):
+        with self.assertRaisesRegex(exceptions.FormatError, "truncated"):
             self.safetensors.load_file(url, "torch", "cuda", reader="kvikio", allow_clear=True, **self.keys)
 
     def test_mistakes(self) -> None:
@@ -212,7 +212,7 @@ class Models(Case):
         with unittest.mock.patch("fsspec.core.url_to_fs", to_memory):
             self.check("s3://bucket/model", storage_options=options)
             self.assertEqual(fake_kvikio.options[0], {"endpoint": "http://here", "key": "k", "secret": "s"})
-            with self.assertRaisesRegex(ValueError, "anon is unknown"):
+            with self.assertRaisesRegex(ValueError, "does not support the option anon"):
                 self.check("s3://bucket/model", storage_options={"anon": True})
 
 

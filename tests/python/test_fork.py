@@ -231,7 +231,7 @@ class Children(unittest.TestCase):
             if row.in_child in (WORKS, OPENED_AGAIN, SAME):
                 self.assertEqual(one, ours)
             elif row.in_child == REFUSED:
-                self.assertIn(b"made before fork(), and cannot be used in the child process", one)
+                self.assertIn(b"created before fork() and cannot be used in the child process", one)
                 self.assertEqual(one[:1], b"-")
             else:
                 self.assertEqual(one[:1], b"+")

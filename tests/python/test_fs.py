@@ -375,7 +375,7 @@ class Keys(Case):
             self.make(keyset=f"file:{self.key}", kek=f"file:{kek}")
         with self.assertRaises(exceptions.KeysetError):
             self.make(keyset=f"file:{wrapped}")
-        with self.assertRaisesRegex(ValueError, "kek decrypts"):  # an option without effect
+        with self.assertRaisesRegex(ValueError, "kek: applies only"):  # an option without effect
             self.make(keyset=self.keyset, kek=f"file:{kek}")
 
     def test_in_memory(self) -> None:

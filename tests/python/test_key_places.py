@@ -185,7 +185,7 @@ class Reading(Places):
             with self.assertRaises(ValueError) as raised:
                 _places.read_secret(place)
             self.assertNotIn("correct", str(raised.exception))
-        with self.assertRaisesRegex(ValueError, "needs a command"):
+        with self.assertRaisesRegex(ValueError, "must be followed by a command"):
             _places.read_secret("exec: ")
 
     def test_too_long(self) -> None:

@@ -214,13 +214,13 @@ class Loading(Case):
             ("kek=hunter2;under", FileNotFoundError, "kek=: there is no file"),
             ("evn:hunter2", ValueError, "no places of the kind evn:"),
             ("kek=aws-kmss://hunter2;under", ValueError, "no places of the kind aws-kmss:"),
-            ("passphrase=env:NONE;locked", ValueError, "env:NONE: the environment has no such variable"),
+            ("passphrase=env:NONE;locked", ValueError, "env:NONE: this environment variable is not set"),
         ):
             self.refused(place, kind, sentence)
 
     def test_wrong_passphrases_and_keys(self) -> None:
         self.write("hunter", b"hunter2\n")
-        self.refused("passphrase=hunter;locked", exceptions.InvalidTag, "passphrase: wrong")
+        self.refused("passphrase=hunter;locked", exceptions.InvalidTag, "passphrase: is wrong")
         self.write("other", b"1e" * 32)
         self.refused("kek=other;under", exceptions.InvalidUnwrap, "the key or the associated data differ")
         self.refused("kek=kek;kek-aad=x;bound", exceptions.InvalidUnwrap, "the key or the associated data differ")

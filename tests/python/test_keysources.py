@@ -112,14 +112,14 @@ class Urls(Sources):
         for url in ("", "keyset.json", "http://x", "oci-kms://x"):
             self.fails(ValueError, "key source: must be file:PATH", lambda: keysources.from_url(url))  # noqa: B023
         for url, words in (
-            ("exec: ", "needs a command"),
+            ("exec: ", "must be followed by a command"),
             ("aws-kms://", "must name a key"),
             ("vault-transit://host/transit/NAME", "MOUNT/keys/NAME"),
             ("vault-transit://me:pw@host/transit/keys/NAME", "MOUNT/keys/NAME"),
-            ("vault-transit+http://vault.example/transit/keys/NAME", "in clear"),
+            ("vault-transit+http://vault.example/transit/keys/NAME", "unencrypted"),
             ("pkcs11:token=a", "object=LABEL"),
             ("pkcs11:token=a;object=b?pin-value=1234", "pin-source"),
-            ("pkcs11:token=a;object=b;slot=1", "slot: is unknown"),
+            ("pkcs11:token=a;object=b;slot=1", "slot: is not supported"),
             ("tpm2:?pcr=sha256:0&handle=1", "must be tpm2:"),
         ):
             self.fails(ValueError, words, lambda: keysources.from_url(url))  # noqa: B023
@@ -355,7 +355,7 @@ class Vault(Sources):
 
     def test_it_refuses(self) -> None:
         self.fails(UnknownKeyError, "not found", lambda: keysources.from_url(self.url + "2").wrap(DATA_KEY))
-        self.fails(InvalidUnwrap, "is not Vault's", lambda: self.source.unwrap(b"\xff"))
+        self.fails(InvalidUnwrap, "is not from Vault", lambda: self.source.unwrap(b"\xff"))
         self.environment(VAULT_TOKEN="wrong")
         self.fails(DeniedError, "permission denied", lambda: self.source.wrap(DATA_KEY))
         self.environment(VAULT_TOKEN="")
@@ -366,7 +366,7 @@ class Vault(Sources):
         for fault, kind, words in (
             ((503, {"errors": ["Vault is sealed"]}), UnavailableError, "503.*sealed"),
             ((500, b"<html>"), KeySourceError, "500"),
-            ((0, b'{"data":'), BadAnswerError, "cut off after 8 bytes"),
+            ((0, b'{"data":'), BadAnswerError, "truncated after 8 bytes"),
             ((200, b'{"data":'), BadAnswerError, "not JSON"),
             ((200, {"data": {}}), BadAnswerError, "has no plaintext"),
             ((200, {"data": {"plaintext": "%"}}), BadAnswerError, "not base64"),
@@ -599,7 +599,7 @@ class Tpm2(Sources):
         other = keysources.from_url(f"tpm2:?flush=yes&tcti=swtpm:port={self.start('two')}")
         self.fails(InvalidUnwrap, "the machine or its state differs", lambda: other.unwrap(wrapped))
         self.fails(
-            InvalidUnwrap, "was not wrapped by this kind of source", lambda: other.unwrap(b"warpaes-tpm2-1\n\xff\xff")
+            InvalidUnwrap, "another kind of source created it", lambda: other.unwrap(b"warpaes-tpm2-1\n\xff\xff")
         )
 
     def test_another_state(self) -> None:
@@ -613,7 +613,7 @@ class Tpm2(Sources):
 
     def test_no_tpm(self) -> None:
         gone = keysources.from_url(f"tpm2:?tcti=swtpm:port={free_port()}")
-        self.fails(UnavailableError, "is there a TPM", lambda: gone.wrap(DATA_KEY))
+        self.fails(UnavailableError, "check that a TPM exists", lambda: gone.wrap(DATA_KEY))
 
 
 if __name__ == "__main__":

@@ -98,11 +98,11 @@ class Enqueued(unittest.TestCase):
             with self.assertRaisesRegex(kind, words):
                 action(*arguments, **options)
 
-        refused(ValueError, "statuses are for decryption", self.encrypt, data, data, tags, statuses=statuses)
-        refused(ValueError, "statuses are for decryption", self.decrypt, data, data, tags)
-        refused(ValueError, "statuses are for", self.decrypt, data, data, tags, statuses=Memory(16, "device"))
-        refused(ValueError, "must lie in device memory", self.encrypt, data, data, bytearray(80))
-        refused(ValueError, "must lie in device", self.decrypt, data, data, tags, statuses=bytearray(20))
+        refused(ValueError, "one 32-bit integer for each message", self.encrypt, data, data, tags, statuses=statuses)
+        refused(ValueError, "one 32-bit integer for each message", self.decrypt, data, data, tags)
+        refused(ValueError, "statuses must be", self.decrypt, data, data, tags, statuses=Memory(16, "device"))
+        refused(ValueError, "must be in device memory", self.encrypt, data, data, bytearray(80))
+        refused(ValueError, "must be in device", self.decrypt, data, data, tags, statuses=bytearray(20))
         host = bytearray(6000)
         refused(ValueError, "submit_into", self.encrypt, host, host, bytearray(80))
         refused(ValueError, "buffer must be 6000", self.encrypt, data, Memory(5999, "device"), tags)
@@ -116,9 +116,9 @@ class Enqueued(unittest.TestCase):
         refused(ValueError, "one object for each message", self.encrypt, data, data, tags)
         self.ciphers.pop()
         self.lengths[4] = 5000
-        refused(ValueError, "message 4 reaches beyond", self.encrypt, data, data, tags)
+        refused(ValueError, "message 4 extends past", self.encrypt, data, data, tags)
         self.lengths[4], self.offsets[4] = 1, 2**64 - 1
-        refused(ValueError, "message 4 reaches beyond", self.encrypt, data, data, tags)
+        refused(ValueError, "message 4 extends past", self.encrypt, data, data, tags)
         self.offsets[4] = 10  # within the first message
         refused(ValueError, "overlap", self.encrypt, data, data, tags)
         self.assertEqual(bytes_of(data, 0, 6000), self.plain, "nothing was done")
@@ -183,7 +183,7 @@ class Blocks(unittest.TestCase):
             chosen, names = seals.select([2, 0]), [self.names[2], self.names[0]]
             self.assertEqual(self.statuses(self.blocks.decrypt(some, chosen, names)), [0, 0])
             self.assertEqual(self.content(some), text(4000)[2000:3000] + text(1000))
-        with self.assertRaisesRegex(FormatError, "32 for each block"):
+        with self.assertRaisesRegex(FormatError, "32 bytes for each block"):
             self.kv.Seals.from_bytes(bytes(33))
 
     def test_what_is_altered_is_wiped(self) -> None:
@@ -274,8 +274,8 @@ class Blocks(unittest.TestCase):
         data = self.tensor(text(4000), "cuda")
         seals = self.blocks.encrypt(data, self.names)
         for words, action in (
-            ("not 3 equally", lambda: self.blocks.encrypt(data, self.names[:3])),
-            ("not 0 equally", lambda: self.blocks.encrypt(data, [])),
+            ("divided into 3 blocks", lambda: self.blocks.encrypt(data, self.names[:3])),
+            ("divided into 0 blocks", lambda: self.blocks.encrypt(data, [])),
             ("as large as", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(3999), "cuda"))),
             ("same device", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(4000), "cpu"))),
             ("there are 4 for 2", lambda: self.blocks.decrypt(data, seals, self.names[:2])),

@@ -340,8 +340,8 @@ class Lmcache(unittest.TestCase):
             ({"master_key_path": 5}, "must be a path"),
             ({"keyset": "a", "key_provider": "hkdf"}, "key_provider applies only"),
             ({"keyset": 5}, "place of a keyset"),
-            ({"keyset": "a", "max_workers": 0}, "above 0"),
-            ({"keysett": "a"}, "keysett is unknown"),
+            ({"keyset": "a", "max_workers": 0}, "positive integer"),
+            ({"keysett": "a"}, "the option keysett is unknown"),
         ):
             with self.subTest(options), self.assertRaisesRegex(ValueError, words):
                 self.ours.create_serde(options)

@@ -187,7 +187,7 @@ class Folders(Case):
         tensors = self.make()
         self.plain.save_file({"lora": tensors["lora"]}, self.source / "extra.safetensors")
         self.models.encrypt(self.source, self.target, self.keyset)
-        with self.assertRaisesRegex(ValueError, "name a subfolder"):
+        with self.assertRaisesRegex(ValueError, "give a subfolder"):
             self.load()
         self.assertEqual(self.load(subfolder="adapter").keys(), {"lora"})
         self.assertEqual(self.load(subfolder="").keys(), tensors.keys())
@@ -247,23 +247,23 @@ class Folders(Case):
                 (lambda: (self.target / "modeling_any.py").write_text("print()"), "was added"),
                 (lambda: (self.target / "link").symlink_to(first), "neither a regular file nor a folder"),
                 (lambda: os.mkfifo(self.target / "pipe"), "neither a regular file nor a folder"),
-                (lambda: swap(first, third), "altered or exchanged"),
+                (lambda: swap(first, third), "altered or replaced"),
                 (plain, "bytes"),
-                (other_model, "altered or exchanged"),
+                (other_model, "altered or replaced"),
                 (lambda: first.write_bytes(first.read_bytes()[:-1]), "bytes"),
                 (lambda: first.write_bytes(first.read_bytes()[:20]), "has 20 bytes"),
                 (lambda: first.write_bytes(b""), "has 0 bytes"),
                 (lambda: first.write_bytes(first.read_bytes() + b"x"), "bytes"),
-                (lambda: rewrite(first, b"[31,17]", b"[17,31]"), "altered or exchanged"),
-                (lambda: rewrite(first, b'"F32"', b'"I32"'), "altered or exchanged"),
+                (lambda: rewrite(first, b"[31,17]", b"[17,31]"), "altered or replaced"),
+                (lambda: rewrite(first, b'"F32"', b'"I32"'), "altered or replaced"),
                 (lambda: rewrite(index, b"layer.0.0", b"layer.0.9"), "altered"),
                 (lambda: rewrite(self.target / "config.json", b"any", b"ant"), "altered"),
-                (lambda: rewrite(manifest, b'"encrypted": true', b'"encrypted": truE'), "not a manifest"),
+                (lambda: rewrite(manifest, b'"encrypted": true', b'"encrypted": truE'), "not the manifest"),
                 (lambda: rewrite(manifest, b'"bytes": 21', b'"bytes": 22'), "not authentic"),
                 (lambda: rewrite(manifest, b'"hmac_sha256": "', b'"hmac_sha256": "0'), "not authentic"),
-                (lambda: manifest.write_bytes(b"[" * 100_000), "not a manifest"),
-                (lambda: manifest.write_bytes(b"{}"), "not a manifest"),
-                (lambda: rewrite(manifest, b'"key_id": ', b'"key_id": [], "x": '), "not a manifest"),
+                (lambda: manifest.write_bytes(b"[" * 100_000), "not the manifest"),
+                (lambda: manifest.write_bytes(b"{}"), "not the manifest"),
+                (lambda: rewrite(manifest, b'"key_id": ', b'"key_id": [], "x": '), "not the manifest"),
             )
         ):
             with self.subTest(number):
@@ -290,11 +290,11 @@ class Folders(Case):
 
     def test_folders_that_are_not_encrypted(self) -> None:
         for change, words in (
-            (lambda: (self.source / "pytorch_model.bin").write_bytes(b"x"), "copied in clear"),
-            (lambda: (self.source / "adapter/x.gguf").write_bytes(b"x"), "copied in clear"),
-            (lambda: (self.source / "rust_model.ot").write_bytes(b"x"), "copied in clear"),
-            (lambda: (self.source / "x.SAFETENSORS").write_bytes(b"x"), "copied in clear"),
-            (lambda: (self.source / "weights").write_bytes(b"x"), "copied in clear"),
+            (lambda: (self.source / "pytorch_model.bin").write_bytes(b"x"), "copied unencrypted"),
+            (lambda: (self.source / "adapter/x.gguf").write_bytes(b"x"), "copied unencrypted"),
+            (lambda: (self.source / "rust_model.ot").write_bytes(b"x"), "copied unencrypted"),
+            (lambda: (self.source / "x.SAFETENSORS").write_bytes(b"x"), "copied unencrypted"),
+            (lambda: (self.source / "weights").write_bytes(b"x"), "copied unencrypted"),
             (lambda: (self.source / "model-00002-of-00003.safetensors").unlink(), "is missing"),
             (lambda: (self.source / "model.safetensors.index.json").write_text("[]"), "not an index"),
             (
@@ -317,7 +317,7 @@ class Folders(Case):
             self.models.encrypt(self.target, self.folder / "again", self.keyset)
         index = self.source / "model.safetensors.index.json"
         index.write_text(index.read_text().replace("layer.0.0", "layer.9.9"))
-        with self.assertRaisesRegex(FormatError, "not in both"):
+        with self.assertRaisesRegex(FormatError, "must be in both"):
             self.models.encrypt(self.source, self.folder / "again", self.keyset)
 
     def test_the_command(self) -> None:
@@ -331,7 +331,7 @@ class Folders(Case):
             return status, out.getvalue(), err.getvalue()
 
         status, out, _ = run("encrypt", "-k", self.key, self.source, self.target)
-        self.assertEqual((status, out.count("in clear")), (0, 2))
+        self.assertEqual((status, out.count("unencrypted")), (0, 2))
         self.assertEqual(run("verify", "-k", self.key, self.target)[0], 0)
         self.assertEqual(json.loads(run("inspect", "--json", self.target)[1])["format"], "warpaes model 1")
         self.assertEqual(run("encrypt", "-k", self.key, self.source, self.target)[0], 17)
@@ -429,7 +429,7 @@ class Unlocked(Case):
                 pass
             content = (self.source / "model-00001-of-00003.safetensors").read_bytes()
             for read in (loaded.load, self.plain.load, safetensors.deserialize):
-                with self.assertRaisesRegex(FormatError, "deserialize: nothing authenticates"):
+                with self.assertRaisesRegex(FormatError, "deserialize: reads unauthenticated"):
                     read(content)
             for read in (torch.load, torch.serialization.load, by_another_name.its):
                 with self.assertRaisesRegex(FormatError, r"torch\.load: nothing"):

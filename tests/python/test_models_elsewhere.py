@@ -71,13 +71,13 @@ class Elsewhere(Case):
         config, manifest = "/models/one/config.json", "/models/one/warpaes-model.json"
         changes: list[tuple[dict[str, bytes | None], str]] = [
             ({first: None}, "is missing"),
-            ({first: kept[second], second: kept[first]}, "altered or exchanged"),
+            ({first: kept[second], second: kept[first]}, "altered or replaced"),
             ({first: kept[first][:-1]}, "bytes"),
             ({first: kept[first] + b"x"}, "bytes"),
-            ({first: kept[first].replace(b"[31,17]", b"[17,31]")}, "altered or exchanged"),
+            ({first: kept[first].replace(b"[31,17]", b"[17,31]")}, "altered or replaced"),
             ({"/models/one/modeling.py": b"print()"}, "was added"),
             ({config: b'{"model_type": "ant"}'}, "altered"),
-            ({manifest: kept[manifest].replace(b"true", b"truE")}, "not a manifest"),
+            ({manifest: kept[manifest].replace(b"true", b"truE")}, "not the manifest"),
             ({manifest: kept[manifest].replace(b'"bytes": 21', b'"bytes": 22')}, "not authentic"),
         ]
         for change, words in changes:
@@ -126,7 +126,7 @@ class Elsewhere(Case):
                 self.same(load(), tensors)
             with mock.patch.object(memory, "cat_file", more), self.assertRaisesRegex(OSError, "more than"):
                 load()
-            with mock.patch.object(memory, "cat_file", none), self.assertRaisesRegex(FormatError, "cut off"):
+            with mock.patch.object(memory, "cat_file", none), self.assertRaisesRegex(FormatError, "truncated"):
                 load()
 
     def test_bad_input(self) -> None:

@@ -306,7 +306,7 @@ class FileSystem(unittest.TestCase):
 
         (self.here / "word").write_text("correct horse\n")
         os.chmod(self.here / "word", 0o600)
-        with self.assertRaisesRegex(ValueError, "encrypted_names: needs a separate keyset"):
+        with self.assertRaisesRegex(ValueError, "encrypted_names: requires a separate keyset"):
             WarpaesFileSystem(f"passphrase={self.here}/word;own:", target_protocol="file", encrypted_names="/x")
 
 

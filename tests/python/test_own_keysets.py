@@ -84,7 +84,7 @@ class Opens(Case):
     def test_a_passphrase_and_its_cost(self) -> None:
         content = self.sealed(PASSPHRASE)
         self.assertEqual(self.opened("file", PASSPHRASE), TEXT)
-        with self.assertRaisesRegex(exceptions.InvalidTag, "passphrase: wrong"):
+        with self.assertRaisesRegex(exceptions.InvalidTag, "passphrase: is wrong"):
             pathlib.Path("bad").write_text("battery staple")
             self.opened("file", "passphrase=bad;own:")
         with self.assertRaisesRegex(exceptions.KeysetError, "not under a key-encryption key: write passphrase:"):

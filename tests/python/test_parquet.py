@@ -552,7 +552,7 @@ class Hostile(unittest.TestCase):
             with self.assertRaises(REFUSALS):
                 self.whole(data, keys, prefix)
         stored = written(self.small, {"aad_prefix": b"right"})
-        with self.assertRaisesRegex(ValueError, "another prefix"):
+        with self.assertRaisesRegex(ValueError, "differs from the prefix"):
             self.whole(stored, prefix=b"wrong")
         with self.assertRaises(TypeError):
             self.whole(stored, 17)
@@ -869,7 +869,7 @@ class Command(unittest.TestCase):
             cwd=self.folder.name, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertIn("1 files were skipped, because they are links or not Parquet: in/_SUCCESS", said.stderr)
+        self.assertIn("1 files were skipped because they are links or not Parquet: in/_SUCCESS", said.stderr)
         self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
         self.run_command("verify", *common, "out")
         self.run_command("encrypt", *common, "-o", "out", "in", status=17)
@@ -886,7 +886,7 @@ class Command(unittest.TestCase):
         os.rename(self.path("out/day=2/a.parquet"), self.path("out/day=1/a.parquet"))
         os.rename(self.path("out/kept"), self.path("out/day=2/a.parquet"))
         for arguments in (["verify", *common], ["decrypt", *common, "-o", "plain"]):
-            self.assertIn("another prefix", self.run_command(*arguments, "out", status=2))
+            self.assertIn("differs from the prefix", self.run_command(*arguments, "out", status=2))
         self.run_command(
             "rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "x", "out", status=2
         )
@@ -901,7 +901,7 @@ class Command(unittest.TestCase):
         os.symlink("../elsewhere", self.path("out/sub"))
         common = ["-r", "-k", "file:key"]
         said = self.run_command("encrypt", *common, "-o", "out", "in", status=20)
-        self.assertIn("'out/sub/a.parquet': a folder of this path is a link", said)
+        self.assertIn("'out/sub/a.parquet': a folder in this path is a link", said)
         os.unlink(self.path("out/sub"))
         self.run_command("encrypt", *common, "-o", "out", "in")
         self.assertEqual(os.listdir(self.path("out/sub")), ["a.parquet"])
@@ -950,7 +950,7 @@ class Command(unittest.TestCase):
         pq.write_table(table(20), self.path("clear.parquet"))
         for word in (["verify"], ["decrypt", "-o", "x"], ["rekey", "--new-key", "file:key", "-o", "x"]):
             said = self.run_command(*word, "-k", "file:key", "clear.parquet", status=2)
-            self.assertIn("'clear.parquet': it is not encrypted\n", said)
+            self.assertIn("'clear.parquet': is not encrypted\n", said)
 
     def test_altered(self):
         self.run_command("encrypt", "-k", "file:key", "-o", "enc", "one.parquet")

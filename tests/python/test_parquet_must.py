@@ -237,7 +237,7 @@ class Exchanges(unittest.TestCase):
         """Only an expected prefix notices it: that of the name."""
         data = encrypted(wp.Encryption(KEY, aad_prefix=b"table/part-1"))
         whole(data, KEY, b"table/part-1")
-        with self.assertRaisesRegex(ValueError, "another prefix"):
+        with self.assertRaisesRegex(ValueError, "differs from the prefix"):
             whole(data, KEY, b"table/part-2")
 
 

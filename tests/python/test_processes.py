@@ -189,9 +189,9 @@ class Fork(unittest.TestCase):
     def test_what_belongs_to_the_parents_engine(self) -> None:
         context = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16))).encryptor()
         context.update(b"x")
-        self.assertIn("made before fork", self.in_child(lambda: context.update(b"x")))
+        self.assertIn("created before fork", self.in_child(lambda: context.update(b"x")))
         batch = GCM.submit("encrypt", [NONCE], [b"x"])
-        self.assertIn("made before fork", self.in_child(batch.result))
+        self.assertIn("created before fork", self.in_child(batch.result))
         self.assertEqual(len(context.update(b"x")), 1)
         self.assertEqual(batch.result(), [GCM.encrypt(NONCE, b"x", None)])
 
@@ -203,7 +203,7 @@ class Fork(unittest.TestCase):
         with warpaes.open(file, "wb", keyset=keyset) as writer:
             writer.write(b"text")
         reader = warpaes.open(file, keyset=keyset)
-        self.assertIn("made before fork", self.in_child(reader.read))
+        self.assertIn("created before fork", self.in_child(reader.read))
         self.assertEqual(reader.read(), b"text")
 
     def test_while_others_are_at_work(self) -> None:
@@ -326,7 +326,7 @@ class Threads(unittest.TestCase):
                     context.update(data)
                     done[0] += 1
                 except exceptions.Error as error:
-                    self.assertIn("one at a time", str(error))
+                    self.assertIn("one thread at a time", str(error))
                     told[0] += 1
 
         threads = [threading.Thread(target=work) for _ in range(2)]
@@ -351,7 +351,7 @@ class Threads(unittest.TestCase):
 
         with self.assertRaises((exceptions.FormatError, exceptions.InvalidTag)):
             warpaes.Reader(read, keyset, size=1000)
-        self.assertIn("change it afterwards", str(changed[0]))
+        self.assertIn("after that thread has finished", str(changed[0]))
         self.assertEqual(len(keyset), 1)
         keyset.rotate()
 

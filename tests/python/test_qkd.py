@@ -154,7 +154,7 @@ class Keys(Sites):
 
     def test_exhausted(self) -> None:
         self.link.stored = 4
-        self.fails(ExhaustedError, "4 keys for 'bob', and 5", lambda: self.alice.new_keys("bob", 5))
+        self.fails(ExhaustedError, "4 keys for 'bob', but 5", lambda: self.alice.new_keys("bob", 5))
         self.assertEqual((self.link.stored, self.link.waiting), (4, {}))
         # Another client takes the keys between the status and the request.
         taken: list[str] = []
@@ -198,7 +198,7 @@ class Keys(Sites):
             answered(body)
             self.fails(BadAnswerError, "JSON", lambda: self.alice.new_keys("bob", 2))
         answered(b'{"keys": [', code=0)
-        self.fails(BadAnswerError, "cut off after 10 bytes", lambda: self.alice.new_keys("bob", 2))
+        self.fails(BadAnswerError, "truncated after 10 bytes", lambda: self.alice.new_keys("bob", 2))
         answered(b" " * (5 << 20))
         self.fails(BadAnswerError, "longer than", lambda: self.alice.new_keys("bob", 2))
         for name, value in (("max_key_per_request", 0), ("stored_key_count", "9"), ("master_SAE_ID", ""),
@@ -206,7 +206,7 @@ class Keys(Sites):
             answered({}, status | {name: value})
             self.fails(BadAnswerError, name, lambda: self.alice.new_keys("bob", 2))
         answered({"keys": [key]})
-        self.fails(BadAnswerError, "numbers that were not requested", lambda: self.bob.keys("alice", ["b"]))
+        self.fails(BadAnswerError, "IDs that were not requested", lambda: self.bob.keys("alice", ["b"]))
 
     def test_statuses(self) -> None:
         for code, kind in ((400, UnknownKeyError), (401, DeniedError), (403, DeniedError), (500, KeySourceError),
@@ -534,7 +534,7 @@ class Command(Sites):
         self.link.stored = 0
         status, said = self.run_main(*send, "-o", str(self.folder / "x"))
         self.assertEqual(
-            (status, said), (19, "warpaes: KME: it has 0 keys for 'bob', and 1 are needed: wait for more\n")
+            (status, said), (19, "warpaes: KME: it has 0 keys for 'bob', but 1 are needed: wait for more\n")
         )
         kept = self.folder.with_name(self.folder.name + "-state")
         self.addCleanup(shutil.rmtree, kept)

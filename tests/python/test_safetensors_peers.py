@@ -84,7 +84,7 @@ class Guards(Peers):
                 self.assertEqual(file.clear_keys(), [])
                 self.assertRaises(KeyError, file.get_tensor, _cryptotensors.GUARD)
                 self.assertRaises(KeyError, file.get_slice, _cryptotensors.GUARD)
-        with self.assertRaisesRegex(ValueError, "a tensor cannot be called"):
+        with self.assertRaisesRegex(ValueError, "is a reserved name"):
             self.ours.save_file({_cryptotensors.GUARD: self.tensors["small"]}, self.path, **self.keys)
         with self.assertRaisesRegex(ValueError, "guard must be"):
             self.save(guard="all")

@@ -229,7 +229,7 @@ class Distributed(Case):
             del info.warpaes_number
         with files.create_stream(path, "wb") as file:
             pickle.dump(metadata, file)
-        self.refused("not one of warpaes")
+        self.refused("was not written by warpaes")
 
     def test_bad_input(self) -> None:
         for place in ("passphrase:own:", "dataset:file:x", "aws-kms://alias/x"):

@@ -157,7 +157,7 @@ class Arrays(unittest.TestCase):
         read_only = np.zeros(16, np.uint8)
         read_only.flags.writeable = False
         for out in (bytes(16), memoryview(bytes(16)), read_only):
-            with self.assertRaisesRegex(BufferError, "buf is read-only, and would be written to"):
+            with self.assertRaisesRegex(BufferError, "buf is read-only but is an output"):
                 GCM.encrypt_into(NONCE, b"", None, out)
         for out, words in ((np.zeros(4)[::2], "buf is not contiguous"), (np.zeros(2, "M8[s]"), "cannot include dtype")):
             with self.assertRaisesRegex(BufferError, words):

@@ -140,7 +140,7 @@ class Vllm(Case):
         path.write_bytes(content)
         (said,) = self.said(1)
         self.assertNotIn("compared", said)
-        self.assertRegex(said, r"InvalidTag: (model\.|lm_head)\S*: message 0")
+        self.assertRegex(said, r"InvalidTag: (model\.|lm_head)\S*: chunk 0")
 
 
 del Case

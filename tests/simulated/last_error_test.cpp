@@ -139,7 +139,7 @@ TEST_F(LastError, AStreamWhoseCaptureHasFailedIsRefused) {
         FAIL() << "was enqueued";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
-        EXPECT_STREQ(e.what(), "cuda_stream: its capture has failed before");
+        EXPECT_STREQ(e.what(), "cuda_stream: its capture has already failed");
     }
     EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
     EXPECT_NO_THROW(backend_.enqueue(groups(text_), 0, stream));

@@ -154,9 +154,9 @@ TEST(LaunchTable, ObjectionsNameTheFigure) {
     EXPECT_EQ(refused(small, &LaunchTable::threads, never), "threads: never is not a multiple of 128 from 128 to 1024");
     for (auto figure :
          {&LaunchTable::tensor_blocks, &LaunchTable::own_key_tensor_bytes, &LaunchTable::one_launch_share}) {
-        EXPECT_EQ(
-            refused(old, figure, 4096),
-            "tensor_blocks, own_key_tensor_bytes, one_launch_share: this GPU's tensor cores do not multiply bits");
+        EXPECT_EQ(refused(old, figure, 4096),
+                  "tensor_blocks, own_key_tensor_bytes, one_launch_share: must be never, because this GPU's tensor "
+                  "cores do not multiply bits");
     }
     // Every limit of every parameter.
     const DeviceLimits large = limits_of(2, 227 << 10, 90);

@@ -1,4 +1,4 @@
-"""Datasets without an authentic manifest: each object is authenticated, and a manifest is made."""
+"""Datasets without an authentic manifest: each object is authenticated, and a manifest is created."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Adopt(Run):
         options = self.options
         there = self._load(self.target)
         if there is not None and (there.job.command != "adopt" or there.job.finished):
-            raise Refused(f"{self.target.url}/{NAME} is authentic already: there is nothing to adopt")
+            raise Refused(f"{self.target.url}/{NAME} is already authentic: there is nothing to adopt")
         old = manifest_1.load(self.target)
         if old is not None and old.command == "decrypt":
-            raise Refused(f"{self.target.url} was made by decrypt: there is nothing to adopt; remove {NAME_1}")
+            raise Refused(f"{self.target.url} was written by decrypt: there is nothing to adopt; remove {NAME_1}")
         bound = options.bind_names
         if bound is None and old is not None:
             bound = bool(old.options.get("bind_names"))
@@ -65,7 +65,7 @@ class Adopt(Run):
             self._again()
         if not self.manifest.job.options.get("envelope") and self.specs[0].keyset is None:
             raise Refused(
-                f"{self.specs[0].name} only wraps keys, and the objects have no wrapped keys: give the keyset that "
+                f"{self.specs[0].name} only wraps keys, but the objects have no wrapped keys: give the keyset that "
                 "encrypted them"
             )
         self._write_with(self.specs)
@@ -80,7 +80,7 @@ class Adopt(Run):
                 self._save()
 
     def _template(self, rows: list[Row]) -> str:
-        """Return the template of the first object with its own data key; all objects have its format."""
+        """Return the template of the first object that has its own data key. All objects have this format."""
         for row in rows:
             if row.wrapped == BESIDE:
                 name = row.key + KEY_SUFFIX
@@ -88,7 +88,7 @@ class Adopt(Run):
         return TEMPLATE
 
     def _rows_of_1(self, old: manifest_1.Manifest1) -> list[Row]:
-        """Return the rows of an old manifest: written objects are checked, the others remain to be encrypted."""
+        """Return the rows of an old manifest. Written objects will be checked; the others are still to be encrypted."""
         rows = []
         for row in old.rows:
             if row.is_sealed:

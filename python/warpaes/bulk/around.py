@@ -1,4 +1,4 @@
-"""Storages around another storage: they change one thing, and pass on everything else."""
+"""Storages that wrap another storage: each changes one aspect and forwards all other operations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .storage import Attempt, Entry, Names, Storage, Upload
 
 
 class Around(Storage):
-    """Passes every operation on to another storage."""
+    """Forwards every operation to another storage."""
 
     def __init__(self, inner: Storage) -> None:
-        """Put a storage around another one."""
+        """Wrap another storage."""
         super().__init__()
         self.inner, self.url, self.left_out = inner, inner.url, inner.left_out
         self.can_write, self.can_replace, self.is_shared = inner.can_write, inner.can_replace, inner.is_shared
@@ -24,16 +24,16 @@ class Around(Storage):
 
     @property
     def files(self) -> Storage | None:
-        """Return the files of the other storage."""
+        """Return the wrapped storage's files."""
         return self.inner.files
 
     @property
     def name(self) -> str:
-        """Return the name of the other storage, if that is one object."""
+        """Return the name of the wrapped storage's object, if the storage is a single object."""
         return self.inner.name
 
     def stored(self, key: str) -> str:
-        """Return the name under which an object lies in the store."""
+        """Return the name of an object in the store."""
         return self.inner.stored(key)
 
     def list(self, key: str = "") -> Iterator[Entry]:
@@ -53,7 +53,7 @@ class Around(Storage):
         return self.inner.create(key, size, replace, attempt, threads)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
-        """Write a small object as a whole."""
+        """Write a small object in one call."""
         return self.inner.put(key, data, replace)
 
     def remove(self, entry: Entry) -> None:
@@ -81,7 +81,7 @@ class Around(Storage):
         self.inner.check_key(key)
 
     def place(self) -> tuple[str, str]:
-        """Return the store and the place in it."""
+        """Return the store and the location in it."""
         return self.inner.place()
 
     def keeps_versions(self) -> bool:
@@ -90,17 +90,17 @@ class Around(Storage):
 
 
 class Pace:
-    """A limit in bytes a second for all reads of a process together."""
+    """A limit in bytes per second for all reads of a process together."""
 
     def __init__(self, rate: float) -> None:
-        """Set the limit."""
+        """Set the limit in bytes per second."""
         self.rate = rate
         self._lock = threading.Lock()
-        self._until = 0.0  #: when all bytes that were taken may have come
+        self._until = 0.0  #: the time when all reserved bytes may have been read
         self._ended = threading.Event()
 
     def take(self, count: int) -> None:
-        """Wait as long as this many bytes take, after all those that were taken before."""
+        """Reserve this many bytes after those that were reserved earlier, and wait until they may be read."""
         with self._lock:
             now = time.monotonic()
             self._until = max(self._until, now) + count / self.rate
@@ -108,7 +108,7 @@ class Pace:
         self._ended.wait(wait)
 
     def end(self) -> None:
-        """Let nobody wait any longer."""
+        """End all waits."""
         self._ended.set()
 
 
@@ -122,11 +122,11 @@ class PacedStorage(Around):
 
     @property
     def files(self) -> None:
-        """Return nothing: the library's jobs on files have no limit."""
+        """Return None, because the library's file jobs do not support the limit."""
         return
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Return a range of this version of an object when its bytes may have come."""
+        """Return a range of this version of an object once the limit allows it."""
         data = self.inner.read(entry, offset, length)
         self._pace.take(len(data))
         return data

@@ -1,7 +1,7 @@
 """Attributes of objects in an object store: content type and similar fields, user metadata, and tags.
 
-They have boto3's names. The manifest contains the originals' attributes; files next to an object do not affect which
-are restored.
+They have boto3's names. The manifest contains the attributes of the originals; files next to an object do not affect
+which attributes are restored.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-#: Headers of a response, and the attributes that they contain.
+#: The response headers that contain attributes.
 HEADERS = {
     "content-type": "ContentType",
     "cache-control": "CacheControl",
@@ -25,7 +25,7 @@ META = "x-amz-meta-"
 METADATA, TAGS = "Metadata", "Tagging"
 #: Every attribute.
 NAMES = (*HEADERS.values(), METADATA, TAGS)
-#: The content type of objects written without one.
+#: The default content type of objects.
 NO_TYPE = "binary/octet-stream"
 
 Attributes = dict[str, Any]
@@ -53,12 +53,12 @@ def from_headers(headers: Mapping[str, str], own: set[str]) -> Attributes:
 
 
 def of_sealed(attributes: Attributes) -> Attributes:
-    """Return the attributes of an encrypted object: its content does not have the original's encoding."""
+    """Return the attributes of an encrypted object, whose content does not have the original's encoding."""
     return {name: value for name, value in attributes.items() if name != "ContentEncoding"}
 
 
 def to_text(attributes: Attributes) -> str:
-    """Return attributes for a row of a manifest."""
+    """Return the form of attributes in a row of a manifest."""
     return json.dumps(attributes, sort_keys=True, separators=(",", ":")) if attributes else ""
 
 
@@ -69,6 +69,6 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def from_text(text: str) -> Attributes:
-    """Return the attributes of a row, which is authentic."""
+    """Return the attributes of an authentic row."""
     found: Attributes = json.loads(text) if text else {}
     return found

@@ -19,8 +19,8 @@ _hows: dict[int, _How] = {}
 
 
 def open_beneath(folder: int, path: bytes, flags: int) -> int:
-    """Open a file by its path below a folder; return -1 if that fails for any reason, which a walk by folders then
-    determines.
+    """Open a file by its path below a folder. Return -1 on any failure; the caller then opens folder by folder to find
+    the reason.
 
     Kernels before 5.6 and some sandboxes do not have the call.
     """

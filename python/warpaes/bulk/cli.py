@@ -50,9 +50,8 @@ UNITS = {"k": 10, "m": 20, "g": 30}
 DESCRIPTION = """\
 Encrypts, decrypts, re-encrypts and verifies datasets: many objects at once, on
 this machine or on a Ray cluster. Sources: paths, s3:// and all URLs of fsspec.
-Targets: paths and s3://. A manifest in the target, which only the holder of a
-key can change, contains the state of every object; the same command again
-continues from there."""
+Targets: paths and s3://. A manifest in the target contains the state of every object. Only the holder of a key can
+change it. If the same command is run again, it continues from the manifest."""
 
 EXAMPLES = """\
 examples:
@@ -67,14 +66,14 @@ examples:
 
 
 def size(text: str) -> int:
-    """Read a number of bytes: 512M, 2GiB."""
+    """Parse a number of bytes, such as 512M or 2GiB."""
     digits = text.lower().removesuffix("b").removesuffix("i")
     try:
         if digits[-1:] in UNITS:
             return int(float(digits[:-1]) * 2 ** UNITS[digits[-1]])
         return int(digits)
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size: 512M") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 512M") from None
 
 
 def _number(kind: type, least: float, text: str) -> Any:
@@ -83,32 +82,32 @@ def _number(kind: type, least: float, text: str) -> Any:
     except ValueError:
         value = None
     if value is None or not least <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {least}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least {least}")
     return value
 
 
 def count(text: str) -> int:
-    """Read a positive number."""
+    """Parse a positive integer."""
     return int(_number(int, 1, text))
 
 
 def count_or_none(text: str) -> int:
-    """Read a number that may be 0."""
+    """Parse an integer of at least 0."""
     return int(_number(int, 0, text))
 
 
 def seconds(text: str) -> float:
-    """Read a positive time."""
+    """Parse a positive time in seconds."""
     return float(_number(float, 0.001, text))
 
 
 def share(text: str) -> float:
-    """Read a positive number with a fraction."""
+    """Parse a positive decimal number."""
     return float(_number(float, 0, text))
 
 
 def memory(text: str) -> int:
-    """Read a positive size."""
+    """Parse a size of at least 1M."""
     value = size(text)
     if value < 1 << 20:
         raise argparse.ArgumentTypeError(f"{text!r} is less than the minimum, 1M")
@@ -116,7 +115,7 @@ def memory(text: str) -> int:
 
 
 def rate(text: str) -> int:
-    """Read a positive number of bytes a second."""
+    """Parse a rate of at least one byte per second."""
     value = size(text)
     if not 1 <= value < 1 << 63:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a rate from one byte a second to less than 2^63")
@@ -124,7 +123,7 @@ def rate(text: str) -> int:
 
 
 def suffix(text: str) -> str:
-    """Read a suffix of names, which is UTF-8."""
+    """Parse a suffix of names, which must be UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -147,14 +146,14 @@ def _patterns(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATTERN",
-        help="process only objects whose name or folder matches ('*.csv', 2026/, 'raw/*/day'); may be repeated",
+        help="process only objects whose name or folder matches ('*.csv', 2026/, 'raw/*/day'); can be repeated",
     )
     group.add_argument(
         "--exclude",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="skip objects that match, also if --include takes them; may be repeated",
+        help="skip objects that match, even if they match --include; can be repeated",
     )
 
 
@@ -167,10 +166,10 @@ def _keys(parser: argparse.ArgumentParser, new: str | None, required: bool = Tru
         default=[],
         metavar="KEY",
         help=("" if required else "authenticate with this key. ")
-        + "Tink keyset: a file, env:NAME, fd:N or exec:COMMAND, which prints it; passphrase=PLACE; "
+        + "Tink keyset: a file, env:NAME, fd:N or exec:COMMAND (a program that prints it); passphrase=PLACE; "
         "or kek=PLACE; before the place of an encrypted keyset; with --envelope also a key "
         "source: aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or a key that only wraps keys; "
-        "the first of several encrypts" + ("; default: the place in WARPAES_KEYSET" if required else ""),
+        "if repeated, the first key encrypts" + ("; default: the place in WARPAES_KEYSET" if required else ""),
     )
     parser.set_defaults(needs_key=required)
     if new:
@@ -178,22 +177,29 @@ def _keys(parser: argparse.ArgumentParser, new: str | None, required: bool = Tru
 
 
 def _trust(parser: argparse.ArgumentParser, bind: str) -> None:
-    group = parser.add_argument_group("what is accepted")
+    group = parser.add_argument_group("accepted manifests")
     group.add_argument("--bind-names", action=argparse.BooleanOptionalAction, help=bind)
     group.add_argument(
-        "--at-least", type=count, default=0, metavar="N", help="refuse a manifest of an earlier save (see `status`)"
+        "--at-least",
+        type=count,
+        default=0,
+        metavar="N",
+        help="refuse a manifest with a lower save number (see `status`)",
     )
     group.add_argument(
-        "--dataset", default="", metavar="ID", help="refuse any other dataset, and accept this one if it was moved here"
+        "--dataset",
+        default="",
+        metavar="ID",
+        help="refuse any other dataset, and accept this one even if it was moved or copied",
     )
-    group.add_argument("--pin", metavar="ID", help="refuse a manifest under any other manifest key (see `status`)")
+    group.add_argument("--pin", metavar="ID", help="refuse a manifest with another manifest key (see `status`)")
 
 
 def _without_manifest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-manifest",
         action="store_true",
-        help="process the objects without a manifest; missing, exchanged and old objects are not detected",
+        help="process the objects without a manifest; missing, swapped and outdated objects are not detected",
     )
 
 
@@ -201,7 +207,7 @@ def _encrypted_names(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--encrypted-names",
         action="store_true",
-        help="the names are encrypted: refuse a dataset whose names are in clear (needed only without a manifest)",
+        help="refuse a dataset with unencrypted names (needed only without a manifest)",
     )
 
 
@@ -211,35 +217,37 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
         "--envelope",
         choices=["job", "object"],
         default="",
-        help="create a data key for the job or for each object, and wrap it with KEY; default: KEY itself encrypts",
+        help="create a data key for the job or for each object, and wrap it with KEY; by default, KEY itself encrypts",
     )
     group.add_argument(
         "--template",
         choices=[*Keyset.templates(), *PARQUET_TEMPLATES],
         metavar="TEMPLATE",
-        help=f"template of data keys (default: the dataset's, or {TEMPLATE}; …_PARQUET: Parquet files stay Parquet, "
-        "encrypted by modular encryption; %(choices)s)",
+        help=f"template of data keys (default: that of the dataset, or {TEMPLATE}; with …_PARQUET, Parquet files stay "
+        "Parquet, with modular encryption; %(choices)s)",
     )
 
 
 def _dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--dry-run", action="store_true", help="report what the job would do, and write nothing")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="report the planned work, and write nothing")
 
 
 def _share(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--share", action="store_true", help="share the job with drivers on other machines, which run the same command"
+        "--share", action="store_true", help="share the job with drivers on other machines that run the same command"
     )
 
 
 def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
     group = parser.add_argument_group("storage")
-    group.add_argument("--endpoint-url", metavar="URL", help="URL of an object store with S3's interface")
+    group.add_argument("--endpoint-url", metavar="URL", help="URL of an S3-compatible object store")
     if ends == 2:
-        group.add_argument("--source-endpoint-url", metavar="URL", help="URL of another object store for the source")
+        group.add_argument(
+            "--source-endpoint-url", metavar="URL", help="URL of the source's object store, if it differs"
+        )
     group.add_argument("--region", help="region of the bucket")
     group.add_argument(
-        "--timeout", type=seconds, default=60, metavar="S", help="timeout of an answer in seconds (default: 60)"
+        "--timeout", type=seconds, default=60, metavar="S", help="timeout of a request in seconds (default: 60)"
     )
     group.add_argument(
         "--put",
@@ -247,7 +255,7 @@ def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="boto3 argument for every object written, such as StorageClass=STANDARD_IA",
+        help="boto3 argument for every object that is written, such as StorageClass=STANDARD_IA",
     )
 
 
@@ -259,7 +267,7 @@ def _work(parser: argparse.ArgumentParser, reads: bool = True) -> None:
             type=rate,
             default=0,
             metavar="RATE",
-            help="read at most this many bytes a second, all workers together: 50M (default: no limit)",
+            help="read at most this many bytes per second, all workers together, such as 50M (default: no limit)",
         )
     group.add_argument(
         "--address", metavar="ADDRESS", help="Ray cluster: auto, HOST:PORT or ray://…; needs warpaes[ray]"
@@ -269,43 +277,57 @@ def _work(parser: argparse.ArgumentParser, reads: bool = True) -> None:
         type=count_or_none,
         default=0,
         metavar="N",
-        help="local processes, or actors in the cluster (default: 1 process, or as many actors as fit)",
+        help="number of local processes, or of actors in the cluster (default: 1 process, or as many actors as fit)",
     )
-    group.add_argument("--cpus", type=share, default=1, metavar="N", help="with Ray: cores of each actor (default: 1)")
+    group.add_argument("--cpus", type=share, default=1, metavar="N", help="with Ray: cores for each actor (default: 1)")
     group.add_argument(
-        "--gpus", type=share, default=0, metavar="N", help="with Ray: GPUs of each actor, also fractions (default: 0)"
+        "--gpus",
+        type=share,
+        default=0,
+        metavar="N",
+        help="with Ray: GPUs for each actor, which can be a fraction (default: 0)",
     )
-    group.add_argument("--backend", help="backend (default: the planner's choice)")
+    group.add_argument("--backend", help="backend (default: the planner chooses)")
     group.add_argument(
-        "--threads", type=count, default=32, metavar="N", help="objects that a worker processes at a time (default: 32)"
+        "--threads",
+        type=count,
+        default=32,
+        metavar="N",
+        help="objects that a worker processes in parallel (default: 32)",
     )
     group.add_argument(
         "--requests",
         type=count,
         default=16,
         metavar="N",
-        help="ranges and parts of large objects that a worker processes at a time (default: 16)",
+        help="ranges and parts of large objects that a worker processes in parallel (default: 16)",
     )
     group.add_argument(
         "--memory",
         type=memory,
         default=256 << 20,
         metavar="SIZE",
-        help="memory of a worker for objects in progress (default: 256M)",
+        help="maximum memory of a worker for objects in progress (default: 256M)",
     )
-    group.add_argument("--attempts", type=count, default=5, metavar="N", help="attempts per object (default: 5)")
+    group.add_argument(
+        "--attempts", type=count, default=5, metavar="N", help="maximum attempts for each object (default: 5)"
+    )
     group.add_argument(
         "--max-errors", type=count_or_none, metavar="N", help="stop when more objects than this have failed"
     )
     group.add_argument(
-        "--checkpoint", type=seconds, default=30, metavar="S", help="time between saves of the manifest (default: 30)"
+        "--checkpoint",
+        type=seconds,
+        default=30,
+        metavar="S",
+        help="seconds between saves of the manifest (default: 30)",
     )
     group.add_argument(
         "--lock-expiry",
         type=seconds,
         default=EXPIRY,
         metavar="S",
-        help="seconds after which a silent job of another machine loses its lock (default: 60)",
+        help="seconds without renewal after which another machine's job loses its lock (default: 60)",
     )
 
 
@@ -316,12 +338,12 @@ def _telling(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--metrics",
         metavar="[HOST:]PORT|FILE",
-        help="metrics in Prometheus' text format: a port (/metrics; / is a page), or a file",
+        help="serve metrics in Prometheus' text format at a port (/metrics, and a page at /), or write them to a file",
     )
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         "warpaes bulk", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -340,25 +362,28 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--names",
             metavar="FILE",
-            help="process the objects in this list, not all of SOURCE: Parquet (key, size, etag) or one name per line",
+            help="process only the objects in this list: Parquet (key, size, etag), or one name per line",
         )
         _dry_run(each)
         each.add_argument("--follow", action="store_true", help="follow symbolic links in SOURCE")
         each.add_argument(
-            "--suffix", type=suffix, default="", help="suffix of every name in the encrypted dataset (default: none)"
+            "--suffix", type=suffix, default="", help="suffix of all names in the encrypted dataset (default: none)"
         )
-        each.add_argument("--update", action="store_true", help="list the source again, and add new objects to a job")
+        each.add_argument("--update", action="store_true", help="list the source again, and add new objects to the job")
         each.add_argument("--overwrite", action="store_true", help="replace objects that exist in TARGET")
-        each.add_argument("--verify", action="store_true", help="read every written object again and compare it")
+        each.add_argument(
+            "--verify", action="store_true", help="read every object again after it is written, and compare it"
+        )
         each.add_argument(
             "--remove-source",
             action="store_true",
-            help="at the end, remove each original that equals the decrypted copy in TARGET",
+            help="at the end, remove each original whose copy in TARGET decrypts to the same content",
         )
         each.add_argument(
             "--accept-loss",
             action="store_true",
-            help="with --remove-source: also remove originals whose copies lose attributes, which are listed first",
+            help="with --remove-source: also remove originals if their copies lose attributes; the job lists these "
+            "first",
         )
         _patterns(each)
         _keys(each, None)
@@ -366,17 +391,19 @@ def make_parser() -> argparse.ArgumentParser:
             each.add_argument(
                 "--encrypt-names",
                 action="store_true",
-                help="encrypt the names of objects and folders, and all of the manifest that contains names",
+                help="encrypt the names of objects and folders, and the parts of the manifest that contain names",
             )
             each.add_argument(
-                "--keep-key", metavar="ID", help="encrypt with this key of KEY instead of its primary key"
+                "--keep-key",
+                metavar="ID",
+                help="encrypt with the key of KEY that has this ID, instead of the primary key",
             )
             _envelope(each)
-            _trust(each, "bind each object to its name in this dataset (default: yes)")
+            _trust(each, "bind each object to its name and this dataset (default: yes)")
         else:
             _without_manifest(each)
             _encrypted_names(each)
-            _trust(each, "refuse objects that are not bound to their names (default: the manifest's setting)")
+            _trust(each, "refuse objects that are not bound to their names (default: as in the manifest)")
         _storage(each, 2)
         _work(each)
         _share(each)
@@ -385,14 +412,20 @@ def make_parser() -> argparse.ArgumentParser:
     each = command("rekey", "re-encrypt the objects of TARGET in place with another key")
     each.add_argument("target", metavar="TARGET")
     _dry_run(each)
-    each.add_argument("--verify", action="store_true", help="read every written object again and compare it")
     each.add_argument(
-        "--drop-old-keys", action="store_true", help="drop wrapped data keys that no object needs any more"
+        "--verify", action="store_true", help="read every object again after it is written, and compare it"
     )
-    each.add_argument("--drop-missing", action="store_true", help="drop objects that an earlier attempt did not find")
-    _keys(each, "keyset that encrypts or wraps (default: KEY, which must have a new primary key)")
+    each.add_argument(
+        "--drop-old-keys", action="store_true", help="remove wrapped data keys that no object needs any more"
+    )
+    each.add_argument(
+        "--drop-missing",
+        action="store_true",
+        help="remove objects from the manifest that an earlier attempt did not find",
+    )
+    _keys(each, "key that encrypts or wraps (default: KEY, which must have a new primary key)")
     _envelope(each)
-    _trust(each, "refuse a dataset whose names are not bound")
+    _trust(each, "refuse a dataset whose objects are not bound to their names")
     _storage(each, 1)
     _work(each)
     _share(each)
@@ -401,8 +434,8 @@ def make_parser() -> argparse.ArgumentParser:
     each = command("rewrap", "wrap the data keys of TARGET with another key; objects stay unchanged")
     each.add_argument("target", metavar="TARGET")
     _dry_run(each)
-    _keys(each, "keyset that wraps")
-    _trust(each, "refuse a dataset whose names are not bound")
+    _keys(each, "key that wraps the data keys")
+    _trust(each, "refuse a dataset whose objects are not bound to their names")
     _storage(each, 1)
     _work(each, reads=False)
     _telling(each)
@@ -410,13 +443,13 @@ def make_parser() -> argparse.ArgumentParser:
     each = command("verify", "authenticate every object of TARGET, and compare it with the manifest")
     each.add_argument("target", metavar="TARGET")
     each.add_argument(
-        "--name", action="append", default=[], metavar="NAME", help="authenticate only this object; may be repeated"
+        "--name", action="append", default=[], metavar="NAME", help="authenticate only this object; can be repeated"
     )
     _patterns(each)
     _keys(each, None)
     _without_manifest(each)
     _encrypted_names(each)
-    _trust(each, "refuse objects that are not bound to their names (default: the manifest's setting)")
+    _trust(each, "refuse objects that are not bound to their names (default: as in the manifest)")
     _storage(each, 1)
     _work(each)
     _telling(each)
@@ -426,12 +459,12 @@ def make_parser() -> argparse.ArgumentParser:
         "authenticate every object of TARGET and write a manifest, for datasets of warpaes 1.0 or without a manifest",
     )
     each.add_argument("target", metavar="TARGET")
-    each.add_argument("--dataset", default="", metavar="ID", help="id of a dataset whose manifest is lost")
+    each.add_argument("--dataset", default="", metavar="ID", help="ID of the dataset, if its manifest is lost")
     _encrypted_names(each)
     each.add_argument(
         "--bind-names",
         action=argparse.BooleanOptionalAction,
-        help="require that objects are bound to their names, or that they are not",
+        help="require objects that are bound to their names, or objects that are not",
     )
     _keys(each, None)
     _storage(each, 1)
@@ -443,11 +476,11 @@ def make_parser() -> argparse.ArgumentParser:
     _patterns(each)
     _keys(each, None)
     _encrypted_names(each)
-    _trust(each, "refuse a dataset whose names are not bound")
+    _trust(each, "refuse a dataset whose objects are not bound to their names")
     _storage(each, 1)
     _telling(each)
 
-    each = command("status", "show a summary of TARGET's manifest; with -k, only if it is authentic")
+    each = command("status", "show a summary of TARGET's manifest; with -k, only if the manifest is authentic")
     each.add_argument("target", metavar="TARGET")
     _keys(each, None, required=False)
     _storage(each, 1)
@@ -511,8 +544,8 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         for name, sentence in (
             ("retries", "begun again"),
             ("worker_deaths", "workers died"),
-            ("adopted", "found complete from an earlier attempt"),
-            ("parts_swept", "incomplete uploads removed"),
+            ("adopted", "were already complete from an earlier attempt"),
+            ("parts_swept", "incomplete uploads were removed"),
         ):
             if report[name]:
                 yield f"  {report[name]} {sentence}"

@@ -1,4 +1,4 @@
-"""The commands of warpaes bulk that run a job. A command's module is loaded when it is used."""
+"""The commands of ``warpaes bulk`` that run a job. The module of a command is loaded when the command is used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 from .job import Run
 from .listing import Options
 
-#: Module and class of each command.
+#: The module and class of each command.
 COMMANDS = {
     "adopt": ("adopt", "Adopt"),
     "decrypt": ("encrypt", "Decrypt"),
@@ -20,7 +20,7 @@ COMMANDS = {
 
 
 def make_run(options: Options) -> Run:
-    """Return a run of the command in the options."""
+    """Return the run of the command that the options name."""
     module, name = COMMANDS[options.command]
     run: Run = getattr(importlib.import_module(f".{module}", __package__), name)(options)
     return run

@@ -8,19 +8,19 @@ from typing import Any
 from . import keys, transfer
 from .storage import WINDOW, is_local, part_bytes
 
-#: Replaces a row's key records if they are not in a manifest but in the file next to the object.
+#: Stands for a row's key records if they are in the file next to the object and not in a manifest.
 BESIDE = "beside"
-#: What a view, a rewriting and a footer hold of a small Parquet file, in addition to its bytes.
+#: The memory that the view, the rewriting and the footer of a small Parquet file need in addition to its bytes.
 VIEW_BYTES = 16 << 20
-#: Of data keys, if nothing else is said.
+#: The default template of data keys.
 TEMPLATE = "AES256_GCM_HKDF_1MB"
-#: How an object is bound to its name: not at all, by the bare name (warpaes 1.0), or by keys.name_data.
+#: How an object is bound to its name: not at all, by the name alone (warpaes 1.0), or by keys.name_data.
 UNBOUND, BARE, BOUND = "", "name", "object"
 
 
 @dataclass
 class Config:
-    """The options of a worker. They are sent to other processes and machines, including the keys."""
+    """The options of a worker. They include the keys, and are sent to other processes and machines."""
 
     command: str
     source: str
@@ -37,22 +37,22 @@ class Config:
     named_dataset: str = ""  #: the same, if the command line names it
     job: str = ""
     record_key: bytes = field(default=b"", repr=False)  #: authenticates records of this dataset
-    names_key: bytes = field(default=b"", repr=False)  #: encrypts names; b"": they are in clear
+    names_key: bytes = field(default=b"", repr=False)  #: encrypts names; b"": names are not encrypted
     old_binding: str = UNBOUND  #: of objects that are read
     binding: str = UNBOUND  #: of objects that are written
     overwrite: bool = False
-    verify: bool = False  # read the output again
+    verify: bool = False  # read the output again after writing
     drop_old_keys: bool = False
     given: list[str] = field(default_factory=list)  #: of verify: attributes that the command line gave to all objects
     threads: int = 32  #: objects at once
     requests: int = 16  #: ranges and parts of large objects at once
     memory: int = 256 << 20
     backend: str | None = None
-    limit_rate: float = 0  #: bytes a second that this worker may read; 0: any number
+    limit_rate: float = 0  #: bytes per second that this worker may read; 0: no limit
 
     @property
     def by_files(self) -> bool:
-        """Whether the library's file jobs do the work: from file to file, if no step needs the plaintext."""
+        """Whether the library's file jobs can do the work: both ends are files, and no step needs the plaintext."""
         whole = self.command in ("encrypt", "decrypt") and not self.verify and not keys.is_parquet(self.template)
         return whole and not self.limit_rate and is_local(self.source) and is_local(self.target)
 

@@ -13,16 +13,16 @@ from .rows import Row
 
 
 class Contents(Run):
-    """Lists the objects of a manifest by their plain names. The objects are neither looked for nor read."""
+    """Lists the plain names of the objects in a manifest. The objects themselves are not accessed."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
-        """Take no lock, because nothing is written."""
+        """Acquire no lock, because nothing is written."""
 
     def do(self) -> None:
         """Read the manifest."""
         manifest = self._manifest = self._load(self.target)
         if manifest is None:
-            raise Refused(f"{self.target.url} has no manifest: restore it, or `warpaes bulk adopt` makes one")
+            raise Refused(f"{self.target.url} has no manifest: restore it, or create one with `warpaes bulk adopt`")
         self._check_names(manifest)
         manifest.read_only = True
         self._use_names(manifest.names, "target")
@@ -51,6 +51,6 @@ class Contents(Run):
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Yield the names."""
+    """Yield the plain names."""
     for each in report["names"]:
         yield printable(each["name"])

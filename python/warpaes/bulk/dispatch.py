@@ -18,9 +18,10 @@ from .progress import Progress
 from .rows import DONE, ERROR, PENDING, REMOVED, Row
 from .storage import WINDOW, CredentialsError
 
-#: A row that was lost with this many workers runs in a separate worker; if that worker dies, the row has failed.
+#: A row that was in progress when this many workers died runs in a separate worker. If that worker also dies, the row
+#: fails.
 SUSPECT = 4
-#: Number of workers that may die in succession, without any progress, before the job is given up.
+#: The number of workers that may die in succession without any progress before the job stops.
 DEATHS_IN_A_ROW = 20
 #: Maximum number of shards with rows in flight: the next shard begins during the last rows of one.
 SHARDS_OPEN = 3
@@ -31,12 +32,13 @@ WAIT = 1.0
 
 
 class StoppedError(Exception):
-    """The job was given up; the manifest contains the finished rows."""
+    """The job was stopped; the manifest contains the finished rows."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task for rows: the selected rows, whether a shard has any, and their states afterwards."""
+    """A task for rows: which rows to process, how to tell whether a shard contains any, and the states of the rows
+    afterwards."""
 
     name: str
     wants: Callable[[Row], bool]
@@ -62,7 +64,7 @@ VERIFY = Task(
 
 
 class Dispatcher:
-    """One pass over rows: each succeeds or ends in an error."""
+    """One pass over rows: each row succeeds or fails with an error."""
 
     def __init__(
         self,
@@ -76,9 +78,9 @@ class Dispatcher:
         claims: Claims | None = None,
         waits: bool = True,
     ) -> None:
-        """`every_while` is called between events: it saves, and checks whether the job may continue.
+        """`every_while` is called between events; it saves the manifest and checks whether the job may continue.
 
-        `claims`: other drivers work on the same job; `waits`: this one ends after them.
+        `claims`: other drivers work on the same job; `waits`: this driver ends after them.
         """
         self.manifest, self.pool, self.config, self.progress = manifest, pool, config, progress
         self.attempts, self.max_errors, self.every_while = attempts, max_errors, every_while
@@ -118,7 +120,7 @@ class Dispatcher:
         return self.manifest.rows_of(number >> PLACE_BITS)[number & ((1 << PLACE_BITS) - 1)]
 
     def _begin_shards(self) -> None:
-        """Take shards until there are rows to give."""
+        """Take shards until there are rows for the workers."""
         for _ in range(len(self._ahead)):
             if self._large or self._small or len(self._left) >= SHARDS_OPEN:
                 return
@@ -143,7 +145,7 @@ class Dispatcher:
                 self._let_go(shard)
 
     def _end(self, number: int) -> None:
-        """Record that a row has ended, and release its shard if that was the last one."""
+        """Record that a row has ended, and release its shard after the last row."""
         shard = number >> PLACE_BITS
         self.manifest.change(shard)
         for memory in (self._before, self._failed_with, self._died_alone):
@@ -173,13 +175,14 @@ class Dispatcher:
                 self._fill(slot, has)
 
     def _fill(self, slot: int, has: set[int]) -> None:
-        """Give a worker twice the rows that it processes at once: large ones as its memory allows, plus small ones."""
+        """Give a worker twice the rows that it processes in parallel: as many large rows as its memory allows, and
+        small ones."""
         room = 2 * self.config.threads - len(has)
         if room < self.config.threads // 2 and has:
             return
         held = sum(self._memory(number) for number in has if self._row(number).size > WINDOW)
         chosen: list[int] = []
-        # The last rows are shared among workers.
+        # The last rows are divided among the workers.
         share = -(-len(self._large) // len(self._slots))
         while len(chosen) < min(room, share) and (
             held == 0 or held + self._memory(self._large[0]) <= self.config.memory
@@ -255,7 +258,7 @@ class Dispatcher:
             raise StoppedError(f"more than {self.max_errors} objects have failed; the last error: {error}")
 
     def _died(self, slot: int) -> None:
-        """Give the rows of a dead worker to others. One of its rows may have killed it."""
+        """Give the rows of a dead worker to other workers. One of the rows may have caused its death."""
         self.progress.deaths += 1
         self._deaths_in_a_row += 1
         had, self._slots[slot] = self._slots[slot], set()

@@ -20,7 +20,7 @@ from .storage import MissingError, is_within
 
 
 class Transfer(Run):
-    """A job from a source to a target."""
+    """A job that copies from a source to a target."""
 
     def __init__(self, options: Options) -> None:
         """Open storages and keys."""
@@ -32,12 +32,12 @@ class Transfer(Run):
         super()._take_part(held)
 
     def _find_source(self) -> None:
-        """Raise if the source is missing, before anything is created in the target."""
+        """Raise an exception if the source is missing, before anything is created in the target."""
         if self.source.files is not None:
             next(iter(self.source.list()), None)
 
     def _say_lost(self, lost: Iterable[str]) -> None:
-        """Report the attributes that copies lose, before the work; refuse to remove such originals without
+        """Report the attributes that copies lose before the work begins. Refuse to remove such originals without
         --accept-loss."""
         job = self.manifest.job
         lost = sorted({*job.options.get("lost", []), *lost})
@@ -47,7 +47,8 @@ class Transfer(Run):
         sentence = f"not kept from {self.source.url}: " + "; ".join(lost)
         if self.options.remove_source and not self.options.accept_loss:
             raise Refused(
-                f"{sentence}. --remove-source would remove the only copy of it: add --accept-loss to allow this"
+                f"{sentence}. --remove-source would remove the only copy of these attributes: add --accept-loss to "
+                "allow this"
             )
         self.progress.say(sentence)
         self.notes.append(sentence)
@@ -67,7 +68,7 @@ class Transfer(Run):
             if self.options.encrypt_names:
                 raise Refused("--encrypt-names: source and target are the same: give another target")
         elif into:
-            raise Refused(f"{self.target.url} is inside {self.source.url}: give a target outside of the source")
+            raise Refused(f"{self.target.url} is inside {self.source.url}: give a target outside the source")
         elif out:
             try:
                 self.source.stat("")
@@ -83,12 +84,12 @@ class Transfer(Run):
         if job.is_decrypted != decrypts or job.source != self.source.url:
             was = "decrypt" if job.is_decrypted else "encrypt"
             raise Refused(
-                f"{self.target.url} has the manifest of another job, {was} of {job.source}: give another target"
+                f"{self.target.url} contains the manifest of another job ({was} of {job.source}): give another target"
             )
         if job.command not in ("encrypt", "decrypt") and not job.finished:
             raise Refused(f"{self.target.url}: its {job.command} has not finished: run that command again first")
         if job.options.get("binding") == BARE:
-            raise Refused(f"warpaes 1.0 bound the objects of {self.target.url} to their names: rekey it first")
+            raise Refused(f"warpaes 1.0 bound the objects of {self.target.url} to their names: run rekey first")
         if self.options.bind_names is False and job.options.get("binding") == BOUND:
             raise Refused(f"the objects of {self.target.url} are bound to their names: leave out --no-bind-names")
         if self.options.template and self.options.envelope:
@@ -96,23 +97,25 @@ class Transfer(Run):
         for name, value in (("include", self.options.include), ("exclude", self.options.exclude)):
             if (was_given := job.options.get(name, [])) != value and not self.options.update:
                 raise Refused(
-                    f"this job was started with --{name} {was_given!r}, not {value!r}: --update lists the source "
-                    "again, by other patterns"
+                    f"this job was started with --{name} {was_given!r}, not {value!r}: give the first value, or "
+                    "--update to list the source again with other patterns"
                 )
         for name, value in kept.items():
             if job.options.get(name) != value:
-                raise Refused(f"this job was started with --{name} {job.options.get(name)!r}, not {value!r}")
+                raise Refused(
+                    f"this job was started with --{name} {job.options.get(name)!r}, not {value!r}: give the first value"
+                )
         self.config.template = job.options.get("template") or TEMPLATE
 
     def _same_names(self, there: Manifest) -> None:
-        """Refuse to add objects to a dataset with the other kind of names."""
+        """Refuse to add objects with encrypted names to a dataset with unencrypted names, or the reverse."""
         if there.names is not None and not self.options.encrypt_names:
-            raise Refused("this job was begun with --encrypt-names: add it")
+            raise Refused("this job was started with --encrypt-names: add the option")
         if there.names is None and self.options.encrypt_names:
-            raise Refused(f"--encrypt-names: the names of {self.target.url} are in clear: give another target")
+            raise Refused(f"--encrypt-names: the names in {self.target.url} are not encrypted: give another target")
 
     def _begin(self, manifest: Manifest) -> None:
-        """Use a manifest, old or new; with --dry-run it is never stored."""
+        """Use an existing or a new manifest. With --dry-run it is never stored."""
         self._manifest = manifest
         manifest.is_dry = self.options.dry_run
         for name, value in (("include", self.options.include), ("exclude", self.options.exclude)):
@@ -121,9 +124,9 @@ class Transfer(Run):
                 manifest.job.options[name] = value
 
     def _join(self, old: Row, new: Row) -> bool:
-        """Update a manifest's row from a new listing; return whether it changed."""
+        """Update a manifest's row from a new listing. Return whether the row changed."""
         if new.size < 0 or (old.size, old.version, old.old_sha256) == (new.size, new.version, new.old_sha256):
-            return False  # the same, or from a list of names, which contains only names
+            return False  # unchanged, or from a list that contains only names
         if old.is_sealed and not self.options.overwrite:
             old.error = f"{new.source} has changed: --overwrite encrypts it again"
             return True
@@ -163,7 +166,7 @@ class Encrypt(Transfer):
             if options.update and not self._joins:
                 there.merge(self.listing.rows(there=there), self._join)
             there.job.command = "encrypt"
-            if there.job.finished and not failed:  # otherwise objects of failed attempts may exist
+            if there.job.finished and not failed:  # otherwise, objects of failed attempts may exist
                 there.job.id = secrets.token_hex(16)
         self._say_lost(self.source.not_kept(options.target_options.get("put", {})))
         if options.dry_run:
@@ -175,16 +178,16 @@ class Encrypt(Transfer):
         self._remove_source()
 
     def _refuse_sealed_source(self) -> None:
-        """Refuse to encrypt an encrypted dataset. It is harmless that its manifest is not authenticated here."""
+        """Refuse to encrypt an encrypted dataset. Its manifest need not be authenticated for this."""
         if self.source.place() == self.target.place():
             return
         try:
             already = Manifest.load(self.source)
         except NamesError:
-            raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key") from None
+            raise Refused(f"{self.source.url} is an encrypted dataset: use rekey to change its key") from None
         old = manifest_1.load(self.source) if already is None else None
         if (already is not None and not already.job.is_decrypted) or (old is not None and old.command != "decrypt"):
-            raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key")
+            raise Refused(f"{self.source.url} is an encrypted dataset: use rekey to change its key")
 
     def _refuse_lost_manifest(self) -> None:
         """Refuse to begin a dataset over one that has lost its manifest: its record may be the only copy of a names
@@ -200,12 +203,12 @@ class Encrypt(Transfer):
         )
 
     def _under_primary(self, there: Manifest) -> None:
-        """Refuse to encrypt into a dataset under another key than the command line's."""
+        """Refuse to encrypt into a dataset that is under a key other than that of the command line."""
         assert there.signer is not None
         held, primary = there.signer.holder, self.holders[0]
         if held is not primary:
             command = "`warpaes bulk rekey`" if not self.options.envelope else "`warpaes bulk rewrap` or `rekey`"
-            keep = f"; --keep-key {held.key_id} continues under the old key" if held.key_id else ""
+            keep = f"; --keep-key {held.key_id} continues with the old key" if held.key_id else ""
             raise Refused(
                 f"{self.target.url} is under {held}, but -k encrypts with {primary}: {command} changes the dataset to "
                 f"that key{keep}"
@@ -216,16 +219,17 @@ class Decrypt(Transfer):
     """Decrypts the objects of a dataset."""
 
     def _attributes_lost(self) -> list[str]:
-        """Return which attributes of the originals are not restored, if any."""
+        """Return the attributes of the originals that are not restored, as text."""
         options, source = self.options, self.source
         if isinstance(source, NamedStorage):  # whose objects have none
             source = source.inner
         if options.no_manifest and (source.has_attributes or self.target.has_attributes):
-            return ["content types, metadata and tags, which only a manifest keeps"]
+            return ["content types, metadata and tags, which only a manifest contains"]
         if self.target.has_attributes or not self.listing.attributes:
             return []
         return [
-            f"{', '.join(sorted(self.listing.attributes))} of objects: files have none, so only the manifest keeps them"
+            f"{', '.join(sorted(self.listing.attributes))} of objects: files do not have them, so only the manifest "
+            "keeps them"
         ]
 
     def do(self) -> None:
@@ -237,7 +241,7 @@ class Decrypt(Transfer):
         if there is None:
             if manifest_1.exists(self.target):
                 raise Refused(
-                    f"{self.target.url}/{NAME_1} is a manifest of warpaes 1.0, which nothing authenticates: decrypt to "
+                    f"{self.target.url}/{NAME_1} is an unauthenticated manifest of warpaes 1.0: decrypt to "
                     "another place, or remove it"
                 )
             job = Job(secrets.token_hex(16), "decrypt", self.source.url, self.target.url, kept)

@@ -31,12 +31,12 @@ from .stores import open_storage
 from .worker import use_backend
 
 SETTLE = 3.0
-#: Maximum number of names in the note on objects that a listing left out.
+#: Maximum number of names in the note about omitted objects.
 LEFT_OUT = 5
 
 
 class Run(abc.ABC):
-    """One run of a command, which may begin a job or continue one. Each command has a separate class."""
+    """One run of a command, which begins or continues a job. Each command has its own class."""
 
     def __init__(self, options: Options) -> None:
         """Open storages and keys."""
@@ -47,12 +47,12 @@ class Run(abc.ABC):
         if not self.target.can_write:
             raise Refused(
                 f"{options.target}: targets must be local file systems, s3:// or object stores of fsspec, "
-                f"which write objects atomically"
+                f"that write objects atomically"
             )
         if options.command == "rekey" and not self.target.can_replace:
             raise Refused(
-                f"{options.target}: rekey replaces objects, and fsspec has no conditional replacement: "
-                f"decrypt the dataset to another place, and encrypt that"
+                f"{options.target}: rekey replaces objects, but fsspec cannot replace them conditionally: "
+                f"decrypt the dataset to another place, and encrypt the result"
             )
         if (options.workers > 1 or options.address is not None) and not (
             self.source.is_shared and self.target.is_shared
@@ -72,10 +72,9 @@ class Run(abc.ABC):
         self.specs = [keys.KeySpec.read(options.key[0], options.keep_key)]
         self.specs += [keys.KeySpec.read(place) for place in options.key[1:]]
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
-        keys.merged(self.specs)  # before workers start: reports faults of the options
+        keys.merged(self.specs)  # before workers start: reports invalid options
         keys.merged(self.new_specs)
-        #: Every key that may have saved a manifest, the keys of --new-key first. The first one of all encrypts or
-        #: wraps.
+        #: All keys that may have saved a manifest, those of --new-key first. The first key encrypts or wraps.
         self.holders = [holder for spec in [*self.new_specs, *self.specs] for holder in spec.holders()]
         self.config = Config(
             command=options.command, named_dataset=options.dataset, source=options.source, target=options.target,
@@ -98,7 +97,7 @@ class Run(abc.ABC):
 
     @property
     def manifest(self) -> Manifest:
-        """Return the manifest, once there is one."""
+        """Return the manifest, which must exist."""
         assert self._manifest is not None
         return self._manifest
 
@@ -117,7 +116,7 @@ class Run(abc.ABC):
             self.progress.close()
 
     def _find_source(self) -> None:  # noqa: B027 - only transfers have one
-        """Raise if the source is missing."""
+        """Raise an exception if the source is missing."""
 
     def _planned(self) -> dict[str, Any]:
         """Return the report of --dry-run."""
@@ -125,7 +124,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def do(self) -> None:
-        """Process the rows of the command."""
+        """Process the command's rows."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
         """Lock the target; with --share, join the driver that locked it."""
@@ -145,7 +144,7 @@ class Run(abc.ABC):
             self._check = lock.check
 
     def _use_names(self, names: NamesKey | None, end: str) -> None:
-        """Access the objects of "source" or "target" by their plain names, if these are encrypted."""
+        """Access the objects of "source" or "target" by their plain names, if their names are encrypted."""
         if names is None:
             return
         self.config.names_key = names.key
@@ -155,13 +154,14 @@ class Run(abc.ABC):
             setattr(self.listing, each, storage)
 
     def _loaded(self, load: Callable[[], Manifest | None]) -> Manifest | None:
-        """Return the target's manifest; a driver that joins another first waits for the other to begin the job."""
+        """Return the target's manifest. A driver that joins another one first waits until that driver has begun the
+        job."""
         options, manifest = self.options, load()
         lock = Lock(self.target, options.command, expiry=options.lock_expiry)
         while self._joins and (manifest is None or manifest.job.finished or manifest.job.command != options.command):
             if lock.watch():
                 lock.release()
-                raise Refused(f"{self.target.url}: the driver to join has ended: run the command again")
+                raise Refused(f"{self.target.url}: the driver that began the job has ended: run the command again")
             time.sleep(WAIT)
             manifest = load()
         if manifest is not None and self._joins:
@@ -178,12 +178,13 @@ class Run(abc.ABC):
         if manifest is None:
             if options.command != "adopt" and manifest_1.exists(storage):
                 raise Refused(
-                    f"{storage.url}/{NAME_1} is a manifest of warpaes 1.0, which nothing authenticates: "
+                    f"{storage.url}/{NAME_1} is an unauthenticated manifest of warpaes 1.0: "
                     f"`warpaes bulk adopt -k KEY TARGET` checks every object and converts it"
                 )
             if options.pin or options.at_least or (options.dataset and options.command != "adopt"):
                 raise Refused(
-                    f"{storage.url} has no manifest for --dataset, --pin or --at-least: restore it from a copy"
+                    f"{storage.url} has no manifest, which --dataset, --pin and --at-least require: restore it from a "
+                    "copy"
                 )
             return None
         assert manifest.signer is not None
@@ -192,23 +193,21 @@ class Run(abc.ABC):
         if not options.dataset and manifest.job.target != storage.url and options.pin is None:
             raise Refused(
                 f"{storage.url} is the dataset {manifest.dataset}, which was written to "
-                f"{manifest.job.target}: if you moved or copied it here, and nobody exchanged it, give "
-                f"its id with --dataset"
+                f"{manifest.job.target}: if you moved or copied it here and it was not replaced, give "
+                f"its ID with --dataset"
             )
         manifest.job.target = storage.url
         ends = manifest.job.command in ("rekey", "rewrap") and manifest.job.command == options.command
         followed = ends and not manifest.job.finished and manifest.succeeds(options.pin or "", self.holders)
         if options.pin and manifest.signer.fingerprint != options.pin and not followed:
-            raise Refused(
-                f"{storage.url}/{NAME} is under the manifest key {manifest.signer.fingerprint}, not {options.pin}"
-            )
+            raise Refused(f"{storage.url}/{NAME} has the manifest key {manifest.signer.fingerprint}, not {options.pin}")
         if manifest.save_number < options.at_least:
             raise Refused(
                 f"{storage.url}/{NAME} is save {manifest.save_number}, older than --at-least {options.at_least}: "
                 "restore the newest one"
             )
         if options.bind_names and manifest.job.options.get("binding") == UNBOUND and not manifest.job.is_decrypted:
-            raise Refused(f"--bind-names: the objects of {storage.url} are not bound to their names; rekey binds them")
+            raise Refused(f"--bind-names: the objects of {storage.url} are not bound to their names: rekey binds them")
         return manifest
 
     def _ended(self, manifest: Manifest) -> None:
@@ -218,26 +217,28 @@ class Run(abc.ABC):
             raise Refused(f"{manifest.storage.url}: its {job.command} has not finished: run that command again first")
 
     def _check_names(self, manifest: Manifest) -> None:
-        """Refuse a dataset whose names are in clear if --encrypted-names is given."""
+        """Refuse a dataset with unencrypted names if --encrypted-names is given."""
         if self.options.encrypted_names and manifest.names is None:
-            raise Refused(f"--encrypted-names: the names of {manifest.storage.url} are in clear: leave it out")
+            raise Refused(
+                f"--encrypted-names: the names in {manifest.storage.url} are not encrypted: leave the option out"
+            )
 
     def _names_without_manifest(self, storage: Storage) -> NamesKey | None:
-        """Return the names key that lies in a dataset without a manifest, if --encrypted-names is given."""
+        """With --encrypted-names, return the names key from a dataset without a manifest."""
         record = record_in(storage)
         if self.options.encrypted_names and record is None:
             raise Refused(f"--encrypted-names: {storage.url}/{keys.NAMES_PLACE} is missing: restore it from a copy")
         if record is None:
             return None
         if not self.options.encrypted_names:
-            raise Refused(f"the names of {storage.url} are encrypted: add --encrypted-names")
+            raise Refused(f"the names in {storage.url} are encrypted: add --encrypted-names")
         dataset = self.options.dataset or str(record.get("dataset"))
         return NamesKey.open(dataset, record, [spec.open() for spec in self.specs])
 
     def _sealed(self, storage: Storage, end: str) -> Manifest | None:
-        """Return the manifest of objects that are decrypted or verified; None with --no-manifest.
+        """Return the manifest of the objects to decrypt or verify, or None with --no-manifest.
 
-        `end`: "source" or "target", which the storage is.
+        `end`: whether the storage is the "source" or the "target".
         """
         if self.options.no_manifest:
             self._use_names(self._names_without_manifest(storage), end)
@@ -245,11 +246,11 @@ class Run(abc.ABC):
         manifest = self._load(storage)
         if manifest is None:
             raise Refused(
-                f"{storage.url} has no manifest, so missing, exchanged or old objects are not detected: "
+                f"{storage.url} has no manifest, so missing, swapped or outdated objects would not be detected: "
                 f"restore {NAME} and {FOLDER}shards/, or process the existing objects with --no-manifest"
             )
         if manifest.job.is_decrypted:
-            raise Refused(f"{storage.url} was created by decrypt: use its source, {manifest.job.source}")
+            raise Refused(f"{storage.url} was written by decrypt: use its source, {manifest.job.source}")
         self._ended(manifest)
         self._check_names(manifest)
         self._use_names(manifest.names, end)
@@ -257,13 +258,13 @@ class Run(abc.ABC):
         held, primary = manifest.signer.holder, self.holders[0]
         if held.key_id and held is not primary:
             self.notes.append(
-                f"{storage.url} is under {held}, not under {primary}: after a rekey this is a forgery by "
+                f"{storage.url} is under {held}, not under {primary}: after a rekey, this is a forgery by "
                 f"a holder of that key; disable keys that are no longer needed"
             )
         return manifest
 
     def _read_with(self, sealed: Manifest | None) -> None:
-        """Set the encryption of the objects to read in the workers' configuration."""
+        """Put the encryption of the objects to read into the workers' configuration."""
         config, options = self.config, self.options
         if sealed is not None:
             config.dataset, config.old_binding = sealed.dataset, sealed.job.options.get("binding", BOUND)
@@ -276,7 +277,7 @@ class Run(abc.ABC):
             config.old_binding = UNBOUND if options.bind_names is False else bound
 
     def _again(self) -> None:
-        """Try failed rows again, except those that the listing refused."""
+        """Mark failed rows as pending again, except those that the listing refused."""
         manifest = self.manifest
         for number, shard in enumerate(manifest.shards):
             if not shard.errors:
@@ -292,18 +293,20 @@ class Run(abc.ABC):
     # -------------------------------------------------------------------------------------------------------- keys
 
     def _check_template(self, template: str | None) -> None:
-        """Refuse Parquet files under a key that they share: with random nonces each of them takes some of its life."""
+        """Refuse Parquet files under a shared key, because the number of random nonces under one key is limited."""
         if keys.is_parquet(template) and self.options.envelope != "object":
-            raise Refused(f"--template {template}: each Parquet file has its own key; add --envelope object")
+            raise Refused(
+                f"--template {template}: requires a separate key for each Parquet file: add --envelope object"
+            )
 
     def _check_choice(self, specs: list[keys.KeySpec]) -> None:
         """Refuse a key that cannot encrypt the objects with these options."""
         self._check_template(self.config.template)
         if not self.options.envelope and specs[0].keyset is None:
-            raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")
+            raise Refused(f"{specs[0].name} only wraps data keys: give --envelope job or object")
 
     def _choose_key(self, specs: list[keys.KeySpec]) -> None:
-        """Choose the key of new objects from the command line only: no stored key is used again."""
+        """Choose the key of new objects from the command line only. No stored key is reused."""
         job, options, holder = self.manifest.job, self.options, self.holders[0]
         self._check_choice(specs)
         if options.envelope == "job":
@@ -315,14 +318,15 @@ class Run(abc.ABC):
             job.key_id = ""
             if specs[0].kek is not None and job.wraps + self.manifest.total("todo") >= 1 << 32:
                 raise Refused(
-                    f"{specs[0].name} has wrapped {job.wraps} keys of this dataset, of 2^32: rewrap with another"
+                    f"{specs[0].name} has wrapped {job.wraps} keys of this dataset, and the limit is 2^32: rewrap with "
+                    "another"
                 )
         else:
             job.key_id = holder.key_id
             job.used = sorted({*job.used, holder.key_id})
 
     def _write_with(self, specs: list[keys.KeySpec]) -> None:
-        """Set the encryption of new objects in the workers' configuration."""
+        """Put the encryption of new objects into the workers' configuration."""
         manifest, config = self.manifest, self.config
         if not manifest.job.options.get("envelope") and specs[0].keyset is None:
             raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")
@@ -336,7 +340,8 @@ class Run(abc.ABC):
         config.old_binding = manifest.job.options.get("old_binding", config.binding)
 
     def _keep_records(self) -> None:
-        """Store the records of shared keys next to the objects, for users who lose the manifest."""
+        """Store the records of shared keys next to the objects, so that the objects can be decrypted if the manifest is
+        lost."""
         if not self.manifest.job.is_decrypted:
             for key_id, record in self.manifest.job.keys.items():
                 self._keep_record(keys.record_name(key_id), json.dumps(record).encode())
@@ -353,7 +358,7 @@ class Run(abc.ABC):
                 self.target.put(name, text, version)
 
     def _mark(self, todo: str, wanted: Callable[[Row], bool]) -> int:
-        """Mark the rows that a command must process; return their number."""
+        """Mark the rows that a command must process, and return their number."""
         count = 0
         for number, rows in self.manifest.each():
             for row in rows:
@@ -375,20 +380,22 @@ class Run(abc.ABC):
         self._await_end()
 
     def _await_end(self) -> None:
-        """Wait until the driver that began the job ends it: the job's errors are those of all drivers."""
+        """Wait until the driver that began the job ends it, because the job's errors are those of all drivers."""
         lock = Lock(self.target, self.options.command, expiry=self.options.lock_expiry)
         while not self.manifest.job.finished:
             if lock.watch():
                 lock.release()
                 self.manifest.refresh()
                 if not self.manifest.job.finished and not self.manifest.total("errors"):
-                    raise StoppedError(f"{self.target.url}: the driver to join has ended early: run the command again")
+                    raise StoppedError(
+                        f"{self.target.url}: the driver that began the job has ended early: run the command again"
+                    )
                 return
             time.sleep(WAIT)
             self.manifest.refresh()
 
     def _work(self, task: Task) -> None:
-        """Process these rows, and remove parts of earlier runs and of this one."""
+        """Process these rows, and remove incomplete uploads of earlier runs and of this one."""
         if self._joins:
             self._take_shards(task)
             return
@@ -407,17 +414,17 @@ class Run(abc.ABC):
         self._keep_records()
         if self._claims is not None:
             manifest.mine = set()
-        else:  # which leaves other drivers' parts
+        else:  # but not the uploads of other drivers
             manifest.sweep()
             self.swept = self.target.sweep(manifest)
         try:
             self._dispatch(task)
         except (KeyboardInterrupt, StoppedError):
-            with contextlib.suppress(OSError, PermanentError):  # otherwise the next run does it
+            with contextlib.suppress(OSError, PermanentError):  # otherwise, the next run removes them
                 self.swept += self.target.sweep(manifest)
             raise
         if progress.deaths:
-            time.sleep(SETTLE)  # requests of a dead worker may still be in flight
+            time.sleep(SETTLE)  # a dead worker's requests may still be in flight
         self.swept += self.target.sweep(manifest)
         manifest.refresh()
         manifest.mine = None
@@ -461,7 +468,7 @@ class Run(abc.ABC):
             if not self.manifest.read_only:
                 try:
                     self._save()
-                except (OSError, PermanentError) as error:  # the next run finds finished objects
+                except (OSError, PermanentError) as error:  # the next run finds the finished objects
                     self.progress.say(f"the manifest could not be saved: {error}")
             raise
         finally:
@@ -470,7 +477,7 @@ class Run(abc.ABC):
 
     def _every_while(self) -> None:
         self._check()
-        # A save may take long: at most a twentieth of the time is spent on saves.
+        # A save may take long, so at most a twentieth of the time is spent on saves.
         if not self.manifest.read_only and time.monotonic() - self._saved > max(
             self.options.checkpoint, 20 * self._saving
         ):
@@ -485,12 +492,12 @@ class Run(abc.ABC):
         try:
             self.manifest.save()
         except ExistsError:
-            raise Refused(f"{self.target.url}: another job has written the manifest; this one ends") from None
+            raise Refused(f"{self.target.url}: another job has written the manifest, so this job ends") from None
         self._saved = time.monotonic()
         self._saving = self._saved - begin
 
     def _notes(self) -> list[str]:
-        """Return the report's fields about the objects, after they were listed."""
+        """Return the report's fields about the objects, which must have been listed."""
         if left := self.source.left_out:
             some = ", ".join(f"{name} ({why})" for name, why in list(left.items())[:LEFT_OUT])
             self.notes.append(
@@ -504,16 +511,18 @@ class Run(abc.ABC):
         progress, manifest = self.progress, self.manifest
         progress.tell(last=True)
         if self.options.remove_source and self.source.keeps_versions():
-            self.notes.append(f"{self.source.url} keeps old versions, which still include the originals")
+            self.notes.append(f"{self.source.url} keeps old versions, so the originals still exist there")
         if self.options.command == "rekey" and self.target.keeps_versions():
-            self.notes.append(f"{self.target.url} keeps old versions, which the old key opens")
+            self.notes.append(f"{self.target.url} keeps old versions, which the old key still opens")
         verifies = self.options.command == "verify"
         if verifies:
             errors, first = progress.errors, progress.first_errors
         else:
             errors = manifest.total("errors") + len(self.unlisted)
             first = [{"key": row.source or row.key, "error": row.error} for row in manifest.failed(SHOWN)]
-            sentence = "the manifest does not contain this object, so it is unchanged: remove it, or restore the row"
+            sentence = (
+                "the manifest does not contain this object, which is unchanged: remove it, or restore the manifest"
+            )
             first += [{"key": key, "error": sentence} for key in self.unlisted]
         signer = manifest.signer
         return {

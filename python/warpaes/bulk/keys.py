@@ -1,7 +1,7 @@
 """Keys of data: one keyset that encrypts everything, or data keys that a key source wraps (envelopes).
 
-Associated data keep three purposes of one key apart: objects (`name_data`), wrapped data keys (`_record_data`) and the
-keys that authenticate manifests (manifest.py). Each begins with different words.
+Associated data separates three uses of a key: for objects (`name_data`), for wrapped data keys (`_record_data`) and for
+the keys that authenticate manifests (manifest.py). It begins with a different text for each use.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
 from .storage import FOLDER, CredentialsError, PermanentError
 
-#: Prefix of the associated data of objects; the dataset's ID and the object's name follow.
+#: The prefix of the associated data of objects. The dataset's ID and the object's name follow it.
 NAME_LABEL = "warpaes bulk object"
-#: The prefix of the associated data of wrapped data keys; the digest of their binding follows.
+#: The prefix of the associated data of wrapped data keys. The digest of their binding follows it.
 RECORD_LABEL = b"warpaes bulk data key 2 "
-#: The prefix of warpaes 1.0, whose records were bound only to their own ID. They are read but not written.
+#: The prefix in warpaes 1.0, whose records were bound only to their own ID. Such records are read but not written.
 RECORD_LABEL_1 = b"warpaes bulk data key "
-#: The maximum size of an object's records in bytes; each attempt adds one record.
+#: The maximum size of an object's records in bytes. Each attempt adds a record.
 MAX_RECORDS = 4 << 20
-#: The place of the record of a dataset's names key (names.py), and the name that this record is bound to: no object's
-#: name begins so.
+#: The path of the record of a dataset's names key (names.py), and the name that this record is bound to. No object's
+#: name begins like this.
 NAMES_PLACE = FOLDER + "names.json"
 #: The object, dataset and job that a record is bound to.
 BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")
@@ -52,10 +52,10 @@ class KeySource(Protocol):
 
 
 class KeysetSource:
-    """A keyset for streaming AEAD as the key-encryption key."""
+    """A streaming AEAD keyset as the key-encryption key."""
 
     def __init__(self, keyset: Keyset, name: str) -> None:
-        """Use a keyset. Its name appears in messages and records, and is not secret."""
+        """Use a keyset. Its name, which must not be secret, appears in messages and records."""
         self.keyset, self.name = keyset, name
         self._keys = StreamingKeys(keyset)
 
@@ -68,11 +68,11 @@ class KeysetSource:
         try:
             return self._keys.unwrap(wrapped, associated_data)
         except (InvalidTag, FormatError):
-            raise PermanentError(f"no key of {self.name} wrapped this data key: give the key that did") from None
+            raise PermanentError(f"no key of {self.name} wrapped this data key: give the key that wrapped it") from None
 
 
 class UrlSource:
-    """A key source of the package: a key manager, a token or a TPM. Each worker asks it by itself."""
+    """A key source of the package: a key manager, a token or a TPM. Each worker contacts it separately."""
 
     def __init__(self, source: keysources.KeySource) -> None:
         """Wrap a key source of the package. The source is first contacted by ``wrap`` or ``unwrap``."""
@@ -80,7 +80,7 @@ class UrlSource:
         self.name = source.name
 
     def wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
-        """Encrypt a data key; a refused request is not repeated."""
+        """Encrypt a data key. A refused request is not repeated."""
         try:
             return self._source.wrap(data_key, associated_data)
         except (keysources.DeniedError, keysources.ExhaustedError) as error:
@@ -89,7 +89,7 @@ class UrlSource:
             raise PermanentError(str(error)) from error
 
     def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt a data key; requests to an unreachable source may be repeated."""
+        """Decrypt a data key. Requests to an unreachable source may be repeated."""
         try:
             return self._source.unwrap(wrapped, associated_data)
         except keysources.DeniedError as error:
@@ -106,7 +106,7 @@ def _promoted(name: str, secret: bytes, key_id: str) -> bytes:
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(f"--keep-key: {name} is not a keyset") from None
     if key_id not in enabled:
-        raise ValueError(f"--keep-key: {name} has no enabled key {key_id}")
+        raise ValueError(f"--keep-key: {name} has no enabled key with the ID {key_id}")
     return json.dumps({**found, "primaryKeyId": int(key_id)}).encode()
 
 
@@ -120,7 +120,7 @@ class KeySpec:
 
     @staticmethod
     def read(place: str, keep_key: str | None = None) -> KeySpec:
-        """Read the key that -k names; `keep_key`: the ID of the key that encrypts instead of the primary key."""
+        """Read the key that -k names. `keep_key`: the ID of the key that encrypts instead of the primary key."""
         kind = place.partition(":")[0]
         if kind in MANAGERS:
             if keep_key is not None:
@@ -141,7 +141,7 @@ class KeySpec:
         return UrlSource(keysources.from_url(self.name))
 
     def holders(self) -> list[Holder]:
-        """Return the enabled keys, the primary key first. A source that keeps its key counts as one key."""
+        """Return the enabled keys, with the primary key first. A source that keeps its key counts as one key."""
         text = self.keyset or self.kek
         try:
             found = json.loads(text or b"")
@@ -162,15 +162,15 @@ class Holder:
 
     source: KeySource
     name: str
-    key_id: str  #: in its keyset; "" for other keys
+    key_id: str  #: the ID in its keyset; "" for other keys
 
     def __str__(self) -> str:
-        """Name it for a message."""
+        """Return the name in messages."""
         return f"the key {self.key_id} of {self.name}" if self.key_id else self.name
 
 
 def merged(specs: list[KeySpec]) -> Keyset | None:
-    """Return the first keyset with the keys of the others, which only decrypt; None if there are only URLs."""
+    """Return the first keyset, with the keys of the other keysets added for decryption; None if there are only URLs."""
     keysets = [(spec.name, spec.keyset) for spec in specs if spec.keyset is not None]
     if not keysets:
         return None
@@ -180,13 +180,13 @@ def merged(specs: list[KeySpec]) -> Keyset | None:
         for key in json.loads(Keyset.parse(keyset).to_json())["key"]:
             if keys.setdefault(key["keyId"], key)["keyData"] != key["keyData"]:
                 raise ValueError(
-                    f"{name} and an earlier keyset have different keys with the number {key['keyId']}: leave one out"
+                    f"{name} and an earlier keyset have different keys with the ID {key['keyId']}: leave one keyset out"
                 )
     return Keyset.parse(json.dumps({**all_of_them, "key": list(keys.values())}))
 
 
 def key_ids(keyset: Keyset) -> list[int]:
-    """Return the numbers of a keyset's keys, the primary one first."""
+    """Return the IDs of a keyset's keys, with the primary key first."""
     every = keyset.keys()
     keys = [key for key in every if key["state"] == "enabled"]
     return [key["key_id"] for key in sorted(keys, key=lambda key: not key["primary"])]
@@ -206,7 +206,7 @@ def name_data(dataset: str, name: str) -> bytes:
     return f"{NAME_LABEL} {dataset} {name}".encode()
 
 
-#: Templates of data keys for Parquet files, which stay Parquet files, and the bytes of their keys.
+#: The templates of data keys for Parquet files that stay Parquet files, and their key lengths in bytes.
 PARQUET_TEMPLATES = {"AES128_GCM_PARQUET": 16, "AES256_GCM_PARQUET": 32}
 
 
@@ -222,7 +222,7 @@ class ParquetKey:
     key: bytes = field(repr=False)
 
 
-#: What encrypts one object, or several.
+#: The encryption of one or more objects.
 DataKey = Keyset | ParquetKey
 
 
@@ -230,13 +230,13 @@ def _data_key(template: str, data_key: bytes) -> DataKey:
     if not is_parquet(template):
         return Keyset.from_raw(template, data_key)
     if len(data_key) != PARQUET_TEMPLATES[template]:
-        raise PermanentError(f"a data key of {len(data_key)} bytes does not fit {template}")
+        raise PermanentError(f"a data key of {len(data_key)} bytes does not match the template {template}")
     return ParquetKey(data_key)
 
 
 @dataclass(frozen=True)
 class Place:
-    """The binding of a new data key: a dataset, an object of it ("": a job's shared key), and a job."""
+    """The binding of a new data key: a dataset, an object in it ("" for a job's shared key), and a job."""
 
     dataset: str
     name: str
@@ -244,13 +244,13 @@ class Place:
 
 
 def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str, Any], DataKey]:
-    """Make a data key; return its record, which contains it wrapped, and the key."""
+    """Create a data key. Return its record, which contains the wrapped key, and the key."""
     data_key = secrets.token_bytes(16 if "128" in template else 32)
     return record_of(source, template, place, data_key), _data_key(template, data_key)
 
 
 def record_of(source: KeySource, template: str, place: Place, data_key: bytes) -> dict[str, Any]:
-    """Return the record of a data key, which contains it wrapped."""
+    """Return the record of a data key, which contains the wrapped key."""
     record = {
         "key_id": secrets.token_hex(16),
         "template": template,
@@ -292,11 +292,14 @@ def refuse_names_key(record: dict[str, Any]) -> None:
     Holders of an old key may still know the names key, which therefore opens no object.
     """
     if record.get("name") == NAMES_PLACE:
-        raise PermanentError("a record contains the names key, which is not the key of an object: restore it")
+        raise PermanentError(
+            "a record contains the names key, which cannot be the key of an object: restore the record"
+        )
 
 
 def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: Place | None = None) -> dict[str, Any]:
-    """Return a record of the same data key, wrapped by another source and, with `place`, bound to another place.
+    """Return a record of the same data key that another source wrapped and that, with `place`, is bound to another
+    place.
 
     Raises:
         PermanentError: No source unwraps it, or with `place` it contains a names key.
@@ -314,7 +317,7 @@ def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: 
 def rewrap_all(
     records: list[dict[str, Any]], old: list[KeySource], new: KeySource
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Wrap records again; return them with the IDs of records that stay because a rekey replaced them earlier."""
+    """Wrap records again. Return them with the IDs of records that stay unchanged because a rekey replaced them."""
     every, left = [], []
     for record in records:
         try:
@@ -328,19 +331,19 @@ def rewrap_all(
 
 
 def replaced(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a data key that no longer encrypts any object of the dataset."""
+    """Return the record, marked as one whose data key encrypts no object of the dataset any more."""
     return {**record, "replaced": True}
 
 
 def signed(record: dict[str, Any], key: bytes) -> dict[str, Any]:
-    """Return a record with an authentication code, which only jobs of its dataset can make."""
+    """Return a record with an authentication code that only jobs of its dataset can compute."""
     bare = {name: value for name, value in record.items() if name != "hmac"}
     text = json.dumps(bare, sort_keys=True).encode()
     return {**bare, "hmac": hmac.new(key, text, "sha256").hexdigest()}
 
 
 def is_signed(record: dict[str, Any], key: bytes, place: Place) -> bool:
-    """Return whether a job of this dataset has made a record for this place."""
+    """Return whether a job of this dataset created a record for this place."""
     found = (record.get("dataset"), record.get("name"), record.get("job"))
     if found != (place.dataset, place.name, place.job):
         return False
@@ -348,12 +351,13 @@ def is_signed(record: dict[str, Any], key: bytes, place: Place) -> bool:
 
 
 def is_of(record: dict[str, Any], dataset: str, name: str) -> bool:
-    """Return whether a record that unwraps was made for this object of this dataset; "": for all its objects."""
+    """Return whether a record that unwraps belongs to this object of this dataset; "" stands for all objects."""
     return (record.get("dataset"), record.get("name")) == (dataset, name)
 
 
 def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
-    """Parse records from an object's side file. Anyone who can write to the storage may have written them."""
+    """Parse the records in an object's side file. They are untrusted: anyone who can write to the storage can write
+    them."""
     try:
         found = json.loads(text)
         records = found if isinstance(found, list) else [found]
@@ -361,7 +365,7 @@ def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
             return records
     except (ValueError, TypeError, RecursionError):
         pass
-    raise PermanentError(f"{name} does not contain wrapped keys: restore it, or remove it if it is an object's")
+    raise PermanentError(f"{name} does not contain wrapped keys: restore it, or remove it if it belongs to an object")
 
 
 def is_record(found: Any) -> bool:
@@ -374,20 +378,20 @@ def is_record(found: Any) -> bool:
 
 
 def record_name(key_id: str) -> str:
-    """Return the path of the record of a key that is not an object's own."""
+    """Return the path of the record of a shared key."""
     return f"{FOLDER}keys/{key_id}.json"
 
 
 def to_json(records: list[dict[str, Any]]) -> str:
-    """Return records as an object's side file contains them: the first is the one in use."""
+    """Return the content of an object's side file. The first record is the one in use."""
     return json.dumps(records)
 
 
 class Keyring:
-    """Opens key records, each once, and hands out keysets."""
+    """Opens key records, each only once, and returns keysets."""
 
     def __init__(self, keyset: Keyset | None, sources: list[KeySource], records: dict[str, dict[str, Any]]) -> None:
-        """Take a keyset that encrypts objects, or sources that unwrap data keys, and the records of shared keys."""
+        """Use a keyset that encrypts objects, or sources that unwrap data keys, and the records of shared keys."""
         self.keyset, self.sources = keyset, sources
         self.records = dict(records)
         self._opened: Kept[DataKey] = Kept(1 << 30)
@@ -398,9 +402,10 @@ class Keyring:
         return _data_key(record["template"], unwrap(self.sources, record))
 
     def any_of(self, records: list[dict[str, Any]]) -> list[tuple[str, Callable[[], DataKey]]]:
-        """Return every key that may have encrypted an object of no manifest, by its id: its records', then all others.
+        """Return all keys that may have encrypted an object without a manifest, by ID: first those of its records, then
+        all others.
 
-        A record next to it may be from before a rekey, or from a rekey that has not reached the object.
+        A record next to the object may date from before a rekey, or from a rekey that has not reached the object.
         """
         every: list[tuple[str, Callable[[], DataKey]]] = []
         every += [(str(record["key_id"]), partial(self.open, record)) for record in records]
@@ -409,7 +414,7 @@ class Keyring:
         return every
 
     def get(self, key_id: str) -> DataKey:
-        """Return a shared data key's keyset, or the one key of the keyset that has this number."""
+        """Return a shared data key's keyset, or the keyset's key with this ID."""
         return self._opened.get(key_id, lambda: self._shared(key_id))
 
     def _shared(self, key_id: str) -> DataKey:

@@ -34,11 +34,11 @@ class Options:
     pin: str | None = None
     at_least: int = 0
     no_manifest: bool = False
-    dataset: str = ""  #: the id that it must have
+    dataset: str = ""  #: the required ID
     name: list[str] = field(default_factory=list)  #: of verify: these objects only
     suffix: str = ""
     encrypt_names: bool = False
-    encrypted_names: bool = False  #: the names of the dataset must be encrypted
+    encrypted_names: bool = False  #: whether the names of the dataset must be encrypted
     names: str | None = None
     include: list[str] = field(default_factory=list)
     exclude: list[str] = field(default_factory=list)
@@ -72,18 +72,18 @@ class Options:
 
 
 class Refused(Exception):  # noqa: N818
-    """The job cannot start; the message suggests a solution."""
+    """The job cannot start. The message suggests a solution."""
 
 
 class Listing:
     """Creates the rows for a source and a target.
 
-    `records`: the records of shared data keys in a source. `attributes`: names of attributes in the rows of a manifest.
-    `unwanted`: the number of objects that --include and --exclude skipped.
+    `records`: the records of shared data keys in the source. `attributes`: the names of attributes in the rows of a
+    manifest. `unwanted`: the number of objects that --include and --exclude skipped.
     """
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
-        """Prepare a listing. Nothing is read yet."""
+        """Prepare a listing without reading anything."""
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
         self.attributes: frozenset[str] = frozenset()
@@ -93,10 +93,10 @@ class Listing:
     def rows(self, sealed: Manifest | None = None, there: Manifest | None = None) -> Iterator[Row]:
         """Yield the rows in the order of their plain names.
 
-        Rows whose objects would replace another object, or bulk's own, are errors.
+        A row whose object would replace another object or a file of bulk is an error.
 
         Args: sealed: The manifest of the dataset to decrypt. there: The manifest of the dataset that receives new
-            objects.
+        objects.
         """
         before: Row | None = None
         for row in self.wanted(self._unchecked(sealed, there)):
@@ -113,9 +113,9 @@ class Listing:
             yield before
 
     def wanted(self, rows: Iterable[Row], suffix: str = "") -> Iterator[Row]:
-        """Yield the rows that --include and --exclude select; if they select none, refuse the job.
+        """Yield the rows that --include and --exclude select, and refuse the job if they select none.
 
-        Encrypted objects match by either name, encrypted or plain.
+        A pattern matches the encrypted or the plain name of an encrypted object.
         """
         taken = not self.patterns
         for row in rows:
@@ -142,7 +142,7 @@ class Listing:
         elif sealed is not None:
             rows = (self._of_sealed(row) for _, each in sealed.each() for row in each)
             if self.options.suffix == (sealed.job.options.get("suffix") or ""):
-                return rows  # they are already in order
+                return rows  # the rows are already in order
         else:
             rows = self._listed(there)
         return sorted(rows, key=lambda row: order(row.source if self.options.command == "encrypt" else row.key))
@@ -151,7 +151,7 @@ class Listing:
         """Return the row that decrypts the object of a manifest's row."""
         name = self._name(row.key)
         if not row.is_sealed:
-            return Row(name, row.key, -1, "", ERROR, error="it was never encrypted")
+            return Row(name, row.key, -1, "", ERROR, error="the object was never encrypted")
         self.attributes |= names_in(row.attributes)
         return Row(
             name, row.key, row.out_size, row.out_version, wrapped=row.wrapped, old_key_id=row.key_id,
@@ -189,7 +189,7 @@ class Listing:
             try:
                 (key or self.source.name).encode()
             except UnicodeEncodeError:
-                # No file name begins so, and no two become equal.
+                # No valid file name begins like this, and different names stay different.
                 readable = "./" + order((key or self.source.name).replace("\\", "\\\\")).decode(
                     errors="backslashreplace"
                 )
@@ -218,7 +218,7 @@ class Listing:
     def _find_records(self) -> None:
         """Collect the records of shared data keys in the source."""
         for entry in self.source.list(FOLDER + "keys/"):
-            if entry.key:  # otherwise the source is one object
+            if entry.key:  # otherwise, the source is a single object
                 (record, *_) = parse_records(self.source.get(entry.key, MAX_RECORDS)[0], entry.key)
                 if not self.options.dataset or is_of(record, self.options.dataset, ""):
                     self.records[record["key_id"]] = record

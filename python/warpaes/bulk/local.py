@@ -31,14 +31,13 @@ from .storage import (
     Upload,
 )
 
-#: Part of the names of incomplete files.
+#: A part of the names of temporary files.
 PART = ".warpaes-part-"
-#: Maximum length in bytes of a file name and of its path below a root.
+#: Maximum length in bytes of a file name, and of a path below a root.
 MAX_NAME, MAX_PATH = 255, 4095
 #: Maximum bytes of a file's name in the name of its temporary file, which eCryptfs takes up to 143 bytes.
 KEPT = 143 - len(f".{PART}") - 32
-#: Names are UTF-8 in manifests and on object stores. Python's functions accept and return them in the locale's
-#: encoding.
+#: Names are UTF-8 in manifests and object stores. Python's functions use the locale's encoding.
 IS_UTF8 = sys.getfilesystemencoding().lower() == "utf-8"
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -46,17 +45,17 @@ _READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def _bytes_of(name: str) -> bytes:
-    """Return a name in its form on the disk. Bytes that are not UTF-8 are surrogates."""
+    """Return the bytes of a name on the disk. Surrogates stand for bytes that are not UTF-8."""
     return name.encode(errors="surrogateescape")
 
 
 def _for_system(name: str) -> str:
-    """Return a name in the form for Python's functions."""
+    """Return a name in the form that Python's functions accept."""
     return name if IS_UTF8 else os.fsdecode(_bytes_of(name))
 
 
 def _from_system(name: str) -> str:
-    """Return the UTF-8 form of a name from one of Python's functions."""
+    """Return the UTF-8 form of a name that one of Python's functions returned."""
     return name if IS_UTF8 else os.fsencode(name).decode(errors="surrogateescape")
 
 
@@ -72,7 +71,7 @@ def _version(info: os.stat_result) -> str:
 
 @contextlib.contextmanager
 def _locked(folder: int) -> Iterator[None]:
-    """Keep other processes and threads of warpaes from replacing files in this folder."""
+    """Prevent other processes and threads of warpaes from replacing files in this folder."""
     descriptor = os.open(".", _READ_FOLDER, dir_fd=folder)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -90,7 +89,7 @@ def _sync(folder: int) -> None:
 
 
 def _make_root(path: Path) -> None:
-    """Create a storage's root and the folders above it, so that they survive a loss of power."""
+    """Create a storage's root and the folders above it durably, so that they survive a power failure."""
     if path.is_dir():
         return
     _make_root(path.parent)
@@ -106,7 +105,7 @@ def _make_root(path: Path) -> None:
 
 
 def _in_the_way(path: Path | str) -> PermanentError:
-    return PermanentError(f"{path} is a file, but the target needs a folder of this name: rename one of the two")
+    return PermanentError(f"{path} is a file, but the target needs a folder with this name: rename one of them")
 
 
 def _kind(mode: int) -> str:
@@ -117,13 +116,13 @@ def _kind(mode: int) -> str:
 class LocalStorage(Storage):
     """Files of a local or mounted file system.
 
-    Links in the root's path are followed, because the caller chose it. Others may be able to write below the root.
-    Therefore every file is reached folder by folder from the root's descriptor, and a link that replaces a folder is
-    not followed.
+    Links in the root's path are followed, because the caller chose it. Other users may be able to write below the root.
+    Every file is therefore opened folder by folder from the root's descriptor, and a link that replaces a folder is not
+    followed.
     """
 
     def __init__(self, path: str, follow: bool = False) -> None:
-        """Use a folder or a file, which need not exist. `follow`: links to files are read as files."""
+        """Use a folder or a file, which need not exist. `follow`: whether to read links to files as files."""
         super().__init__()
         self.root = Path(path).absolute()
         self.url = str(self.root)
@@ -138,7 +137,7 @@ class LocalStorage(Storage):
 
     @property
     def files(self) -> LocalStorage:
-        """Return these files."""
+        """Return this storage."""
         return self
 
     @property
@@ -147,14 +146,14 @@ class LocalStorage(Storage):
         return _from_system(self.root.name)
 
     def place(self) -> tuple[str, str]:
-        """Return the path without links."""
+        """Return the path with links resolved."""
         return "", os.path.realpath(self.root)
 
     def _say(self, key: str) -> str:
         return f"{self.url}/{key}" if key else self.url
 
     def check_key(self, key: str) -> None:
-        """Refuse names outside the root or that no file can have."""
+        """Refuse a name that is outside the root or that no file can have."""
         if not key:
             raise PermanentError("a file cannot have an empty name: rename the object, or exclude it")
         self._check(key)
@@ -164,7 +163,7 @@ class LocalStorage(Storage):
     @staticmethod
     @functools.lru_cache(1 << 12)
     def _check(key: str) -> None:
-        """Refuse names outside the root; lists and foreign manifests may contain anything."""
+        """Refuse a name outside the root, because lists and foreign manifests may contain any name."""
         try:
             encoded = _bytes_of(key)
         except UnicodeEncodeError:
@@ -172,12 +171,15 @@ class LocalStorage(Storage):
         if b"\0" in encoded or any(part in ("", ".", "..") for part in key.split("/")):
             raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or exclude it")
         if len(encoded) > MAX_PATH or any(len(part) > MAX_NAME for part in encoded.split(b"/")):
-            raise PermanentError(f"{key[:40]!r}… ({len(encoded)} bytes) is too long for the name of a file")
+            raise PermanentError(
+                f"{key[:40]!r}… ({len(encoded)} bytes) is too long for a file name: rename the object, or exclude it"
+            )
 
     # -------------------------------------------------------------------------------------- the path from the root
 
     def _top(self, make: bool) -> int:
-        """Return the root's descriptor. It is opened once, so another folder that gets its name is not the root."""
+        """Return the root's descriptor. It is opened only once, so that a folder that later gets the root's name is not
+        used."""
         if self._root < 0:
             with self._turn:
                 if self._root < 0:
@@ -187,11 +189,11 @@ class LocalStorage(Storage):
         return self._root
 
     def _folder(self, parts: list[str], make: bool = False) -> int:
-        """Open a folder below the root, for the caller to close."""
+        """Open a folder below the root. The caller closes it."""
         top = self._top(make)
         if parts and (descriptor := open_beneath(top, _bytes_of("/".join(parts)), _FOLDER)) >= 0:
             return descriptor
-        # Opens it step by step, to create missing folders or to find the fault.
+        # Opens folder by folder, to create missing folders or to find the reason of a failure.
         descriptor = os.dup(top)
         path = self.url
         try:
@@ -200,7 +202,7 @@ class LocalStorage(Storage):
                 inner = self._step(descriptor, part, path, make)
                 os.close(descriptor)
                 descriptor = inner
-        except OSError as error:  # which names only a part of the path
+        except OSError as error:  # the original error names only a part of the path
             os.close(descriptor)
             raise OSError(error.errno, error.strerror, path) from None
         except BaseException:
@@ -235,8 +237,8 @@ class LocalStorage(Storage):
 
     @contextlib.contextmanager
     def _at(self, key: str) -> Iterator[tuple[int | None, str, bool]]:
-        """Return a file's folder, its name there, and whether a link of that name is followed; the root may be a
-        file."""
+        """Return a file's folder, its name in the folder, and whether a link with that name is followed. The root may
+        be a file."""
         try:
             if not key:
                 yield None, self.url, True
@@ -278,7 +280,7 @@ class LocalStorage(Storage):
     # -------------------------------------------------------------------------------------------------- reading
 
     def list(self, key: str = "") -> Iterator[Entry]:
-        """Walk the folder. Links to folders are left out, links to files if they are not followed."""
+        """Walk the folder. Links to folders are omitted, and so are links to files unless they are followed."""
         try:
             is_folder = stat.S_ISDIR(os.stat(self.root).st_mode)
         except (FileNotFoundError, NotADirectoryError):
@@ -297,10 +299,10 @@ class LocalStorage(Storage):
                 name = _for_system(name)
                 try:
                     info = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                except FileNotFoundError:  # removed since the folder was read
+                except FileNotFoundError:  # the file was removed after the folder was read
                     continue
                 if self.follow and stat.S_ISLNK(info.st_mode):
-                    with contextlib.suppress(OSError):  # a link to nothing is left out
+                    with contextlib.suppress(OSError):  # a dangling link is omitted
                         info = os.stat(name, dir_fd=descriptor)
                 if stat.S_ISREG(info.st_mode):
                     yield Entry(found, info.st_size, _version(info))
@@ -327,7 +329,7 @@ class LocalStorage(Storage):
             for name in [name for name, is_folder in reversed(kinds) if is_folder]:
                 below = f"{folder}{name}/"
                 if len(_bytes_of(below)) > MAX_PATH:
-                    self.left_out[below] = "a folder with too long a path"
+                    self.left_out[below] = "a folder whose path is too long"
                 elif below.startswith(key) or key.startswith(below):
                     folders.append(below)
 
@@ -337,7 +339,7 @@ class LocalStorage(Storage):
         return Entry(key, info.st_size, _version(info))
 
     def mode_of(self, entry: Entry) -> int | None:
-        """Return a file's permissions, without its set-id bits."""
+        """Return a file's permissions without the set-user-ID and set-group-ID bits."""
         return self._look(entry.key).st_mode & 0o777
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
@@ -351,7 +353,7 @@ class LocalStorage(Storage):
             return data
 
     def _open(self, key: str) -> int:
-        """Open a file to read it. If a pipe has replaced it, the open does not wait."""
+        """Open a file for reading, without waiting if a pipe has replaced the file."""
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
         descriptor = self._fast(key, flags | os.O_NOFOLLOW)
         if descriptor >= 0:
@@ -368,14 +370,14 @@ class LocalStorage(Storage):
 
     @contextlib.contextmanager
     def opened(self, entry: Entry) -> Iterator[int]:
-        """Open a file, which must be this version at the beginning and still have its name at the end."""
+        """Open a file, which must be this version at the beginning of the block and still have its name at the end."""
         path = self._say(entry.key)
 
         def check(info: os.stat_result) -> None:
             if _version(info) != entry.version:
                 raise ChangedError(f"{path} has changed since it was listed")
             if info.st_size != entry.size:
-                raise ChangedError(f"{path} has {info.st_size} bytes, but the list gives {entry.size}")
+                raise ChangedError(f"{path} has {info.st_size} bytes, but the list states {entry.size}")
 
         descriptor = self._open(entry.key)
         try:
@@ -385,7 +387,7 @@ class LocalStorage(Storage):
             check(info)
             try:
                 yield descriptor
-            finally:  # this may be why another step failed
+            finally:  # this may be the reason why another step failed
                 try:
                     check(self._look(entry.key))
                 except MissingError:
@@ -396,7 +398,7 @@ class LocalStorage(Storage):
     # -------------------------------------------------------------------------------------------------- writing
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Create a file under a temporary name."""
+        """Create a file with a temporary name."""
         return LocalUpload(self, key, replace, attempt)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
@@ -413,21 +415,21 @@ class LocalStorage(Storage):
         """Remove a file if it is this version."""
         try:
             if _version(self._look(entry.key)) != entry.version:
-                raise ChangedError(f"{self._say(entry.key)} has changed, and is not removed")
+                raise ChangedError(f"{self._say(entry.key)} has changed and was not removed")
             with self._at(entry.key) as (folder, name, _):
                 os.unlink(name, dir_fd=folder)
         except MissingError:
             return
 
     def sweep(self, keys: Names) -> int:
-        """Remove temporary files, of objects and of their side files."""
+        """Remove temporary files of objects and of their side files."""
         count = 0
         if not self.root.is_dir():
             return count
         for folder, descriptor, names in self._walk():
             for name in filter(_is_part, names):
                 key = folder + name.rpartition(PART)[0][1:]
-                own = key.startswith(FOLDER) and key != FOLDER + LOCK  # a temporary file of the lock may be in use
+                own = key.startswith(FOLDER) and key != FOLDER + LOCK  # a temporary file of a lock may be in use
                 if key in keys or key.removesuffix(KEY_SUFFIX) in keys or own or self._is_beginning(key, keys):
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(_for_system(name), dir_fd=descriptor)
@@ -436,13 +438,13 @@ class LocalStorage(Storage):
 
     @staticmethod
     def _is_beginning(key: str, keys: Names) -> bool:
-        """Return whether a temporary file belongs to one of these names, which is too long for it."""
+        """Return whether a temporary file belongs to one of these names, which its name contains only in part."""
         if len(_bytes_of(key.rpartition("/")[2])) < KEPT:
             return False
         ends = (KEY_SUFFIX[:n] for n in range(1, len(KEY_SUFFIX)))  # of the name of a side file
         if any(key.endswith(end) and key.removesuffix(end) in keys for end in ends):
             return True
-        return keys.has_beginning(_bytes_of(key).decode(errors="ignore"))  # the last character may be cut
+        return keys.has_beginning(_bytes_of(key).decode(errors="ignore"))  # the last character may be incomplete
 
 
 def _is_part(name: str) -> bool:
@@ -451,10 +453,10 @@ def _is_part(name: str) -> bool:
 
 
 class LocalUpload(Upload):
-    """A file under a temporary name."""
+    """A file that is being written under a temporary name."""
 
     def __init__(self, storage: LocalStorage, key: str, replace: str | None, attempt: Attempt) -> None:
-        """Create it, empty; data is written here or to its descriptor."""
+        """Create an empty file. Data is written through this object or to its descriptor."""
         storage.check_key(key)
         self._storage, self._key, self._replace = storage, key, replace
         *self._folders, name = key.split("/")
@@ -479,15 +481,15 @@ class LocalUpload(Upload):
 
     @property
     def descriptor(self) -> int:
-        """Return the descriptor of the temporary file; -1 after the end."""
+        """Return the descriptor of the temporary file; -1 after commit or abort."""
         return self._output.descriptor
 
     def set_mode(self, mode: int) -> None:
-        """Set the final permissions, for a file that does not replace another."""
+        """Set the final permissions of a file that does not replace another one."""
         self._output.mode = mode
 
     def _failed(self, error: OSError) -> Exception:
-        """Return the error for a file that cannot be replaced, or another error with the full path."""
+        """Return ExistsError if the file must not be replaced, or another error with the full path."""
         path = self._storage._say(self._key)
         if error.errno == errno.ELOOP:
             return self._storage._refused(path, stat.S_IFLNK)
@@ -500,7 +502,7 @@ class LocalUpload(Upload):
         self._output.write(data)
 
     def commit(self) -> str:
-        """Make the file durable, and give it its final name."""
+        """Make the file durable and give it its final name."""
         path = self._storage._say(self._key)
         try:
             folder = self._storage._folder(self._folders)
@@ -518,7 +520,7 @@ class LocalUpload(Upload):
                 except MissingError:
                     now = ""
                 if now != self._replace:
-                    raise ExistsError(f"{path} has changed, and is not replaced")
+                    raise ExistsError(f"{path} has changed and was not replaced")
                 return _version(self._output.commit())
         except FileExistsError:
             raise ExistsError(f"{path} exists") from None

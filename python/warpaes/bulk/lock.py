@@ -1,6 +1,6 @@
-"""A lock on a target, so that two jobs detect each other, on any machines.
+"""A lock on a target that lets jobs on any machines detect each other.
 
-Objects are safe without it, because writes are conditional. It prevents two jobs from doing the same work.
+Objects are safe without it, because writes are conditional. The lock prevents two jobs from doing the same work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from .storage import FOLDER, LOCK, ChangedError, ExistsError, MissingError, Storage
 
 NAME = FOLDER + LOCK
-#: The place of shards' locks below the folder.
+#: The path of the locks of shards below bulk's folder.
 LOCKS = "locks/"
 #: The interval at which a holder renews its lock, and the age at which a lock is stale.
 BEAT, EXPIRY = 10.0, 60.0
@@ -48,16 +48,17 @@ def _numbers() -> str:
 
 
 class LockedError(Exception):
-    """Another job works on the target."""
+    """Another job is working on the target."""
 
 
 class Lock:
-    """Held from `with` on; `lost` is set if another job has taken it, which happens after a minute without renewal."""
+    """A lock that is held within a `with` block. `lost` is set if another job takes the lock, which happens after a
+    minute without renewal."""
 
     def __init__(
         self, storage: Storage, command: str, beat: float = BEAT, expiry: float = EXPIRY, name: str = NAME
     ) -> None:
-        """Prepare a lock that is not held yet. `name`: the name of the lock object."""
+        """Prepare a lock without acquiring it. `name`: the name of the lock object."""
         self._storage, self._beat, self._expiry, self._name = storage, beat, expiry, name
         self._seen, self._silent_since = "", 0.0
         self._mine: dict[str, Any] = {
@@ -85,7 +86,8 @@ class Lock:
         return self
 
     def attempt(self) -> bool:
-        """Take the lock, or raise LockedError if its holder is alive. False: unknown until the next call."""
+        """Take the lock, or raise LockedError if its holder is alive. Return False if this is unknown until the next
+        call."""
         while True:
             try:
                 return self._hold(None)
@@ -103,7 +105,7 @@ class Lock:
             here = all(other.get(name) == self._mine[name] for name in ("boot", "host", "numbers"))
             lives = here and isinstance(other["process"], int) and _begun(other["process"]) == other["begun"]
             # Other machines' clocks are not comparable, so staleness is judged by the absence of changes. An attacker
-            # may also have restored an old lock, whose process ID now belongs to another process.
+            # may also have restored an old lock whose process ID now belongs to another process.
             if (lives or not here) and time.monotonic() - self._silent_since <= self._expiry:
                 if lives:
                     raise LockedError(_sentence(self._storage.url, other))
@@ -114,8 +116,8 @@ class Lock:
                 continue
 
     def watch(self) -> bool:
-        """Take the lock if it is free or was not renewed since the first of these calls; False while its holder is
-        alive.
+        """Take the lock if it is free or was not renewed since the first of these calls. Return False while its holder
+        is alive.
         """
         try:
             return self.attempt()
@@ -138,7 +140,7 @@ class Lock:
                 self.lost = True
                 return
             except Exception:
-                # Others wait for a full expiry after their first check, so this is early enough.
+                # Other jobs wait for a full expiry after their first check, so this is early enough.
                 if time.monotonic() - heard > self._expiry * 0.8:
                     self.lost = True
                     return
@@ -146,7 +148,9 @@ class Lock:
     def check(self) -> None:
         """Raise LockedError if another job has taken it."""
         if self.lost:
-            raise LockedError(f"another job has taken {self._storage.url}, or it cannot be reached: this one ends")
+            raise LockedError(
+                f"another job has taken the lock on {self._storage.url}, or the lock cannot be renewed: this job ends"
+            )
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -169,7 +173,7 @@ class Lock:
 
 
 def read_lock(data: bytes) -> dict[str, Any]:
-    """Read another process's lock. In an unreadable lock, only changes are detected."""
+    """Read another process's lock. Only changes of an unreadable lock are detected."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -187,7 +191,7 @@ def _sentence(url: str, other: dict[str, Any]) -> str:
 
 
 class Claims:
-    """The shards that this driver processes, if several share a job: each has a separate lock."""
+    """The shards that this driver processes if several drivers share a job. Each shard has a separate lock."""
 
     def __init__(self, storage: Storage, command: str, beat: float, expiry: float) -> None:
         """Start without any shard."""
@@ -196,7 +200,7 @@ class Claims:
         self._held: dict[int, Lock] = {}
 
     def claim(self, shard: int) -> bool:
-        """Take a shard; return False if another driver has it, or had it until now."""
+        """Take a shard. Return False if another driver has it, or had it until now."""
         name = f"{FOLDER}{LOCKS}{shard}"
         lock = self._tried.setdefault(shard, Lock(self._storage, self._command, *self._times, name))
         try:
@@ -217,6 +221,6 @@ class Claims:
             self.release(shard)
 
     def check(self) -> None:
-        """Raise LockedError if another driver has taken a shard because this one did not renew it."""
+        """Raise LockedError if another driver has taken a shard that this driver did not renew in time."""
         for lock in self._held.values():
             lock.check()

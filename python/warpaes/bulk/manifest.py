@@ -1,11 +1,11 @@
-"""The manifest: the objects of a dataset, and the progress of its job. Only authentic parts are used.
+"""The manifest lists the objects of a dataset and the progress of its job. Only authentic parts are used.
 
-If the names of objects are encrypted, so are the parts of the manifest that contain names (names.py).
+If the names of objects are encrypted, the parts of the manifest that contain names are also encrypted (names.py).
 
-A small root names shards of rows by their SHA-256, and has an authentication code itself. The code's key, the manifest
-key, is in the root, wrapped for this dataset only by a key of the command line. A save writes the shards that have
-changed, then the root, whose number it raises. The rows are sorted by plain name, so that an object is found in one
-shard.
+A small root file names the shards of rows by their SHA-256 and ends with an authentication code. The key of this code,
+the manifest key, is stored in the root. A key of the command line wraps it for this dataset only. A save writes the
+changed shards and then the root with a higher save number. Rows are sorted by plain name, so that finding an object
+needs only one shard.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from .storage import FOLDER, CredentialsError, Entry, ExistsError, MissingError,
 
 NAME = FOLDER + "manifest.jsonl"
 SHARDS = FOLDER + "shards/"
-#: The place of the manifest in warpaes 1.0, which was not authenticated.
+#: The name of the manifest in warpaes 1.0, which was not authenticated.
 NAME_1 = FOLDER + "manifest.parquet"
 FORMAT = "warpaes bulk manifest 2"
-#: The format of datasets whose names are encrypted: the root's list of shards, its job, and the shards are sealed.
+#: The format of datasets with encrypted names. The root's list of shards, its job and the shards are sealed.
 FORMAT_3 = LABEL
-#: Prefix of the associated data of a wrapped manifest key; the dataset's ID follows.
+#: The prefix of the associated data of a wrapped manifest key. The dataset's ID follows it.
 KEY_LABEL = b"warpaes bulk manifest key 2 "
-#: The maximum size of a root to read: one for 100 million objects has 500 KB.
+#: The maximum size of a root. The root for 100 million objects has 500 KB.
 MAX_ROOT = 64 << 20
 
 
 class ManifestError(PermanentError):
-    """A manifest is not authentic, not of this dataset, or older than it may be."""
+    """A manifest is not authentic, belongs to another dataset, or is too old."""
 
 
 class NamesError(ManifestError):
-    """The names of a dataset are encrypted, and no key was given to read them."""
+    """The names of a dataset are encrypted, but no key was given to read them."""
 
 
 @dataclass
@@ -61,14 +61,14 @@ class Job:
     target: str
     #: The options that a restart must not change.
     options: dict[str, Any] = field(default_factory=dict)
-    #: Records of shared data keys (keys.py), by ID.
+    #: The records of shared data keys (keys.py), by ID.
     keys: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: The key for new objects of this job; "" if every object has its own.
+    #: The ID of the key for new objects of this job; "" if every object has its own key.
     key_id: str = ""
     finished: bool = False
-    #: Objects' data keys that the key of the manifest wrapped.
+    #: The number of objects' data keys that the key of the manifest has wrapped.
     wraps: int = 0
-    #: IDs of keyset keys that ever encrypted objects of this dataset.
+    #: The IDs of all keyset keys that have ever encrypted objects of this dataset.
     used: list[str] = field(default_factory=list)
 
     @property
@@ -77,13 +77,13 @@ class Job:
         return self.command == "decrypt"
 
     def plain_name(self, row: Row) -> str:
-        """Return a row's name without the suffix of encrypted objects; rows are sorted by it."""
+        """Return a row's name without the suffix of encrypted objects. Rows are sorted by this name."""
         return row.key if self.is_decrypted else row.key.removesuffix(self.options.get("suffix") or "")
 
 
 @dataclass
 class Shard:
-    """A file of rows: its digest, and facts that are known without reading it."""
+    """A file of rows: its digest, and facts that the root contains."""
 
     sha256: str
     first: str  #: plain name of its first row
@@ -96,7 +96,7 @@ class Shard:
 
     @property
     def file(self) -> str:
-        """Its name below the target."""
+        """The name below the target."""
         return f"{SHARDS}{self.sha256[:40]}.parquet"
 
 
@@ -123,12 +123,12 @@ class Signer:
     """The manifest key, and the keys that are derived from it."""
 
     def __init__(self, dataset: str, holder: Holder, key: bytes, wrapped: bytes) -> None:
-        """`wrapped`: the key as wrapped by the holder."""
+        """`wrapped`: the manifest key, wrapped by the holder."""
         self.dataset, self.holder, self.wrapped = dataset, holder, wrapped
         self._root_key = _derived(key, b"root")
-        #: The key for records of objects' data keys.
+        #: The key that authenticates records of objects' data keys.
         self.record_key = _derived(key, b"records")
-        #: Identifies the manifest key without revealing it.
+        #: The fingerprint, which identifies the manifest key without revealing it.
         self.fingerprint = _derived(key, b"fingerprint").hex()[:16]
 
     @staticmethod
@@ -139,7 +139,7 @@ class Signer:
 
     @staticmethod
     def open(dataset: str, holders: list[Holder], key_id: str, wrapped: bytes) -> Signer | None:
-        """Return the signer of a root that was read, if one of these keys wraps its manifest key."""
+        """Return the signer of a root if one of these keys unwraps its manifest key."""
         denied: CredentialsError | None = None
         for holder in holders:
             if holder.key_id == key_id:
@@ -166,12 +166,12 @@ def _derived(key: bytes, purpose: bytes) -> bytes:
 
 
 class Manifest:
-    """The root and the shards of a dataset. Shards are read when they are needed, and kept until they are closed."""
+    """The root and the shards of a dataset. Shards are read when they are needed and kept until they are closed."""
 
     def __init__(
         self, storage: Storage, job: Job, signer: Signer | None, dataset: str, names: NamesKey | None = None
     ) -> None:
-        """Begin without rows. Without a signer it can only be read, and is not authenticated.
+        """Begin without rows. Without a signer, the manifest is not authenticated and cannot be saved.
 
         `names`: the names key, if names are encrypted.
         """
@@ -183,13 +183,14 @@ class Manifest:
         self._changed: set[int] = set()
         self._stored: set[str] = set()  #: files of shards, those that the saved root names among them
         self._nonces: set[str] = set()  #: of roots that were saved
-        #: Whether changes of rows are forgotten when a shard is closed.
+        #: Whether changes of rows are discarded when a shard is closed.
         self.read_only = False
         #: Whether changes stay in memory and nothing is stored.
         self.is_dry = False
-        #: The previous signer of an unfinished rekey or rewrap: its wrapped key, and its code of the next one.
+        #: The previous signer of an unfinished rekey or rewrap: its wrapped key, and its authentication code for the
+        #: next signer.
         self.predecessor: dict[str, str] = {}
-        #: The shards that only this driver changes, if several share the job.
+        #: The shards that only this driver changes, if several drivers share the job.
         self.mine: set[int] | None = None
         self._is_stored = True
 
@@ -197,7 +198,7 @@ class Manifest:
 
     @staticmethod
     def exists(storage: Storage) -> bool:
-        """Return whether there is a root."""
+        """Return whether the target contains a root."""
         try:
             storage.stat(NAME)
         except MissingError:
@@ -211,19 +212,22 @@ class Manifest:
         signer: Signer | None = None,
         names: NamesKey | None = None,
     ) -> Manifest | None:
-        """Return a target's manifest, if it has one; without `holders`, it is not authenticated and only for display.
+        """Return a target's manifest, if it has one.
 
-        `signer`, `names`: from an earlier read, so that no key source is queried again.
+        Without `holders`, the manifest is not authenticated and only for display. `signer`, `names`: from an earlier
+        read, so that key sources are not queried again.
 
         Raises:
-            ManifestError: It is not authentic.
-            NamesError: Names are encrypted, and there are no holders.
+            ManifestError: The manifest is not authentic.
+            NamesError: Names are encrypted, but there are no holders.
         """
         place = f"{storage.url}/{NAME}"
         try:
             entry = storage.stat(NAME)
             if entry.size > MAX_ROOT:
-                raise ManifestError(f"{place} has {entry.size} bytes, more than any manifest: restore it from a copy")
+                raise ManifestError(
+                    f"{place} has {entry.size} bytes, which is too long for a manifest: restore it from a copy"
+                )
             data, version = storage.get(NAME)
         except MissingError:
             return None
@@ -250,11 +254,11 @@ class Manifest:
             if signer is None:
                 by = f"key {held['key_id']}" if held["key_id"] else str(held.get("source"))
                 raise ManifestError(
-                    f"{place}: none of the given keys saved it; it names {by!r:.80}: give that key with -k, or "
-                    "restore the manifest"
+                    f"{place} was not saved under any of the given keys; it names {by!r:.80}: give that key with -k, "
+                    "or restore the manifest"
                 )
             if not hmac.compare_digest(signer.code(text).encode(), found.encode()):
-                raise ManifestError(f"{place} is not authentic, it was altered: restore it from a copy")
+                raise ManifestError(f"{place} is not authentic because it was altered: restore it from a copy")
         if root["format"] != FORMAT:
             root, names = _unsealed(place, root, signer, names)
         try:
@@ -272,7 +276,7 @@ class Manifest:
 
     @staticmethod
     def in_memory(storage: Storage, rows: Iterable[Row]) -> Manifest:
-        """Return a manifest of rows that is not stored."""
+        """Return a manifest of these rows that is not stored."""
         manifest = Manifest(storage, Job("", "", "", ""), None, "")
         every = list(rows)
         manifest._is_stored, manifest.read_only = False, True
@@ -287,23 +291,25 @@ class Manifest:
         return self._open[number]
 
     def read(self, shard: Shard) -> list[Row]:
-        """Return the rows of a shard in the storage, which must be authentic."""
+        """Read the rows of a shard, which must be authentic."""
         place = f"{self.storage.url}/{shard.file}"
         try:
             data, _ = self.storage.get(shard.file)
         except MissingError:
-            raise ManifestError(f"{place}, a part of the manifest, is missing: restore it from a copy") from None
+            raise ManifestError(f"{place}is a part of the manifest and is missing: restore it from a copy") from None
         if hashlib.sha256(data).hexdigest() != shard.sha256:
-            raise ManifestError(f"{place} is not authentic, it was altered: restore it from a copy")
+            raise ManifestError(f"{place} is not authentic because it was altered: restore it from a copy")
         try:
             return unpack(data if self.names is None else self.names.unseal(data, "shard"))
         except (InvalidTag, FormatError):
-            raise ManifestError(f"{place} is not under the dataset's names key: restore it from a copy") from None
+            raise ManifestError(
+                f"{place} was not encrypted under the dataset's names key: restore it from a copy"
+            ) from None
         except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise ManifestError(f"{place} does not contain rows: {error}") from None
 
     def each(self) -> Iterator[tuple[int, list[Row]]]:
-        """Iterate over the shards; those that were not in memory before are not afterwards."""
+        """Iterate over the shards. Shards that were not in memory are closed again."""
         for number in range(len(self.shards)):
             was_open = number in self._open
             yield number, self.rows_of(number)
@@ -312,16 +318,17 @@ class Manifest:
 
     @property
     def rows(self) -> list[Row]:
-        """Return all rows in memory, for small datasets."""
+        """Return a list of all rows, for small datasets."""
         return [row for _, rows in self.each() for row in rows]
 
     def find(self, name: str) -> Row | None:
-        """Return the row of a plain name, from the only shard that can contain it."""
+        """Return the row with a plain name from the only shard that can contain it."""
         _, rows, at = self._place_of(name)
         return rows[at] if at < len(rows) and self.job.plain_name(rows[at]) == name else None
 
     def _place_of(self, name: str) -> tuple[int, list[Row], int]:
-        """Return the shard that may have a plain name, its rows, and the place of its first row from that name on."""
+        """Return the shard that may contain a plain name, its rows, and the index of the first row at or after that
+        name."""
         number = self.shard_of(name)
         if number < 0:
             return -1, [], 0
@@ -333,15 +340,15 @@ class Manifest:
         return number, rows, at
 
     def shard_of(self, name: str) -> int:
-        """Return the number of the shard that may have a plain name; -1: none has."""
+        """Return the number of the shard that may contain a plain name; -1 if no shard can."""
         return bisect.bisect_right(self.shards, order(name), key=lambda shard: order(shard.first)) - 1
 
     def place_in(self, rows: list[Row], name: str) -> int:
-        """Return the place of the first row from a plain name on."""
+        """Return the index of the first row at or after a plain name."""
         return bisect.bisect_left(rows, order(name), key=lambda row: order(self.job.plain_name(row)))
 
     def __contains__(self, key: object) -> bool:
-        """Return whether an object of the target is in a row."""
+        """Return whether a row names an object of the target."""
         if not isinstance(key, str):
             return False
         suffix = "" if self.job.is_decrypted else self.job.options.get("suffix") or ""
@@ -349,9 +356,9 @@ class Manifest:
         return row is not None and row.key == key
 
     def has_beginning(self, beginning: str) -> bool:
-        """Return whether the name of an object in the target has this prefix."""
+        """Return whether the name of any object in the target has this prefix."""
         suffix = "" if self.job.is_decrypted else self.job.options.get("suffix") or ""
-        # The prefix may contain a part of the suffix.
+        # The prefix may end within the suffix.
         shorter = (beginning[: len(beginning) - n] for n in range(1, len(suffix)) if beginning.endswith(suffix[:n]))
         if any(self.find(name) is not None for name in shorter):
             return True
@@ -363,7 +370,7 @@ class Manifest:
     # ----------------------------------------------------------------------------------------------------- changing
 
     def fill(self, rows: Iterable[Row]) -> None:
-        """Add the rows of a new manifest, which are in order."""
+        """Add the rows of a new manifest in order."""
         group: list[Row] = []
         for row in rows:
             group.append(row)
@@ -381,17 +388,18 @@ class Manifest:
         self.close(number)
 
     def merge(self, rows: Iterable[Row], join: Any) -> None:
-        """Put rows of a new listing, which are in order, into the shards; `join(old, new)` updates an old row.
+        """Merge the rows of a new listing, which are in order, into the shards.
 
-        It returns whether it did. Shards that grow to twice their size are split.
+        `join(old, new)` updates an old row and returns whether it changed. Shards that grow to twice their size are
+        split.
         """
         new = iter(rows)
-        waiting = next(new, None)  # before the shards are dropped, because the listing may look for names in them
+        waiting = next(new, None)  # before the shards are dropped, because the listing may search them for names
         before, self.shards = self.shards, []
         old = Manifest(self.storage, self.job, self.signer, self.dataset, self.names)
         old.shards = before
         unsaved: set[int] = set()
-        if self.is_dry:  # the changes of this run are nowhere else
+        if self.is_dry:  # the changes of this run are not stored anywhere else
             old._open, self._open = self._open, {}
             unsaved, self._changed = self._changed, set()
         for number in range(len(before)):
@@ -423,7 +431,7 @@ class Manifest:
         self.fill(itertools.chain([] if waiting is None else [waiting], new))
 
     def drop(self, wanted: Callable[[Row], bool]) -> list[Row]:
-        """Remove the rows for which `wanted` returns True, and return them."""
+        """Remove and return the rows for which `wanted` returns True."""
         dropped: list[Row] = []
         for number in reversed(range(len(self.shards))):
             if not self._counted(number).todo:
@@ -448,9 +456,9 @@ class Manifest:
             self._changed.add(number)
 
     def close(self, number: int) -> None:
-        """Release a shard after storing its changes, which the root names at the next save.
+        """Store a shard's changes, which the root names at the next save, and release the shard.
 
-        A shard of a shared job is saved, so that another driver can take it.
+        A shard of a shared job is saved at once, so that another driver can take it.
         """
         if number in self._changed:
             if self.is_dry:
@@ -460,7 +468,7 @@ class Manifest:
             else:
                 try:
                     self._store(number)
-                except OSError:  # as of a full disk: it stays in memory, and the next save tries again
+                except OSError:  # such as a full disk: the shard stays in memory, and the next save tries again
                     return
         if self.mine is not None:
             self.mine.discard(number)
@@ -475,14 +483,14 @@ class Manifest:
         self._stored.add(shard.file)
         try:
             self.storage.put(shard.file, data)
-        except ExistsError:  # by an earlier run, or something else has this name
+        except ExistsError:  # an earlier run stored it, or another file has this name
             there, version = self.storage.get(shard.file)
             if there != data:
                 self.storage.put(shard.file, data, version)
         self._changed.discard(number)
 
     def resign(self, holder: Holder) -> None:
-        """Authenticate with another key from the next save on, by a new manifest key."""
+        """Use a new manifest key, wrapped by another key, from the next save on."""
         old = self.signer
         self.signer = Signer.create(self.dataset, holder)
         if self.names is not None:
@@ -492,7 +500,7 @@ class Manifest:
             self.predecessor = {"key_id": old.holder.key_id, "wrapped": old.wrapped.hex(), "code": code}
 
     def succeeds(self, fingerprint: str, holders: list[Holder]) -> bool:
-        """Return whether the manifest key with this fingerprint has named this one its successor."""
+        """Return whether the manifest key with this fingerprint has named this key as its successor."""
         assert self.signer is not None
         try:
             key_id, wrapped = self.predecessor["key_id"], bytes.fromhex(self.predecessor["wrapped"])
@@ -505,7 +513,7 @@ class Manifest:
         return hmac.compare_digest(old.code(self.signer.fingerprint.encode()).encode(), code)
 
     def save(self) -> None:
-        """Store changes, and replace only the root that was read or saved last."""
+        """Store changes. Replace the root only if it is the one that was read or saved last."""
         for number in sorted(self._changed):
             self._store(number)
         while True:
@@ -544,7 +552,8 @@ class Manifest:
         return text + b"\n" + _code_line(self.signer.code(text))
 
     def _look_again(self) -> bool:
-        """Load a manifest saved by another driver, or by this one without an answer; False if it is another job's."""
+        """Load a manifest that another driver saved, or that this driver saved without receiving an answer. Return
+        False if it belongs to another job."""
         assert self.signer is not None
         there = Manifest.load(self.storage, [self.signer.holder], self.signer, self.names)
         if there is None:
@@ -568,7 +577,7 @@ class Manifest:
     def refresh(self) -> None:
         """Load the rows that other drivers of a shared job saved."""
         if self.mine is not None and not self._look_again():
-            raise ManifestError(f"{self.storage.url}/{NAME} now belongs to another job; this one ends")
+            raise ManifestError(f"{self.storage.url}/{NAME} now belongs to another job, so this job ends")
 
     def _remove(self, file: str) -> None:
         try:
@@ -586,7 +595,8 @@ class Manifest:
     # ------------------------------------------------------------------------------------------------------ counting
 
     def total(self, name: str) -> int:
-        """Return the sum of a number over all shards: rows, todo, errors, bytes or done_bytes; or a state's rows."""
+        """Return the sum over all shards of rows, todo, errors, bytes or done_bytes, or the number of rows in a
+        state."""
         if name in (PENDING, DONE, REMOVED, ERROR):
             return sum(self._counted(number).states.get(name, 0) for number in range(len(self.shards)))
         return sum(getattr(self._counted(number), name) for number in range(len(self.shards)))
@@ -608,7 +618,7 @@ class Manifest:
 
 
 def _sealed(names: NamesKey, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of a root that contains names, sealed, with the record of the names key."""
+    """Return the sealed part of a root that contains names, with the record of the names key."""
     sealed = names.seal(json.dumps(content, separators=(",", ":")).encode(), "root")
     return {"names_key": names.record, "sealed": base64.b64encode(sealed).decode()}
 
@@ -616,9 +626,9 @@ def _sealed(names: NamesKey, content: dict[str, Any]) -> dict[str, Any]:
 def _unsealed(
     place: str, root: dict[str, Any], signer: Signer | None, names: NamesKey | None
 ) -> tuple[dict[str, Any], NamesKey]:
-    """Return an authentic root with its sealed part in clear, and the names key."""
+    """Return an authentic root with its sealed part decrypted, and the names key."""
     if signer is None:
-        raise NamesError(f"{place} is of a dataset with encrypted names: give its key with -k")
+        raise NamesError(f"{place} belongs to a dataset with encrypted names: give its key with -k")
     try:
         record = root["names_key"]
         if names is None or names.record != record:
@@ -637,12 +647,12 @@ def _listed(storage: Storage, folder: str) -> list[Entry]:
 
 
 def _code_line(code: str) -> bytes:
-    """Return the last line of a root, in its only accepted form."""
+    """Return the last line of a root in the only accepted form."""
     return json.dumps({"hmac_sha256": code}).encode() + b"\n"
 
 
 def _check_types(manifest: Manifest) -> None:
-    """Raise if an untrusted root does not have the types of an authentic one."""
+    """Raise an exception if the fields of an untrusted root have wrong types."""
     job = manifest.job
     texts = [job.id, job.command, job.source, job.target, job.key_id, *job.used]
     for shard in manifest.shards:

@@ -16,7 +16,7 @@ from .rows import Row
 from .storage import MissingError, PermanentError, Storage
 from .tables import read_columns
 
-#: The maximum size to read; one for 5 million objects has 420 MB.
+#: The maximum size of such a manifest. One for 5 million objects has 420 MB.
 MAX_BYTES = 4 << 30
 
 COLUMNS = {
@@ -35,7 +35,7 @@ COLUMNS = {
 
 @dataclass
 class Manifest1:
-    """The claims of such a manifest. Anyone who can write to the target may have written it."""
+    """The unauthenticated content of such a manifest, which anyone who can write to the target may have written."""
 
     command: str
     source: str
@@ -45,7 +45,7 @@ class Manifest1:
 
 
 def exists(storage: Storage) -> bool:
-    """Return whether a target has one."""
+    """Return whether a target contains a manifest of warpaes 1.0."""
     try:
         storage.stat(NAME_1)
     except MissingError:
@@ -54,7 +54,7 @@ def exists(storage: Storage) -> bool:
 
 
 def load(storage: Storage) -> Manifest1 | None:
-    """Read one, if there is one."""
+    """Read the manifest of warpaes 1.0 in a target, if there is one."""
     place = f"{storage.url}/{NAME_1}"
     try:
         data, _ = storage.get(NAME_1, MAX_BYTES)
@@ -69,7 +69,7 @@ def load(storage: Storage) -> Manifest1 | None:
             raise TypeError("its command or its source is not text")
         for key_id, record in found.keys.items():
             if parse_records(json.dumps(record), f"{place}: keys")[0]["key_id"] != key_id:
-                raise ValueError("a wrapped key has another id")
+                raise ValueError("the ID of a wrapped key does not match")
         every = (zip(*columns, strict=True) for columns in read_columns(data, place, list(COLUMNS)))
         for values in itertools.chain.from_iterable(every):
             row = dict(zip(COLUMNS, values, strict=True))

@@ -9,7 +9,7 @@ from .._output import Output
 from .._printable import printable
 
 PREFIX = "warpaes_bulk_"
-#: Kind and description of each metric, by name.
+#: The kind and the description of each metric, by name.
 METRICS = {
     "objects": ("gauge", "Objects of the job"),
     "bytes": ("gauge", "Bytes of the job's sources"),
@@ -27,17 +27,17 @@ METRICS = {
 
 
 class Told(Protocol):
-    """A receiver of a job's progress."""
+    """Receives the progress of a job."""
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Report the values of all metrics, and a line of text for people."""
+        """Report the values of all metrics, and a readable line of text."""
 
     def close(self) -> None:
         """Stop reporting."""
 
 
 def text(values: dict[str, float], labels: dict[str, str]) -> str:
-    """Return Prometheus' text format."""
+    """Return the metrics in Prometheus' text format."""
     quoted = ",".join(
         '%s="%s"' % (name, printable(value).replace("\\", "\\\\").replace('"', '\\"'))  # noqa: UP031
         for name, value in labels.items()
@@ -52,11 +52,11 @@ class MetricsFile:
     """A file for node_exporter's textfile collector, replaced atomically."""
 
     def __init__(self, path: str, labels: dict[str, str]) -> None:
-        """Write to a path, from the first report on."""
+        """Store the path. The file is written at the first report."""
         self._path, self._labels = path, labels
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Replace the file by one with the new values."""
+        """Replace the file with one that contains the new values."""
         with Output(self._path, replace=True) as file:
             file.write(text(values, self._labels).encode())
 
@@ -68,7 +68,7 @@ class RayGauges:
     """Metrics of a Ray cluster, which its dashboard and its own Prometheus endpoints show."""
 
     def __init__(self, gauge: Callable[..., Any], labels: dict[str, str]) -> None:
-        """Make one gauge per metric. ``gauge`` is ray.util.metrics.Gauge; the cluster must have been joined before."""
+        """Create one gauge for each metric. ``gauge`` is ray.util.metrics.Gauge. Join the cluster before this call."""
         self._gauges = {
             name: gauge(PREFIX + name.removesuffix("_total"), description=sentence, tag_keys=tuple(labels))
             for name, (_, sentence) in METRICS.items()

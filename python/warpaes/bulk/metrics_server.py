@@ -16,7 +16,7 @@ MAX_REQUESTS = 16
 
 
 def _is_loopback(place: str) -> bool:
-    """Return whether HOST or HOST:PORT names this machine: a literal address, or localhost."""
+    """Return whether HOST or HOST:PORT is a literal address or localhost."""
     try:
         host = urllib.parse.urlsplit("//" + place).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -54,7 +54,7 @@ class MetricsServer:
         """Start the HTTP server. The constructor raises OSError if the port is not free."""
         self._labels = labels
         self._values: dict[str, float] = dict.fromkeys(METRICS, 0.0)
-        self._line = "no work is done yet"
+        self._line = "nothing has been processed yet"
         outer, is_local = self, _is_loopback(host)
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -82,14 +82,14 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *arguments: Any) -> None:
-                """Print nothing: standard error shows the progress."""
+                """Print nothing, because standard error shows the progress."""
 
         self._server = _Server((host, port), Handler)
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Answer further requests with these values."""
+        """Use these values for later requests."""
         self._values, self._line = values, line
 
     def close(self) -> None:

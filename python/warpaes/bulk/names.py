@@ -1,8 +1,8 @@
 """Encrypted names of a dataset's objects: its names key, and a storage of plain names around one of encrypted names.
 
-The names key is a random key of streaming AEAD, which belongs to one dataset for ever. A key of the command line wraps
-it. It encrypts the names as ``warpaes encrypt --encrypt-names`` does (docs/formats.md), and it seals the parts of the
-manifest that contain names.
+The names key is a random streaming AEAD key that belongs to one dataset and never changes. A key of the command line
+wraps it. It encrypts the names as ``warpaes encrypt --encrypt-names`` does (docs/formats.md), and seals the parts of
+the manifest that contain names.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .attributes import Attributes
 from .storage import FOLDER, KEY_SUFFIX, Attempt, Entry, MissingError, Names, PermanentError, Storage, Upload
 
 TEMPLATE = "AES256_GCM_HKDF_1MB"
-#: Prefix of the associated data of sealed parts of a manifest; the kind of part and the dataset's ID follow.
+#: The prefix of the associated data of sealed parts of a manifest. The kind of part and the dataset's ID follow it.
 LABEL = "warpaes bulk manifest 3"
 
 
 class NamesKey:
-    """The names key of a dataset, and its record, which contains it wrapped."""
+    """The names key of a dataset, and its record, which contains the wrapped key."""
 
     def __init__(self, dataset: str, key: bytes, record: dict[str, Any]) -> None:
         """Use a key that was created or unwrapped."""
@@ -44,24 +44,25 @@ class NamesKey:
 
     @staticmethod
     def open(dataset: str, record: Any, sources: list[keys.KeySource]) -> NamesKey:
-        """Return the names key of a record, which must be of this dataset.
+        """Return the names key in a record, which must belong to this dataset.
 
         Raises:
-            PermanentError: It is not such a record, or none of the sources unwraps it.
+            PermanentError: The record is invalid, or none of the sources unwraps it.
         """
         if (
             not keys.is_record(record)
             or not keys.is_of(record, dataset, keys.NAMES_PLACE)
             or record["template"] != TEMPLATE
         ):
-            raise PermanentError("the record of the names key is not one of this dataset")
+            raise PermanentError("the record of the names key belongs to another dataset: restore it from a copy")
         key = keys.unwrap(sources, record)
         if len(key) != 32:
-            raise PermanentError(f"a names key has 32 bytes, and this one {len(key)}")
+            raise PermanentError(f"the names key has {len(key)} bytes instead of 32: restore its record from a copy")
         return NamesKey(dataset, key, record)
 
     def wrapped(self, job: str, source: keys.KeySource, dataset: str = "") -> NamesKey:
-        """Return the same key in a new record, wrapped by a source; `dataset`: for another dataset."""
+        """Return the same key in a new record that a source wrapped. `dataset`: the dataset of the record, if it is
+        another one."""
         place = keys.Place(dataset or self.dataset, keys.NAMES_PLACE, job)
         return NamesKey(place.dataset, self.key, keys.record_of(source, TEMPLATE, place, self.key))
 
@@ -85,7 +86,7 @@ class NamesKey:
         """Decrypt a part of the manifest.
 
         Raises:
-            InvalidTag, FormatError: It is not authentic.
+            InvalidTag, FormatError: The part is not authentic.
         """
         reader = _native.Reader(sealed, self._keyset, self._data(part))
         try:
@@ -95,7 +96,7 @@ class NamesKey:
 
 
 def record_in(storage: Storage) -> dict[str, Any] | None:
-    """Return the record that lies in a target, if there is one. It is not authentic before it is opened."""
+    """Return the record that a target contains, if there is one. It is not authenticated until it is opened."""
     try:
         text, _ = storage.get(keys.NAMES_PLACE, keys.MAX_RECORDS)
     except MissingError:
@@ -104,26 +105,28 @@ def record_in(storage: Storage) -> dict[str, Any] | None:
 
 
 def to_json(record: dict[str, Any]) -> bytes:
-    """Return a record as it lies in a target."""
+    """Return the bytes of a record as a target contains them."""
     return json.dumps(record).encode()
 
 
 def with_names(storage: Storage, key: bytes) -> Storage:
-    """Return a storage of plain names, whose names are encrypted under a names key; b"": they are not."""
+    """Return a storage with plain names for one whose names are encrypted under a names key; with b"", return it
+    unchanged."""
     return NamedStorage(storage, EncryptedNames(Keyset.from_raw(TEMPLATE, key))) if key else storage
 
 
 class NamedStorage(Around):
-    """Objects under their plain names, whose names in the other storage are encrypted; bulk's own files are not.
+    """Shows objects under their plain names.
 
-    `strangers`: names that `list` left out, because they are not names of this dataset, with the reason.
+    Their names in the wrapped storage are encrypted, except those of bulk's own files. `strangers`: names that `list`
+    omitted because they are not names of this dataset, with the reason.
     """
 
     def __init__(self, inner: Storage, names: EncryptedNames) -> None:
-        """Put plain names around the root of a tree of encrypted names."""
+        """Wrap the root of a tree with encrypted names."""
         super().__init__(inner)
         self._names, self.hides_names = names, True
-        self.has_attributes = False  # the originals' attributes are only in the manifest
+        self.has_attributes = False  # only the manifest contains the attributes of the originals
 
     @staticmethod
     def _is_own(key: str) -> bool:
@@ -138,20 +141,21 @@ class NamedStorage(Around):
         except ValueError as error:
             sentence = str(error).removeprefix("name: ")
             raise PermanentError(
-                f"{key!r} cannot be encrypted as a name, a part of it {sentence}: rename the object, or leave it out"
+                f"{key!r} cannot be encrypted as a name, because a part of it {sentence}: rename the object, or "
+                "exclude it"
             ) from None
 
     def plain(self, stored: str) -> str:
         """Return the plain name of an object.
 
         Raises:
-            InvalidTag, FormatError: It is not a name of this dataset in this folder.
+            InvalidTag, FormatError: The name does not belong to this dataset and folder.
         """
         if self._is_own(stored):
             return stored
         name = self._names.decrypt(stored)
         if self._is_own(name) or self._names.encrypt(name) != stored:
-            raise FormatError("stored: is another spelling of an encrypted name, or of a name of bulk's own")
+            raise FormatError("stored: is not the canonical form of an encrypted name, or is a name that bulk reserves")
         return name
 
     def _entry(self, entry: Entry) -> Entry:
@@ -198,7 +202,7 @@ class NamedStorage(Around):
         return self.inner.mode_of(self._entry(entry))
 
     def attributes(self, entry: Entry) -> Attributes:
-        """Return nothing: encrypted objects have no attributes of the originals, which may contain names."""
+        """Return no attributes: encrypted objects have none of the originals, because they may contain names."""
         return {}
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
@@ -206,16 +210,16 @@ class NamedStorage(Around):
         return self.inner.not_kept(replaced)
 
     def check_key(self, key: str) -> None:
-        """Raise PermanentError if no object can have this name, or its encrypted name."""
+        """Raise PermanentError if no object can have this name or its encrypted form."""
         stored = self.stored(key)
         try:
             self.inner.check_key(stored)
         except PermanentError as error:
-            raise PermanentError(f"{key!r} would have an encrypted name that is refused: {error}") from None
+            raise PermanentError(f"{key!r} would have an encrypted name that the storage refuses: {error}") from None
 
 
 class _StoredNames(Container[str]):
-    """The names of a job's objects and their records, as they lie in a target."""
+    """The stored names of a job's objects and of their records in a target."""
 
     def __init__(self, storage: NamedStorage, names: Names) -> None:
         self._storage, self._names = storage, names
@@ -239,6 +243,6 @@ class _StoredNames(Container[str]):
 
 
 def refused_names(storage: Storage) -> Iterator[tuple[str, str]]:
-    """Yield each name that a listing left out because it is not one of the dataset, and a sentence."""
+    """Yield each name that a listing omitted because it does not belong to the dataset, with a sentence."""
     for stored, reason in storage.strangers.items():
         yield stored, f"{printable(stored)!r} is not an encrypted name of this dataset: {reason}"

@@ -1,4 +1,4 @@
-"""The keys of single objects: from a manifest, from the records next to them, or new ones."""
+"""The keys of single objects: from a manifest, from the records next to the objects, or newly created."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from .parquet import ParquetFile
 from .rows import Row
 from .storage import KEY_SUFFIX, ChangedError, Entry, ExistsError, MissingError, PermanentError, Storage
 
-#: The content of an object, in clear or as it lies there.
+#: The content of an object, as plaintext or as stored.
 Content = transfer.Plain | transfer.Opened | ParquetFile
 
 
 @dataclass
 class OwnKey:
-    """An object's own data key: its keyset, the records of this job's attempts, and the records that it replaces."""
+    """An object's own data key: its keyset, the records of this job's attempts, and the records that the new record
+    replaces."""
 
     keyset: keys.DataKey
-    records: list[dict[str, Any]]  #: that of the keyset first
+    records: list[dict[str, Any]]  #: the record of the keyset is first
     old: list[dict[str, Any]]
 
 
 class ObjectKeys(abc.ABC):
-    """Finds and creates the keys of objects. Workers are subclasses, which can read the objects of source and
-    target."""
+    """Finds and creates the keys of objects. Workers are subclasses that can read the objects of source and target."""
 
     config: Config
     source: Storage
@@ -44,7 +44,7 @@ class ObjectKeys(abc.ABC):
 
     @abc.abstractmethod
     def _opened(self, row: Row) -> Content:
-        """Open the sealed object that a row is about."""
+        """Open the sealed object of a row."""
 
     @abc.abstractmethod
     def _there(self, entry: Entry, keyset: keys.DataKey | None) -> Content:
@@ -52,11 +52,11 @@ class ObjectKeys(abc.ABC):
 
     @property
     def _dataset(self) -> Storage:
-        """Return the storage of encrypted objects. They are bound to the names that lie there."""
+        """Return the storage of the encrypted objects, which are bound to their names in it."""
         return self.source if self.config.command == "decrypt" else self.target
 
     def _associated(self, name: str, binding: str) -> bytes:
-        # The source may be one object, which then has no name below itself.
+        # The source may be a single object, which has no name below the root.
         name = self._dataset.stored(name or self.source.name)
         if binding == BOUND:
             return keys.name_data(self.config.dataset, name)
@@ -70,7 +70,7 @@ class ObjectKeys(abc.ABC):
         return kind(storage, entry, self.requests, key, associated, expected, digest)  # type: ignore[arg-type]
 
     def _old_keyset(self, row: Row) -> keys.DataKey:
-        """Return the key of an object that a manifest has."""
+        """Return the key of an object that is in a manifest."""
         if row.wrapped:
             return self.old_keys.open(json.loads(row.wrapped)[0])
         return self.old_keys.get(row.old_key_id if self.config.command == "decrypt" else row.key_id)
@@ -78,8 +78,8 @@ class ObjectKeys(abc.ABC):
     def _own_key(self, row: Row) -> OwnKey:
         """Create an object's own data key, and write its record next to the object.
 
-        Abandoned attempts may still run and write the object, so the records of this job's attempts stay. These and the
-        row's records are authentic; no other record there is kept or used.
+        Abandoned attempts may still be running and write the object, so the records of this job's attempts are kept.
+        These and the row's records are authentic; no other record is kept or used.
         """
         name = row.key + KEY_SUFFIX
         place = keys.Place(self.config.dataset, self.target.stored(row.key), self.config.job)
@@ -90,7 +90,7 @@ class ObjectKeys(abc.ABC):
         while True:
             found: list[dict[str, Any]] = []
             version = None
-            # Anything except a small file, such as a link, is neither read nor replaced.
+            # Anything other than a small file, such as a link, is neither read nor replaced.
             with contextlib.suppress(MissingError):
                 text, version = self.target.get(name, keys.MAX_RECORDS)
                 found = self._parsed(text, name)
@@ -111,9 +111,10 @@ class ObjectKeys(abc.ABC):
             return [{}]  # it is not authentic
 
     def _check_records(self, row: Row, name: str, earlier: list[dict[str, Any]]) -> None:
-        """Refuse to replace records that are not authentic, if one of them may be the only copy of a key in use.
+        """Refuse to replace records that are not authentic if one of them may be the only copy of a key in use.
 
-        It cannot be if there is no object, if the object is the manifest's, or if it opens with another record.
+        This is impossible if there is no object, if the object is the one in the manifest, or if it opens with another
+        record.
         """
         try:
             entry = self.target.stat(row.key)
@@ -138,12 +139,12 @@ class ObjectKeys(abc.ABC):
         mended = "restore it, or remove both"
         if self.config.command == "encrypt":
             mended = "restore it, or encrypt the object again with --overwrite"
-        raise PermanentError(f"{name} was altered, and may have contained the key of {row.key}: {mended}")
+        raise PermanentError(f"{name} was altered and may have contained the key of {row.key}: {mended}")
 
     def _key_of(self, row: Row, entry: Entry) -> tuple[keys.DataKey, str, dict[str, Any] | None]:
-        """Return an object's key with its id, and the record that contains it, if no manifest has that.
+        """Return an object's key and its ID, and the record that contains the key unless a manifest contains it.
 
-        An object without a manifest is tried with every available key.
+        Without a manifest, all available keys are tried.
         """
         if row.wrapped != BESIDE and (row.wrapped or row.key_id or row.old_key_id):
             return self._old_keyset(row), row.key_id or row.old_key_id, None
@@ -151,7 +152,7 @@ class ObjectKeys(abc.ABC):
         if row.wrapped == BESIDE:
             beside = entry.key + KEY_SUFFIX
             records = keys.parse_records(self.source.get(beside, keys.MAX_RECORDS)[0], beside)
-            if self.config.named_dataset:  # a record of another dataset may contain a key that others know
+            if self.config.named_dataset:  # a record of another dataset may contain a key that other users know
                 dataset, name = self.config.named_dataset, self._dataset.stored(entry.key)
                 records = [each for each in records if keys.is_of(each, dataset, name)]
         associated = self._associated(entry.key, self.config.old_binding)
@@ -164,10 +165,10 @@ class ObjectKeys(abc.ABC):
                 refused = error if refused is None or isinstance(error, InvalidTag) else refused
                 continue
             return keyset, key_id, next((each for each in records if each["key_id"] == key_id), None)
-        raise refused or PermanentError("no key can have encrypted it: give -k")
+        raise refused or PermanentError("none of the given keys can have encrypted it: give its key with -k")
 
     def _settle(self, row: Row, own: OwnKey | None, key_id: str) -> str:
-        """Leave next to a written object only the record in use, and those that it replaced; return them."""
+        """Keep next to a written object only the record in use and those that it replaced. Return them."""
         if own is None:
             return ""
         kept = [record for record in own.records if record["key_id"] == key_id] + (
@@ -180,7 +181,7 @@ class ObjectKeys(abc.ABC):
         return text
 
     def _put_records(self, key: str, records: list[dict[str, Any]]) -> str:
-        """Write an object's records next to it, in the place of any that are there."""
+        """Write an object's records next to it, replacing any existing ones."""
         text = keys.to_json([keys.signed(each, self.config.record_key) for each in records])
         name = key + KEY_SUFFIX
         try:

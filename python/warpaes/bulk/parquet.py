@@ -1,7 +1,7 @@
-"""Parquet files as objects: encrypted by Parquet modular encryption, so that they stay Parquet files.
+"""Parquet files as objects, encrypted by Parquet modular encryption so that they stay Parquet files.
 
 The key of a file is its object's data key, and its AAD prefix is the object's associated data. Pages are copied without
-decoding. A file in clear always has the form of `rewritten`, for every original layout.
+decoding. A decrypted file always has the form that `rewritten` produces, whatever the original layout.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from .transfer import AHEAD, check_digest
 
 
 def encryption(key: ParquetKey, key_id: str, associated: bytes) -> Encryption:
-    """Return the encryption of a file; other readers find the key by its id."""
+    """Return the encryption of a file. Other readers find the key by its ID."""
     return Encryption(key.key, footer_key_metadata=key_id.encode(), aad_prefix=associated)
 
 
 class StorageFile(io.RawIOBase):
-    """An object that is read at any position, in windows that are fetched ahead; also computes the digest."""
+    """An object that can be read at any position, in windows that are fetched ahead. It also computes the digest."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool) -> None:
-        """Nothing is read yet; `digest`: sha256 will be asked for."""
+        """Prepare without reading anything. `digest`: whether sha256() will be called."""
         super().__init__()
         self._storage, self._entry, self._threads = storage, entry, threads
         self._at = 0
         self._count = -(-entry.size // WINDOW)
-        self._windows: dict[int, Future[bytes]] = {}  # the last that were asked for, in that order
+        self._windows: dict[int, Future[bytes]] = {}  # the most recently used windows, in that order
         self._digest = hashlib.sha256() if digest else None
         self._digested = 0
 
     def readable(self) -> bool:
-        """Whether it can be read: always."""
+        """Return True: the object can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Whether it has positions: always."""
+        """Return True: the object can seek."""
         return True
 
     def tell(self) -> int:
@@ -59,7 +59,7 @@ class StorageFile(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Buffer) -> int:
-        """Read into a buffer, up to the end of a window; return how many bytes."""
+        """Read into a buffer, up to the end of a window. Return the number of bytes."""
         with memoryview(buffer).cast("B") as to:
             index, begin = divmod(self._at, WINDOW)
             if self._at >= self._entry.size or not len(to):
@@ -95,7 +95,7 @@ class StorageFile(io.RawIOBase):
         return data
 
     def sha256(self) -> str:
-        """Read the windows that are left, and return the digest of the complete object."""
+        """Read the remaining windows, and return the digest of the complete object."""
         assert self._digest is not None
         while self._digested < self._count:
             self._window(self._digested)
@@ -109,7 +109,7 @@ class StorageFile(io.RawIOBase):
 
 
 def _view(file: StorageFile, key: bytes | None, associated: bytes) -> PlainView:
-    """Open a file; one that is encrypted with a key, and a plain one without."""
+    """Open an encrypted file with a key, or a plain file without one."""
     source = Source(file, owned=True, near=True)
     if key is not None:
         return PlainView(source, Keys(key), associated, require_gcm=True)
@@ -117,7 +117,7 @@ def _view(file: StorageFile, key: bytes | None, associated: bytes) -> PlainView:
 
 
 class ParquetFile:
-    """The content of an object, which is a Parquet file: `Plain` and `Opened` have the same methods."""
+    """The content of an object that is a Parquet file, with the same methods as `Plain` and `Opened`."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class ParquetFile:
         expected: str = "",
         digest: bool = False,
     ) -> None:
-        """Read and authenticate the footer. `key`: None for an original in clear; otherwise as for `Opened`."""
+        """Read and authenticate the footer. `key`: None for an unencrypted original; otherwise as for `Opened`."""
         self.entry = entry
         self._expected = expected
         self.ahead = StorageFile(storage, entry, threads, digest or bool(expected))
@@ -137,18 +137,18 @@ class ParquetFile:
         try:
             self._view = _refusing(name, lambda: _view(self.ahead, key.key if key else None, associated))
             if key is None and self._view.encrypted:
-                raise FormatError(f"{name} is encrypted already: decrypt it first")
+                raise FormatError(f"{name} is already encrypted: decrypt it first")
         except BaseException:
             self.ahead.close()
             raise
 
     def pieces(self, encryption: Encryption | None = None) -> Iterator[memoryview]:
-        """Hand the file out in order, in clear or encrypted; a piece is good until the next one is asked for."""
+        """Yield the file in order, decrypted or encrypted. A piece is valid until the next one is requested."""
         yield from rewritten(self._view, encryption)
         self._check()
 
     def verify(self) -> None:
-        """Authenticate every module, and compare the digest."""
+        """Authenticate every module and compare the digest."""
         verify(self._view)
         self._check()
 
@@ -162,12 +162,12 @@ class ParquetFile:
 
 
 def _refusing(name: str, open_view: Callable[[], PlainView]) -> PlainView:
-    """Open a view; its refusals become errors of the object."""
+    """Open a view. Exceptions of the view become errors of the object."""
     try:
         return open_view()
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from None
     except KeyError:
-        raise FormatError(f"{name} is encrypted already: decrypt it first") from None
+        raise FormatError(f"{name} is already encrypted: decrypt it first") from None
     except ValueError as error:
         raise InvalidTag(f"{name}: {error}") from None

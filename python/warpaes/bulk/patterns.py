@@ -1,4 +1,4 @@
-"""Patterns of names: --include and --exclude, with the same meaning as for the command's directories."""
+"""The name patterns of --include and --exclude, with the same meaning as for directories of the command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from .rows import order
 
-#: Classes within brackets, as bytes of ASCII.
+#: The character classes within brackets, as ASCII bytes.
 CLASSES = {
     b"alnum": rb"0-9A-Za-z",
     b"alpha": rb"A-Za-z",
@@ -27,10 +27,10 @@ NEVER = rb"(?!)"
 
 
 class Pattern:
-    """A pattern for a name, for a path if it contains a slash, or only for folders if it ends with one."""
+    """A pattern for names, for paths if it contains a slash, or only for folders if it ends with a slash."""
 
     def __init__(self, option: str, text: str) -> None:
-        """Parse a pattern; ValueError names the option. Bytes are compared, and `*` matches slashes."""
+        """Parse a pattern; ValueError names the option. Names are compared as bytes, and `*` matches slashes."""
         wanted = order(text)
         while wanted.startswith(b"./"):
             wanted = wanted[2:]
@@ -45,14 +45,14 @@ class Pattern:
             raise ValueError(f"{option} {text!r}: {error}") from None
 
     def matches(self, path: bytes, is_folder: bool) -> bool:
-        """Return whether it matches an object or one of its folders."""
+        """Return whether the pattern matches an object or one of its folders."""
         if self.only_folders and not is_folder:
             return False
         return self._match(path if self.of_path else path.rpartition(b"/")[2]) is not None
 
 
 class Patterns:
-    """The patterns of a job. Objects that match --exclude are left out, even if they match --include."""
+    """The patterns of a job. Objects that match --exclude are skipped, even if they match --include."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
         """Parse the patterns of the command line."""
@@ -60,11 +60,11 @@ class Patterns:
         self._exclude = [Pattern("--exclude", text) for text in exclude]
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return whether there are any patterns."""
         return bool(self._include or self._exclude)
 
     def take(self, *names: str) -> bool:
-        """Return whether an object with these names, encrypted and plain, takes part."""
+        """Return whether the patterns select an object with these names, encrypted and plain."""
         paths = [way for name in dict.fromkeys(names) for way in _ways(order(name))]
         if any(pattern.matches(*way) for pattern in self._exclude for way in paths):
             return False
@@ -72,7 +72,7 @@ class Patterns:
 
 
 def _ways(path: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Yield the folders that a path leads through, and the path itself."""
+    """Yield the folders of a path, and the path itself."""
     at = path.find(b"/")
     while at >= 0:
         if at:

@@ -1,4 +1,4 @@
-"""The report of --dry-run: the effect of a job."""
+"""The report of --dry-run, which describes the effect of a job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMED = 1000
 
 
 def report(manifest: Manifest, options: Options, source: Storage, target: Storage, notes: list[str]) -> dict[str, Any]:
-    """Return the pending rows; names that the target cannot have are also errors here."""
+    """Return the pending rows. Names that the target cannot have are also reported as errors."""
     objects = size = errors = done = unknown = 0
     named: list[dict[str, Any]] = []
     first: list[dict[str, str]] = []
@@ -44,7 +44,7 @@ def report(manifest: Manifest, options: Options, source: Storage, target: Storag
             else:
                 done += 1
     if unknown:
-        notes.append(f"{unknown} objects have no size in the list, so the number of bytes excludes them")
+        notes.append(f"{unknown} objects have no size in the list and are not included in the number of bytes")
     if options.remove_source:
         notes.append("--remove-source would remove the originals at the end")
     return {
@@ -65,9 +65,9 @@ def report(manifest: Manifest, options: Options, source: Storage, target: Storag
 def of_target(
     manifest: Manifest, options: Options, holders: tuple[str, str], continues: bool, notes: list[str]
 ) -> dict[str, Any]:
-    """Return what rekey or rewrap would do.
+    """Return the plan of a rekey or rewrap.
 
-    `holders`: the key of the dataset and the next one; `continues`: an earlier run has begun it.
+    `holders`: the current key of the dataset and the next one. `continues`: whether an earlier run has begun it.
     """
     command = options.command
     objects = size = done = wrapped = 0
@@ -103,7 +103,7 @@ def of_target(
 
 
 def lines(planned: dict[str, Any]) -> Iterator[str]:
-    """Yield the report as people read it."""
+    """Yield the lines of the readable report."""
     for each in planned["first_objects"]:
         size = "unknown size" if each["bytes"] is None else human(each["bytes"])
         yield f"  {printable(each['source'])} -> {printable(each['target'])} ({size})"

@@ -21,16 +21,16 @@ Task = tuple[int, str, Row]
 Events = list[tuple[int, dict[str, Any]]]
 
 
-#: Bytes of an argument that Ray passes without storing it; its limit is 100 KiB for all arguments of a call.
+#: Maximum bytes of an argument that Ray passes without storing it. Ray's limit is 100 KiB for all arguments of a call.
 INLINE = 64 << 10
 
 
 class NoWorkerError(Exception):
-    """A worker cannot be created, and neither could the next one."""
+    """A worker cannot be created, and another attempt would also fail."""
 
 
 class Pool(abc.ABC):
-    """Workers by number. A dead worker is replaced and reported; the driver must give its rows to others."""
+    """Workers by number. A dead worker is replaced and reported; the driver must give its rows to other workers."""
 
     size: int
 
@@ -40,11 +40,11 @@ class Pool(abc.ABC):
 
     @abc.abstractmethod
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
-        """Return workers' reports; None for a dead worker."""
+        """Return the workers' reports, with None for a dead worker."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Stop the workers, whatever they are doing."""
+        """Stop the workers, even if they are busy."""
 
 
 class LocalPool(Pool):
@@ -70,12 +70,12 @@ class LocalPool(Pool):
 
 
 def _for_one_of(config: Config, size: int) -> Config:
-    """Return the configuration of one of several workers, which share a limit of bytes a second equally."""
+    """Return the configuration of one of several workers, which share a limit of bytes per second equally."""
     return replace(config, limit_rate=config.limit_rate / size)
 
 
 def _serve(pipe: Any, config: Config) -> None:
-    """Work in a separate process until the other end is closed."""
+    """Run a worker in a separate process until the other end of the pipe is closed."""
     secure_process()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -107,7 +107,7 @@ class ProcessPool(Pool):
         """Start the processes."""
         self.size = size
         self._config = _for_one_of(config, size)
-        import multiprocessing.connection  # most jobs have no other process
+        import multiprocessing.connection  # most jobs use no other process
 
         self._context = multiprocessing.get_context("spawn")
         self._wait = multiprocessing.connection.wait
@@ -126,7 +126,7 @@ class ProcessPool(Pool):
         return [process.pid for process, _ in self._workers]
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
-        """Give tasks to a worker; the next poll reports a dead one."""
+        """Give tasks to a worker. The next poll reports a dead worker."""
         try:
             self._workers[slot][1].send(tasks)
         except OSError:
@@ -160,9 +160,9 @@ class ProcessPool(Pool):
 
 
 class RayWorker:
-    """A worker in an actor. Keys are sent by separate calls, because Ray stores the arguments of constructors.
+    """A worker in an actor.Keys are sent by separate calls, because Ray stores the arguments of constructors.
 
-    It also stores arguments of more than 100 KiB, and may spill them to disks.
+    Ray also stores arguments of more than 100 KiB, and may spill them to disks.
     """
 
     def __init__(self) -> None:
@@ -173,7 +173,7 @@ class RayWorker:
 
     def open(self, number: int, count: int, piece: bytes) -> None:
         """Store a piece of the configuration. The last piece starts the worker."""
-        with self._lock:  # calls arrive in any order
+        with self._lock:  # the calls arrive in any order
             self._pieces[number] = piece
             if len(self._pieces) < count:
                 return
@@ -193,7 +193,7 @@ class RayWorker:
 
 
 def actors_in(resources: dict[str, float], cpus: float, gpus: float) -> int:
-    """Return the number of actors that fit: rows for an unplaced actor would wait for ever."""
+    """Return the number of actors that fit, because rows for an actor without a place would wait forever."""
     rooms = [resources.get("CPU", 1) / max(cpus, 0.01)]
     if gpus > 0:
         rooms.append(resources.get("GPU", 0) / gpus)
@@ -204,17 +204,17 @@ class RayPool(Pool):
     """Ray actors, each with a share of cores or of a GPU."""
 
     def __init__(self, config: Config, size: int, address: str, cpus: float, gpus: float) -> None:
-        """Join the cluster and start the actors; Ray places them, and waits if there is no room."""
+        """Join the cluster and start the actors. Ray places them, and waits if there are not enough resources."""
         try:
             import ray
         except ModuleNotFoundError as error:
-            raise NoWorkerError(f"--address needs {error.name}: pip install 'warpaes[ray]'") from error
+            raise NoWorkerError(f"--address requires the package {error.name}: pip install 'warpaes[ray]'") from error
 
         self._ray = ray
         if not ray.is_initialized():
             ray.init(address=address, log_to_driver=False)
         self.size = size or actors_in(ray.cluster_resources(), cpus, gpus)
-        # The thread that submits tasks; another one waits in poll.
+        # The thread that submits tasks. Another thread waits in poll.
         self._actor = ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=4, scheduling_strategy="SPREAD")(
             RayWorker
         )
@@ -245,7 +245,7 @@ class RayPool(Pool):
                 try:
                     self._ray.get(each)
                 except self._ray.exceptions.RayActorError:
-                    continue  # its poll also reports that
+                    continue  # the poll also reports the failure
                 except self._ray.exceptions.RayTaskError as error:
                     raise NoWorkerError(str(error.cause or error)) from error
         reports: list[tuple[int, Events | None]] = []
@@ -258,13 +258,13 @@ class RayPool(Pool):
             except self._ray.exceptions.RayActorError as error:
                 if isinstance(error, self._ray.exceptions.ActorDiedError) and "creation task" in str(error):
                     raise NoWorkerError(str(error)) from error
-                self._ray.kill(worker[0])  # it may only be out of reach
+                self._ray.kill(worker[0])  # the actor may only be unreachable
                 self._workers[slot] = self._start()
                 reports.append((slot, None))
         return reports
 
     def gauges(self, labels: dict[str, str]) -> Told:
-        """Return the receiver of progress for the cluster."""
+        """Return the cluster's receiver of progress."""
         from ray.util.metrics import Gauge
 
         return RayGauges(Gauge, labels)

@@ -1,4 +1,4 @@
-"""Progress of a job: a line on the terminal, metrics for Prometheus, a report at the end."""
+"""The progress of a job: a line on the terminal, metrics for Prometheus, and a report at the end."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TextIO
 from .._printable import printable
 from .metrics import MetricsFile, Told
 
-#: Maximum number of errors in a report; the manifest contains all.
+#: Maximum number of errors in a report. The manifest contains all errors.
 SHOWN = 20
 
 
 def human(count: float) -> str:
-    """Return bytes with three digits and a unit."""
+    """Return a number of bytes with three digits and a unit."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if count < 999.5:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
@@ -35,8 +35,8 @@ def open_metrics(place: str, labels: dict[str, str]) -> Told:
     host, _, port = place.rpartition(":")
     if port.isdecimal() and "/" not in host:
         if int(port) > 65535:
-            raise ValueError(f"--metrics {place}: ports end at 65535; ./{place} is a file")
-        from .metrics_server import MetricsServer  # most jobs have no metrics, and the module is slow to load
+            raise ValueError(f"--metrics {place}: a port is at most 65535; write ./{place} for a file")
+        from .metrics_server import MetricsServer  # most jobs have no metrics, and the module loads slowly
 
         try:
             return MetricsServer(host or "127.0.0.1", int(port), labels)
@@ -46,7 +46,7 @@ def open_metrics(place: str, labels: dict[str, str]) -> Told:
 
 
 class Progress:
-    """Counters of a job, which are reported at intervals."""
+    """The counters of a job, which are reported at intervals."""
 
     def __init__(self, command: str, target: str, file: TextIO | None, metrics: str | None) -> None:
         """`file`: a terminal or a log, or None; `metrics`: a port or a path for Prometheus."""
@@ -95,7 +95,7 @@ class Progress:
         return text + (f", {self.errors} errors" if self.errors else "")
 
     def tell(self, last: bool = False) -> None:
-        """Report the state, if the interval has passed or this is the last report."""
+        """Report the state if the interval has passed or if this is the last report."""
         now = time.monotonic()
         interval = 1 if self._terminal else 10
         if now - self._told < interval and not last:
@@ -119,12 +119,12 @@ class Progress:
             self._file = None
 
     def say(self, sentence: str) -> None:
-        """Print a sentence on a line of its own."""
+        """Print a sentence on a separate line."""
         if self._file is not None:
             self._print(f"{self.command}: {sentence}", "\n")
 
     def note_error(self, key: str, error: str) -> None:
-        """Keep one of the first errors for the report."""
+        """Record an error for the report, if it is one of the first."""
         if len(self.first_errors) < SHOWN:
             self.first_errors.append({"key": key, "error": error})
 
@@ -159,5 +159,5 @@ class Progress:
 
 
 def standard_error() -> TextIO:
-    """Return the default destination of progress."""
+    """Return the default destination of progress lines."""
     return sys.stderr

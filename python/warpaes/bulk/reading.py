@@ -1,4 +1,4 @@
-"""Single objects for readers: their keys and associated data from the manifest of their dataset."""
+"""Finds the keys and the associated data of single objects in the manifest of their dataset, for readers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .manifest import NAME, Manifest, ManifestError
 from .rows import Row
 from .storage import CredentialsError, Entry, MissingError, PermanentError, Storage
 
-#: How many data keys are kept, and shards of each manifest.
+#: Maximum number of data keys that are kept, and of shards for each manifest.
 MOST_KEPT, MOST_SHARDS = 1024, 5
 
 
 class _Folder(Storage):
-    """A folder of an fsspec file system, with the operations to read a manifest."""
+    """A folder of an fsspec file system, with the operations that reading a manifest needs."""
 
     def __init__(self, fs: AbstractFileSystem, root: str) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Folder(Storage):
             info = self._fs.info(path)
         except FileNotFoundError:
             raise MissingError(f"{path}: no such file") from None
-        if info["type"] != "file":  # reading a pipe would wait
+        if info["type"] != "file":  # reading a pipe would block
             raise ManifestError(f"{path} is not a file: restore it from a copy")
         return Entry(key, int(info["size"]), "")
 
@@ -56,7 +56,7 @@ class _Folder(Storage):
 
 @dataclass
 class _Dataset:
-    """A manifest that was read, and its keys. Any number of threads may use it."""
+    """A manifest that was read, and its keys. Thread-safe."""
 
     root: str
     manifest: Manifest
@@ -65,7 +65,7 @@ class _Dataset:
     shards: Kept[list[Row]] = field(default_factory=lambda: Kept(MOST_SHARDS))
 
     def find(self, path: str) -> Row | None:
-        """Return the row of an object that is in the target."""
+        """Return the row of an object that exists in the target."""
         manifest, key = self.manifest, path[len(self.root) :].removeprefix("/")
         name = key.removesuffix(manifest.job.options.get("suffix") or "")
         number = manifest.shard_of(name)
@@ -78,7 +78,7 @@ class _Dataset:
         return row if row is not None and row.key == key and row.is_adopted else None
 
     def associated_data(self, row: Row) -> bytes:
-        """Return an object's associated data; the old ones if a rekey must still process the object."""
+        """Return an object's associated data: the old one if a rekey has not processed the object yet."""
         options = self.manifest.job.options
         binding = options.get("binding", BOUND)
         if row.todo == "rekey":
@@ -92,21 +92,22 @@ class _Dataset:
 
 @dataclass
 class _Refused:
-    """A manifest that was refused, and why: it is not read again until it is replaced."""
+    """A manifest that was refused, and the reason. It is not read again until it is replaced."""
 
     version: tuple[str, ...]
     sentence: str
 
 
 class Datasets:
-    """Finds the keys of objects by path in an fsspec file system. Any number of threads may use an object.
+    """Finds the keys of objects by path in an fsspec file system. Thread-safe.
 
-    Each manifest is opened once, and so is each data key. They are kept for ``KEPT_SECONDS``, data keys of single
-    objects up to ``MOST_KEPT``. A thread that waits for the key manager holds up only those that need the same key.
+    Each manifest and each data key is opened only once. Both are kept for ``KEPT_SECONDS``, and at most ``MOST_KEPT``
+    data keys of single objects are kept. A thread that waits for the key manager blocks only threads that need the same
+    key.
     """
 
     def __init__(self, place: DatasetPlace, fs: Callable[[], AbstractFileSystem]) -> None:
-        """Read the key. A key manager is first contacted for the first object.
+        """Read the key.A key manager is contacted only when an object needs its key.
 
         ``fs`` returns the file system, which may be another one in a child of ``fork``.
 
@@ -122,7 +123,7 @@ class Datasets:
         self._process = os.getpid()
         self._source = self._spec.open()
         holders = self._spec.holders()
-        if len(holders) == 1:  # one source, whose connections and proofs count for both
+        if len(holders) == 1:  # a single source, so that both share its connections and its probe
             holders = [replace(holders[0], source=self._source)]
         self._holders = holders
         self._found: Kept[_Dataset | _Refused] = Kept(MOST_KEPT, KEPT_SECONDS)
@@ -132,14 +133,14 @@ class Datasets:
         """Return the keyset and the associated data of an object. Raises as ``key_of``."""
         key, associated = self.key_of(path)
         if not isinstance(key, Keyset):
-            raise KeysetError(f"{path} is a Parquet file of its dataset: read it with the protocol warpaes-parquet")
+            raise KeysetError(f"{path} is a Parquet file in its dataset: read it with the protocol warpaes-parquet")
         return key, associated
 
     def of_parquet(self, path: str) -> tuple[bytes, bytes]:
         """Return the key and the AAD prefix of an object that is a Parquet file. Raises as ``key_of``."""
         key, associated = self.key_of(path)
         if not isinstance(key, keys.ParquetKey):
-            raise KeysetError(f"{path} is not a Parquet file of its dataset: read it with the protocol warpaes")
+            raise KeysetError(f"{path} is not a Parquet file in its dataset: read it with the protocol warpaes")
         return key.key, associated
 
     def key_of(self, path: str) -> tuple[keys.DataKey, bytes]:
@@ -147,17 +148,19 @@ class Datasets:
 
         Raises:
             FileNotFoundError: No folder above the path has a manifest.
-            InvalidTag: The manifest is not authentic, is of another place, or does not have the object.
+            InvalidTag: The manifest is not authentic, belongs to another location, or does not contain the object.
             KeysetError: The key does not open the object's data key.
-            KeySourceError, OSError: The key manager or the storage cannot be reached, or refuses.
+            KeySourceError, OSError: The key manager or the storage cannot be reached or refuses the request.
         """
         with self._ready():
             return self._of(path)
 
     def names_of(self, path: str) -> tuple[str, EncryptedNames | None] | None:
-        """Return the folder of the dataset at or above a path, if there is one, and its names, if they are encrypted.
+        """Return the folder of the dataset that contains a path, and its names if they are encrypted.
 
-        Raises as ``key_of``, but not if there is no dataset.
+        None if no dataset contains it.
+
+        Raises the exceptions of ``key_of``, except if there is no dataset.
         """
         with self._ready():
             dataset = self._known(f"{path}/")
@@ -173,7 +176,7 @@ class Datasets:
     def _ready(self) -> Iterator[None]:
         """Prepare this process, and translate exceptions."""
         with self._lock:
-            if self._process != os.getpid():  # sessions and tokens are the parent's, and so are threads that make keys
+            if self._process != os.getpid():  # sessions, tokens and threads that open keys belong to the parent
                 self._begin()
         self._kept.forget_old()
         try:
@@ -186,7 +189,7 @@ class Datasets:
             raise KeysetError(str(error)) from None
 
     def refresh(self, path: str) -> None:
-        """Forget the manifest of an object if it was replaced since it was read: a job may have replaced both."""
+        """Drop the manifest of an object if it was replaced since it was read, because a job may have replaced both."""
         dataset = self._known(path)
         if dataset is not None and dataset.version != self._version(dataset.root):
             self._found.forget(dataset.root, dataset)
@@ -200,13 +203,13 @@ class Datasets:
         return None
 
     def _version(self, root: str) -> tuple[str, ...]:
-        """Return a value that changes with the root of a manifest. It only determines whether the root is read
+        """Return a value that changes when the root of a manifest changes. It only determines whether the root is read
         again."""
         fs, path = self._fs(), f"{root}/{NAME}"
         fs.invalidate_cache(fs._parent(path))
         try:
             info = fs.info(path)
-        except (FileNotFoundError, NotADirectoryError):  # the latter: below a file
+        except (FileNotFoundError, NotADirectoryError):  # NotADirectoryError: the folder is below a file
             return ()
         return tuple(str(info.get(name)) for name in ("size", "ETag", "mtime", "LastModified", "created", "ino"))
 
@@ -217,8 +220,8 @@ class Datasets:
                 row = dataset.find(path)
             except ManifestError as error:
                 refused = error
-        # A job may have replaced the manifest, or a nearer folder has one. Planted and altered files must not cost a
-        # request to the key manager each.
+        # A job may have replaced the manifest, or a nearer folder may contain one. Planted or altered files must not
+        # each cause a request to the key manager.
         if row is None or dataset is None:
             root, version = self._root_above(path)
             if dataset is None or (root, version) != (dataset.root, dataset.version):
@@ -239,7 +242,7 @@ class Datasets:
         return self._kept.get(json.dumps(record), lambda: dataset.keyring.open(record))
 
     def _root_above(self, path: str) -> tuple[str, tuple[str, ...]]:
-        """Return the nearest folder that has a manifest, and the manifest's version."""
+        """Return the nearest folder that contains a manifest, and the manifest's version."""
         for root in _folders(path):
             if version := self._version(root):
                 return root, version
@@ -252,7 +255,7 @@ class Datasets:
         return found
 
     def _read(self, root: str, version: tuple[str, ...]) -> _Dataset | _Refused:
-        """Read a folder's manifest, which must be authentic and of this place."""
+        """Read a folder's manifest, which must be authentic and belong to this location."""
         try:
             manifest = Manifest.load(_Folder(self._fs(), root), self._holders)
             if manifest is None:
@@ -267,17 +270,17 @@ class Datasets:
         id, pin = self._place.id, self._place.pin
         assert manifest.signer is not None
         if pin is not None and manifest.signer.fingerprint != pin:
-            raise ManifestError(f"{root}/{NAME} is under the manifest key {manifest.signer.fingerprint}, not {pin}")
+            raise ManifestError(f"{root}/{NAME} has the manifest key {manifest.signer.fingerprint}, not {pin}")
         if id is not None and manifest.dataset != id:
             raise ManifestError(f"{root} is the dataset {manifest.dataset}, not {id}")
         if id is None and pin is None and not self._is_at(root, manifest.job.target):
             raise ManifestError(
                 f"{root} is the dataset {manifest.dataset}, which was written to {manifest.job.target}: "
-                f"if you moved or copied it here, and nobody exchanged it, write "
+                f"if you moved or copied it here and it was not replaced, write "
                 f"{DATASET}id={manifest.dataset}; before the key"
             )
         if manifest.job.is_decrypted:
-            raise ManifestError(f"{root} was made by decrypt: its objects are not encrypted")
+            raise ManifestError(f"{root} was written by decrypt: its objects are not encrypted")
 
     def _is_at(self, root: str, target: str) -> bool:
         if isinstance(self._fs(), LocalFileSystem):
@@ -286,7 +289,7 @@ class Datasets:
 
 
 def _folders(path: str) -> Iterator[str]:
-    """Return the folders above a path, the nearest first."""
+    """Return the folders above a path, beginning with the nearest."""
     while (parent := posixpath.dirname(path)) not in ("", path):
         path = parent
         yield path

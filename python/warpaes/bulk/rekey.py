@@ -1,4 +1,4 @@
-"""Another key for a dataset: for its objects (rekey) or for its wrapped data keys (rewrap)."""
+"""Changes the key of a dataset: of its objects (rekey) or of its wrapped data keys (rewrap)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .storage import FOLDER, KEY_SUFFIX, MissingError, PermanentError
 class OfTarget(Run):
     """A command that changes a dataset in place."""
 
-    #: Whether an earlier run has begun the same: it only has the rows to do that this one left.
+    #: Whether an earlier run began the same command, so that only the remaining rows must be processed.
     _continues = True
 
     def _of_target(self) -> Manifest:
-        """Return the manifest of the target, which rekey and rewrap need."""
+        """Return the manifest of the target, which rekey and rewrap require."""
         there = self._loaded(lambda: self._load(self.target))
         if there is None:
             raise Refused(
@@ -34,13 +34,13 @@ class OfTarget(Run):
                 f"objects with `warpaes bulk adopt`"
             )
         if there.job.is_decrypted:
-            raise Refused(f"{self.target.url} was made by decrypt: there is nothing to re-encrypt")
+            raise Refused(f"{self.target.url} was written by decrypt: there is nothing to re-encrypt")
         there.is_dry = self.options.dry_run
         self._use_names(there.names, "target")
         return there
 
     def _try_old_keys(self, there: Manifest, specs: list[keys.KeySpec]) -> None:
-        """Refuse keys that open none of the dataset's wrapped keys, before anything is changed."""
+        """Before anything is changed, refuse keys that open none of the dataset's wrapped keys."""
         records = [record for record in there.job.keys.values() if not record.get("replaced")]
         if not records and there.job.options.get("envelope"):
             rows = (row for _, each in there.each() for row in each if row.is_sealed and row.wrapped)
@@ -61,12 +61,13 @@ class Rekey(OfTarget):
     """Encrypts the objects of a dataset again with another key."""
 
     def do(self) -> None:
-        """Encrypt every object again, and look for objects without a row."""
+        """Encrypt every object again, and search for objects without a row."""
         options = self.options
         there = self._manifest = self._of_target()
         job = there.job
         assert there.signer is not None
-        # Only the new key can have saved this, so the old key's holder did not choose which rows are finished.
+        # Only the new key can have saved this manifest, so holders of the old key did not choose which rows are
+        # finished.
         begun = there.signer.holder is self.holders[0] and job.command == "rekey"
         if begun and (there.total("todo") or self._has_ended(there)):
             if job.options.get("envelope", "") != options.envelope:
@@ -76,7 +77,7 @@ class Rekey(OfTarget):
                     self._drop_missing()
                 self._again()
         else:
-            if job.command != "rekey":  # only holders of the old key could know one under it
+            if job.command != "rekey":  # holders of the old key may know a names key under it
                 self._ended(there)
             self._check_rekey(there)
             self._continues = False
@@ -94,7 +95,7 @@ class Rekey(OfTarget):
         self._find_unlisted()
         if there.names is not None:
             self.notes.append(
-                "names are under the same names key as before: to change it, decrypt, and encrypt to another target"
+                "the names key stays the same: to change it, decrypt the dataset and encrypt it to another target"
             )
         if self._joins:
             return
@@ -105,10 +106,10 @@ class Rekey(OfTarget):
         self._save()
 
     def _has_ended(self, there: Manifest) -> bool:
-        """Return whether KEY, the old key, no longer opens anything, so that only unlisted objects must be searched
-        again."""
+        """Return whether KEY, the old key, opens nothing any more, so that only the search for unlisted objects is
+        repeated."""
         if not self.options.envelope:
-            return True  # everything is under the new key, which differs
+            return True  # everything is under the new key, which differs from KEY
         try:
             self._try_old_keys(there, self.specs)
         except PermanentError:
@@ -116,7 +117,7 @@ class Rekey(OfTarget):
         return False
 
     def _drop_missing(self) -> None:
-        """Remove failed rows of missing objects from the manifest, so that a rekey can end without them."""
+        """Remove the failed rows of missing objects from the manifest, so that a rekey can finish without them."""
 
         def is_missing(row: Row) -> bool:
             if row.todo and row.error:
@@ -132,7 +133,7 @@ class Rekey(OfTarget):
             self.notes.append(f"and {len(missing) - SHOWN} more")
 
     def _check_rekey(self, there: Manifest) -> None:
-        """Refuse a rekey that would not give the dataset a new key, or that cannot open it."""
+        """Refuse a rekey that would not change the dataset's key, or that cannot open the dataset."""
         options, job, holder = self.options, there.job, self.holders[0]
         assert there.signer is not None
         old_template = job.options.get("template")
@@ -143,10 +144,12 @@ class Rekey(OfTarget):
             )
         if not options.envelope and not job.options.get("envelope"):
             if there.signer.holder is holder:
-                raise Refused(f"all of {self.target.url} is under {holder}: give --new-key, or rotate KEY")
+                raise Refused(
+                    f"all objects of {self.target.url} are already under {holder}: give --new-key, or rotate KEY"
+                )
             if holder.key_id in job.used:
                 raise Refused(
-                    f"{holder}: objects of {self.target.url} were once under this key, so old copies of them "
+                    f"{holder}: objects of {self.target.url} were under this key before, so old copies of them "
                     f"would be accepted: give a new key"
                 )
         self._try_old_keys(there, self.specs)
@@ -155,7 +158,7 @@ class Rekey(OfTarget):
         options, job, holder = self.options, there.job, self.holders[0]
         assert there.signer is not None
         job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
-        # After a rekey that reached its last row all objects are bound, even if its end was not saved.
+        # After a rekey that reached its last row, all objects are bound, even if its end was not saved.
         old = job.options.get("binding", BOUND)
         if there.total("todo"):
             old = job.options.get("old_binding", old)
@@ -172,7 +175,7 @@ class Rekey(OfTarget):
         there.resign(holder)
 
     def _find_unlisted(self) -> None:
-        """Find objects of the target without a row, which are still under the old key."""
+        """Find objects in the target that have no row and are still under the old key."""
         manifest = self.manifest
         suffix = manifest.job.options.get("suffix") or ""
         in_place = bool(suffix) and manifest.job.source == self.target.url
@@ -188,7 +191,7 @@ class Rekey(OfTarget):
         self.progress.errors += len(self.unlisted)
 
     def _drop_keys(self) -> None:
-        """Forget the wrapped data keys that this rekey replaced."""
+        """Remove the wrapped data keys that this rekey replaced from the manifest."""
         job = self.manifest.job
         old = [key_id for key_id, record in job.keys.items() if record.get("job") != job.id]
         for key_id in old:
@@ -208,7 +211,8 @@ class Rewrap(OfTarget):
         job = there.job
         if not job.options.get("envelope"):
             raise Refused(
-                f"a keyset encrypts {self.target.url} directly, so there are no wrapped keys: rekey changes its key"
+                f"a keyset encrypts {self.target.url} directly, so there are no wrapped keys: use rekey to change its "
+                "key"
             )
         if not self.new_specs:
             raise Refused("--new-key is missing: give the key that will wrap the data keys")
@@ -226,7 +230,7 @@ class Rewrap(OfTarget):
             records, left = keys.rewrap_all(list(job.keys.values()), old, self.holders[0].source)
             job.keys = {record["key_id"]: record for record in records}
             if left:
-                self.notes.append(f"{len(left)} wrapped keys, which a rekey has replaced, stay under their old key")
+                self.notes.append(f"{len(left)} wrapped keys that a rekey has replaced stay under their old key")
             job.command, job.finished = "rewrap", False
             self._mark("rewrap", lambda row: row.is_sealed and bool(row.wrapped))
             job.wraps = job.wraps if there.signer.holder is self.holders[0] else 0

@@ -1,4 +1,4 @@
-"""File systems of fsspec: for reading, and for writing if uploads are atomic."""
+"""fsspec file systems: for reading, and for writing if uploads are atomic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .storage import (
     part_bytes,
 )
 
-#: Object stores in which an object appears only when its upload has ended.
+#: Object stores that show an object only after its upload is complete.
 WHOLE = {"memory", "gs", "gcs", "abfs", "abfss", "az"}
 
 
@@ -29,15 +29,15 @@ def _version(info: dict[str, Any]) -> str:
     names = ("ETag", "etag", "generation", "mtime", "LastModified", "Last-Modified", "last_modified", "created")
     stamp = next((info[name] for name in names if info.get(name)), "")
     if hasattr(stamp, "timestamp"):
-        stamp = stamp.timestamp()  # listings and single requests round times differently
+        stamp = stamp.timestamp()  # listings and single requests may round times differently
     return f"{stamp:.3f}-{info.get('size')}" if isinstance(stamp, float) else f"{stamp}-{info.get('size')}"
 
 
 class RemoteStorage(Storage):
-    """A URL that fsspec opens.
+    """A URL that fsspec opens. fsspec file systems can create objects conditionally but cannot replace them
+    conditionally: another program may change the object between the check and the write.
 
-    Its file systems can create objects conditionally but not replace them: a replacement is a check and a write,
-    between which another program may act.
+
     """
 
     can_replace = False
@@ -55,18 +55,19 @@ class RemoteStorage(Storage):
         self._root = root.rstrip("/")
         protocol = url.partition("://")[0]
         self.can_write, self.is_shared = protocol in WHOLE, protocol != "memory"
-        # A web server cannot tell whether an address is a folder; an address that ends with a slash is one.
+        # A web server does not report whether an address is a folder; an address that ends with a slash is treated as
+        # one.
         self._web, self._is_folder = protocol in ("http", "https"), url.endswith("/")
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{urllib.parse.quote(key) if self._web else key}" if key else self._root
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Return the attributes that fsspec does not provide."""
+        """Return the attributes that fsspec does not read."""
         return ["content types, metadata and tags, which fsspec does not read"]
 
     def check_key(self, key: str) -> None:
-        """Refuse names that a client or a server may interpret as outside the root."""
+        """Refuse a name that a client or a server may interpret as outside the root."""
         if not key or "\0" in key or any(part in (".", "..") for part in key.split("/")):
             raise PermanentError(f"{key!r} cannot be the name of an object: rename it, or exclude it")
 
@@ -80,9 +81,9 @@ class RemoteStorage(Storage):
             raise MissingError(f"{self.url}: no such file or folder")
         for path, info in self._fs.find(self._root + "/" * self._web, detail=True).items():
             if not path.startswith(self._root):
-                raise OSError(f"{self.url}: the file system lists {path!r}, which is outside of it")
+                raise OSError(f"{self.url}: the file system lists {path!r}, which is outside this folder")
             name = path[len(self._root) :].removeprefix("/")
-            if self._web and ("?" in name or "#" in name):  # links that only sort a listing
+            if self._web and ("?" in name or "#" in name):  # links that only change the order of a listing
                 continue
             name = urllib.parse.unquote(name) if self._web else name
             if name.startswith(key):
@@ -92,7 +93,9 @@ class RemoteStorage(Storage):
     def _entry(self, key: str, info: dict[str, Any]) -> Entry:
         size = info.get("size")
         if not isinstance(size, int) or size < 0:
-            raise OSError(f"{self._path(key)} does not report its size: give a manifest, or copy it first")
+            raise OSError(
+                f"{self._path(key)} does not report its size: give a list with sizes, or copy the object first"
+            )
         return Entry(key, size, _version(info))
 
     def stat(self, key: str) -> Entry:
@@ -121,7 +124,7 @@ class RemoteStorage(Storage):
         return data
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Start an upload. Data that fit into one part are sent in one request."""
+        """Start an upload. Data that fits into one part is sent in one request."""
         return _RemoteUpload(self, key, part_bytes(size), replace)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
@@ -141,14 +144,14 @@ class RemoteStorage(Storage):
         except MissingError:
             now = ""
         if now != version:
-            raise ExistsError(f"{self._path(key)} has changed, and is not replaced")
+            raise ExistsError(f"{self._path(key)} has changed and was not replaced")
 
     def remove(self, entry: Entry) -> None:
         """Remove a file if it is this version."""
         with self._turn:
             try:
                 if self.stat(entry.key).version != entry.version:
-                    raise ChangedError(f"{self._path(entry.key)} has changed, and is not removed")
+                    raise ChangedError(f"{self._path(entry.key)} has changed and was not removed")
                 self._fs.rm_file(self._path(entry.key))
             except (FileNotFoundError, MissingError):
                 return
@@ -166,7 +169,7 @@ class _RemoteUpload(Upload):
 
     def write(self, data: memoryview) -> None:
         self._buffer += data
-        # Data that stays in memory anyway is collected there.
+        # Data that stays in memory in any case is collected there.
         if len(self._buffer) > self._part and self._storage.is_shared:
             if self._file is None:
                 if self._replace is not None:

@@ -1,4 +1,4 @@
-"""The threads of a worker: for small objects, as many as keep a processor busy."""
+"""The threads of a worker. For small objects, it uses as many threads as keep a processor busy."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from concurrent.futures import ThreadPoolExecutor
 from .rows import Row
 
 SMALL = 256 << 10  #: objects up to this size, in bytes, cost more in Python than in the library
-LOOK = 0.05  #: seconds between two looks at the processor time
+LOOK = 0.05  #: seconds between two readings of the processor time
 BUSY = 0.8  #: processor seconds per second from which on another thread does not help
 
 Task = tuple[int, str, Row]
 
 
 class RowThreads:
-    """Runs rows in up to ``most`` threads; rows of small objects begin with one of them if ``nearby``.
+    """Runs rows in up to ``most`` threads. Rows of small objects begin in a single thread if ``nearby`` is true.
 
-    Threads hand the interpreter's lock to each other at every system call. If storage answers at once, such as files in
-    memory or in the page cache, several threads process small objects at half the rate of one. Otherwise the processor
-    idles, and :meth:`adapt` doubles the number of threads for small objects.
+    Threads pass the interpreter's lock to each other at every system call. If storage responds immediately, as for
+    files in memory or in the page cache, several threads process small objects at half the rate of one thread.
+    Otherwise, the processor idles, and :meth:`adapt` doubles the number of threads for small objects.
     """
 
     def __init__(self, run: Callable[[int, str, Row], None], most: int, nearby: bool) -> None:
-        """Start no thread yet. ``run`` processes one row and does not raise; ``nearby``: storage may answer at once."""
+        """Prepare without starting a thread. ``run`` processes one row and does not raise. ``nearby``: whether storage
+        may respond immediately."""
         self._run, self._most = run, most
         self._small_limit = 1 if nearby else most
         self._small: deque[Task] = deque()
@@ -37,14 +38,14 @@ class RowThreads:
         self._looked = (time.monotonic(), time.process_time())
 
     def submit(self, tasks: list[Task]) -> None:
-        """Queue rows; those of one kind keep this order."""
+        """Queue rows. Rows of one kind keep this order."""
         with self._lock:
             for task in tasks:
                 (self._small if 0 <= task[2].size <= SMALL else self._large).append(task)
             self._start()
 
     def adapt(self) -> None:
-        """Allow more threads for small objects if rows wait while the processor idles; at most once in LOOK seconds."""
+        """Allow more threads for small objects if rows wait while the processor idles, at most once in LOOK seconds."""
         now = time.monotonic()
         before, used_before = self._looked
         if now - before < LOOK:
@@ -58,7 +59,7 @@ class RowThreads:
 
     @property
     def may_adapt(self) -> bool:
-        """Whether rows wait for a thread that :meth:`adapt` could allow."""
+        """Return whether rows wait for a thread that :meth:`adapt` could allow."""
         return bool(self._small) and self._small_limit < self._most
 
     def close(self) -> None:
@@ -69,12 +70,12 @@ class RowThreads:
         self._executor.shutdown()
 
     def _start(self) -> None:
-        """Start threads for rows that may run. Called with the lock."""
+        """Start threads for rows that may run. Called with the lock held."""
         while (task := self._next()) is not None:
             self._executor.submit(self._work, *task)
 
     def _next(self) -> tuple[Task, bool] | None:
-        """Take the next row that may run, and whether it counts as small. Called with the lock."""
+        """Return the next row that may run, and whether it counts as small. Called with the lock held."""
         if self._running == self._most:
             return None
         if self._small and self._running_small < self._small_limit:

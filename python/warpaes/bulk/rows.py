@@ -16,7 +16,7 @@ PENDING, DONE, REMOVED, ERROR = "pending", "done", "removed", "error"
 
 @dataclass(slots=True)
 class Row:
-    """An object: its source, its target and its state."""
+    """An object of a job: its source, its target and its state."""
 
     key: str  #: its name in the target
     source: str  #: its name in the source
@@ -64,7 +64,7 @@ def order(name: str) -> bytes:
 
 NUMBERS = {"size", "attempt", "out_size"}
 SCHEMA = pa.schema([(column.name, pa.int64() if column.name in NUMBERS else pa.string()) for column in fields(Row)])
-#: Number of rows in a shard. A save writes the changed shards, which takes 0.1 s each.
+#: Number of rows in a shard. A save writes the changed shards and takes 0.1 s for each.
 SHARD_ROWS = 1 << 15
 
 
@@ -79,7 +79,8 @@ def pack(rows: list[Row]) -> bytes:
 def unpack(data: bytes) -> list[Row]:
     """Return the rows of an authentic Parquet file.
 
-    Arrow's threads are not used: one that releases `data` while Python ends would abort the process.
+    Arrow's threads are not used, because a thread that releases `data` during interpreter shutdown would abort the
+    process.
     """
     table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
     # Versions before 1.2 have no attributes.

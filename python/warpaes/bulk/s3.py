@@ -1,4 +1,4 @@
-"""Object storage with S3's interface: conditional writes, multipart uploads, lost answers."""
+"""S3-compatible object storage: conditional writes, multipart uploads, and recovery from lost answers."""
 
 from __future__ import annotations
 
@@ -42,19 +42,18 @@ MAX_KEY_BYTES = 1024
 CONNECTIONS = 64
 
 #: Metadata that identifies the attempt that wrote an object. Metadata is set when an upload begins, so it cannot
-#: contain a digest of the content. The attempt's number serves as well: an attempt that finds its own number knows that
-#: it succeeded.
+#: contain a digest of the content. The attempt's number is sufficient: if it is found, the attempt succeeded.
 ATTEMPT, KEY_ID = "warpaes-attempt", "warpaes-key-id"
-#: Maximum bytes of names and values in an object's metadata.
+#: Maximum number of bytes of names and values in an object's metadata.
 MAX_METADATA = 2048
-#: Maximum number of attributes that are kept until they are requested.
+#: Maximum number of objects whose attributes are kept until they are requested.
 COLLECTED = 4096
 
-#: An ETag that a request can contain. Other stores than Amazon's omit the quotation marks.
+#: An ETag that a request can contain. Some stores omit the quotation marks.
 ETAG = re.compile(r"[!-~]{1,1024}")
 #: The maximum size that a manifest can represent.
 MAX_SIZE = (1 << 63) - 1
-#: Maximum number of consecutive pages without an object; then the listing is considered endless.
+#: Maximum number of consecutive pages without an object, after which the listing is considered endless.
 EMPTY_PAGES = 100
 
 UPLOAD_ID = re.compile(rb"<UploadId>\s*([^<\s]+)\s*</UploadId>")
@@ -77,7 +76,7 @@ PERMANENT = {
     "NotImplemented",
     "PermanentRedirect",
 }
-#: Errors that would affect every object. Skewed: the clock here is wrong.
+#: Errors that would affect every object. RequestTimeTooSkewed: this machine's clock is wrong.
 UNKNOWN = {
     "ExpiredToken",
     "ExpiredTokenException",
@@ -87,7 +86,7 @@ UNKNOWN = {
     "SignatureDoesNotMatch",
     "TokenRefreshRequired",
 }
-#: Mistakes in how the client was set up.
+#: Errors in the configuration of the client.
 MISTAKES = (
     botocore.exceptions.NoRegionError,
     botocore.exceptions.ParamValidationError,
@@ -98,7 +97,7 @@ NO_CREDENTIALS = (
     botocore.exceptions.NoCredentialsError,
     botocore.exceptions.PartialCredentialsError,
 )
-#: All other errors that may replace an answer.
+#: All other exceptions that the client may raise in place of an answer.
 FAILURES = (
     botocore.exceptions.BotoCoreError,
     botocore.exceptions.ClientError,
@@ -112,7 +111,7 @@ _loader: Any = None
 
 
 def _session() -> tuple[boto3.session.Session, str | bool]:
-    """Return a session, and the certificates that its clients accept: a file, or True for those of botocore.
+    """Return a session, and the certificates that its clients accept: a file, or True for botocore's certificates.
 
     All sessions share the loader of botocore's data, which takes half the time of creating one.
     """
@@ -126,12 +125,12 @@ def _session() -> tuple[boto3.session.Session, str | bool]:
 
 
 def code_of(error: botocore.exceptions.ClientError) -> str:
-    """Return the server's error code: a word, or the status if there was no body."""
+    """Return the server's error code, or the HTTP status if the answer had no body."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 class S3Storage(Storage):
-    """A bucket, a folder of one, or one object."""
+    """A bucket, a folder in a bucket, or a single object."""
 
     has_attributes = True
 
@@ -139,19 +138,19 @@ class S3Storage(Storage):
         """Open a bucket or a part of it.
 
         Args:
-            path: BUCKET, BUCKET/OBJECT or BUCKET/FOLDER. One slash at the end of a folder may be omitted; further ones
-                are part of its name, as in ``bucket/a//``.
+            path: BUCKET, BUCKET/OBJECT or BUCKET/FOLDER. The slash at the end of a folder may be omitted; further
+                slashes are part of its name, as in ``bucket/a//``.
             options: endpoint_url, region_name, timeout in seconds, tries, put (arguments for every write).
         """
         super().__init__()
         self.bucket, _, name = path.partition("/")
         if not self.bucket:
-            raise ValueError("s3:// lacks a bucket: s3://BUCKET/PREFIX")
+            raise ValueError("s3:// has no bucket: give s3://BUCKET/PREFIX")
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"s3://{path}: the names of objects are UTF-8: give another one") from None
-        #: The common prefix of all names: empty, or a folder with its slash.
+            raise ValueError(f"s3://{path}: the name is not UTF-8: give another name") from None
+        #: The common prefix of all names: empty, or a folder with a slash at the end.
         self.folder = name if not name or name.endswith("/") else name + "/"
         odd = self.folder == "/" or self.folder.endswith("//")
         self.url = f"s3://{self.bucket}" + (f"/{self.folder if odd else self.folder[:-1]}" if self.folder else "")
@@ -161,7 +160,7 @@ class S3Storage(Storage):
         self.tries = int(options.get("tries") or 8)
         timeout = float(options.get("timeout") or 60)
         timeouts = min(10, timeout), timeout
-        # Attempts are counted here, to recognize lost answers.
+        # Attempts are counted here in order to recognize lost answers.
         retries = {"mode": "standard", "total_max_attempts": 1}
         config = Config(
             connect_timeout=timeouts[0],
@@ -186,7 +185,7 @@ class S3Storage(Storage):
         self.put_headers = self.http.headers(self.put_options)
 
     def _region(self) -> str | None:
-        """Query the bucket's region; without the permission it must be configured."""
+        """Query the bucket's region. Without permission for this, the region must be configured."""
         try:
             answer = self.call(lambda: self.client.head_bucket(Bucket=self.bucket))
         except (MissingError, PermanentError):
@@ -197,11 +196,11 @@ class S3Storage(Storage):
         return self.folder + key if key else self.folder.removesuffix("/")
 
     def place(self) -> tuple[str, str]:
-        """Return the endpoint, and bucket and folder."""
+        """Return the endpoint, and the bucket with the folder."""
         return "s3 " + self.endpoint, f"{self.bucket}/{self.folder}"
 
     def keeps_versions(self) -> bool:
-        """Return whether the bucket keeps them; without the permission the user must know."""
+        """Return whether the bucket keeps versions. Without permission to query this, return False."""
         try:
             answer = self.call(lambda: self.client.get_bucket_versioning(Bucket=self.bucket))
         except (MissingError, OSError, PermanentError):
@@ -212,13 +211,13 @@ class S3Storage(Storage):
         return f"s3://{self.bucket}/{self._name(key)}"
 
     def check_key(self, key: str) -> None:
-        """Refuse names that are too long."""
+        """Refuse a name that is too long or not UTF-8."""
         try:
             size = len(self._name(key).encode())
         except UnicodeEncodeError:
             raise PermanentError(f"{key!r} is not UTF-8: rename the object") from None
         if size > MAX_KEY_BYTES:
-            raise PermanentError(f"the name {self._name(key)[:40]!r}… has {size} bytes, and S3 allows {MAX_KEY_BYTES}")
+            raise PermanentError(f"the name {self._name(key)[:40]!r}… has {size} bytes, but S3 allows {MAX_KEY_BYTES}")
 
     # -------------------------------------------------------------------------------------------------- requests
 
@@ -230,17 +229,17 @@ class S3Storage(Storage):
             except FAILURES as error:
                 self.check(error, key)
                 if attempt + 1 == self.tries:
-                    raise OSError(f"{self._say(key)}: no answer in {self.tries} tries: {error}") from error
+                    raise OSError(f"{self._say(key)}: no answer after {self.tries} attempts: {error}") from error
             self.pause(attempt)
         raise AssertionError
 
     @staticmethod
     def pause(attempt: int) -> None:
-        """Wait longer with each attempt, and differently in each worker."""
+        """Wait for a random time that increases with each attempt."""
         time.sleep(random.uniform(0.3, 1) * min(20.0, 0.1 * 2**attempt))
 
     def check(self, error: Exception, key: str) -> None:
-        """Raise the error of an answer that another attempt would not change."""
+        """Raise the error for an answer that another attempt would not change."""
         if isinstance(error, MISTAKES):
             raise PermanentError(f"{self._say(key)}: {error}") from error
         if isinstance(error, NO_CREDENTIALS):
@@ -253,7 +252,7 @@ class S3Storage(Storage):
         if code in ("412", "PreconditionFailed", "416", "InvalidRange"):
             raise ChangedError(f"{self._say(key)} has changed") from error
         if code == "NoSuchUpload":
-            raise ConnectionError(f"{self._say(key)}: another process ended the upload") from error
+            raise ConnectionError(f"{self._say(key)}: another process completed or aborted the upload") from error
         if code in UNKNOWN:
             raise CredentialsError(f"{self._say(key)}: {error}") from error
         if code in PERMANENT or code in ("400", "401", "403"):
@@ -272,18 +271,19 @@ class S3Storage(Storage):
             if not name.startswith(prefix):
                 raise OSError(f"{self._say(key)}: the store lists {name!r}, which does not begin with {prefix!r}")
             entry = self._entry(name[len(self.folder) :], item, "Size")
-            if entry.size > 0 or not name.endswith("/"):  # web consoles create empty ones for folders
+            if entry.size > 0 or not name.endswith("/"):  # web consoles create empty objects for folders
                 if entry.key:
                     yield entry
                 else:
-                    self.left_out[name] = "an object whose name within the folder is empty"
+                    self.left_out[name] = "an object whose name in the folder is empty"
         if not found and not key and self.folder:
             yield self.stat("")
 
     def _pages(
         self, ask: Callable[..., dict[str, Any]], arguments: dict[str, str], content: str, marks: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the entries of a listing page by page; `marks`: arguments from the previous page that continue it."""
+        """Yield the entries of a listing page by page. `marks`: the arguments from the previous page that request the
+        next one."""
         marked: dict[str, str] = {}
         seen: set[int] = set()
         empty = 0
@@ -297,28 +297,28 @@ class S3Storage(Storage):
             # A repeated page would lead to an endless loop.
             number = hash(tuple(marked.values()))
             if number in seen or empty > EMPTY_PAGES:
-                raise OSError(f"{self._say('')}: the store's listing does not end: it repeats itself, or is empty")
+                raise OSError(f"{self._say('')}: the store's listing does not end: its pages repeat or are empty")
             seen.add(number)
 
     def _field(self, answer: Mapping[str, Any], name: str, key: str = "") -> Any:
-        """Return a part of an answer; some stores omit parts that S3 sends."""
+        """Return a field of an answer. Some stores omit fields that S3 sends."""
         if answer.get(name) is None:
-            raise OSError(f"{self._say(key)}: the store's answer has no {name}")
+            raise OSError(f"{self._say(key)}: the store's answer does not contain {name}")
         return answer[name]
 
     def _entry(self, key: str, answer: dict[str, Any], size: str) -> Entry:
-        """Return an entry. An impossible size or ETag is detected when the object is read."""
+        """Return an entry. An invalid size or ETag is detected when the object is read."""
         claimed = int(self._field(answer, size, key))
         return Entry(key, claimed if 0 <= claimed <= MAX_SIZE else MAX_SIZE, str(self._field(answer, "ETag", key)))
 
     def _condition(self, name: str, key: str, version: str) -> dict[str, str]:
-        """Return a header or an argument that requests a version."""
+        """Return an ETag that a header or an argument can contain."""
         if not ETAG.fullmatch(version):
             raise PermanentError(f"{self._say(key)}: {version[:40]!r} is not an ETag: list the store again")
         return {name: version}
 
     def head(self, key: str) -> dict[str, Any]:
-        """Return the store's response about an object."""
+        """Return the store's response to a HEAD request for an object."""
         answer: dict[str, Any] = self.call(
             lambda: self.client.head_object(Bucket=self.bucket, Key=self._name(key)), key
         )
@@ -326,13 +326,13 @@ class S3Storage(Storage):
 
     def stat(self, key: str) -> Entry:
         """Return an object's size and ETag."""
-        if not key and self._name("").endswith("/"):  # it cannot be the name of an object without its slash
+        if not key and self._name("").endswith("/"):  # without its slash, it cannot be the name of an object
             raise MissingError(f"{self.url}: no such objects")
         answer = self.head(key)
         return self._entry(key, answer, "ContentLength")
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Get a range, if the object's ETag is the entry's."""
+        """Get a range if the object's ETag matches the entry."""
         headers = self._condition("If-Match", entry.key, entry.version)
         if length == 0 and entry.size > 0:
             return b""
@@ -340,17 +340,17 @@ class S3Storage(Storage):
             headers["Range"] = f"bytes={offset}-{offset + length - 1}"
 
         def get() -> bytes:
-            # A store without support for ranges sends the whole object, which may not fit in memory.
+            # A store that does not support ranges sends the complete object, which may not fit in memory.
             answer = self.http.send("GET", self._name(entry.key), headers, most=length)
             data: bytes = answer.content
             whole = "content-range" if answer.status_code == 206 else "content-length"
             total = answer.headers.get(whole, "").rpartition("/")[2]
             if total.isdigit() and int(total) != entry.size:
-                raise ChangedError(f"{self._say(entry.key)} has {total} bytes, but the list gives {entry.size}")
+                raise ChangedError(f"{self._say(entry.key)} has {total} bytes, but the list states {entry.size}")
             if len(data) != length:
                 raise ConnectionError(f"only {len(data)} of {length} bytes arrived")
             if self.collects and offset == 0:
-                if len(self._collected) >= COLLECTED:  # for objects that are never requested
+                if len(self._collected) >= COLLECTED:  # for objects whose attributes are never requested
                     self._collected.clear()
                 self._collected[entry.key] = entry.version, *_attributes_of(answer.headers)
             return data
@@ -358,7 +358,7 @@ class S3Storage(Storage):
         return self.call(get, entry.key)
 
     def attributes(self, entry: Entry) -> Attributes:
-        """Return an object's attributes, from the response with its first bytes, or requested by ETag."""
+        """Return an object's attributes from the response with its first bytes, or from a request by ETag."""
         version, found, tags = self._collected.pop(entry.key, ("", {}, 0))
         if version != entry.version:
             headers = self._condition("If-Match", entry.key, entry.version)
@@ -372,11 +372,13 @@ class S3Storage(Storage):
         return found
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Query the bucket's configuration, because the attributes of single objects would cost a request each."""
+        """Query the bucket's configuration, because querying each object would cost a request."""
         lost = []
         classes = sorted(self._classes.keys() - {"STANDARD"})
         if classes and "StorageClass" not in replaced:
-            lost.append(f"the storage class of {', '.join(classes)} objects (--put StorageClass=… gives one to all)")
+            lost.append(
+                f"the storage class of {', '.join(classes)} objects (--put StorageClass=… sets one for all objects)"
+            )
         if self.keeps_versions():
             lost.append("older versions")
         if self._asked("get_object_lock_configuration", "ObjectLockConfiguration").get("ObjectLockEnabled"):
@@ -388,9 +390,9 @@ class S3Storage(Storage):
         return lost
 
     def _asked(self, name: str, field: str, none: str = "") -> dict[str, Any]:
-        """Return a setting of the bucket; nothing if the store does not support or report it.
+        """Return a setting of the bucket, or nothing if the store does not support or report it.
 
-        `none`: the error code of a bucket without this setting.
+        `none`: the error code for a bucket without this setting.
         """
 
         def ask() -> dict[str, Any]:
@@ -411,7 +413,8 @@ class S3Storage(Storage):
     # --------------------------------------------------------------------------------------------------- writing
 
     def headers(self, attempt: Attempt) -> dict[str, str]:
-        """Return the headers of a new object: its attributes, and the attempt's number if there is room."""
+        """Return the headers of a new object: its attributes, and the attempt's number if the metadata has room for
+        it."""
         attributes = dict(attempt.attributes())
         metadata: dict[str, str] = attributes.pop(METADATA, {})
         for name, value in ((ATTEMPT, attempt.id), (KEY_ID, attempt.key_id)):
@@ -421,12 +424,12 @@ class S3Storage(Storage):
         return {**self.http.headers(attributes), **headers, **self.put_headers}
 
     def once(self, request: Callable[[], str], key: str, attempt: Attempt) -> str:
-        """Make the request that lets an object appear; if the answer is lost, find out whether it did."""
+        """Make the request that makes an object appear. If the answer is lost, find out whether the object exists."""
         for number in range(self.tries):
             try:
                 return request()
             except FAILURES as error:
-                # An answer may belong to a second attempt after the first one succeeded.
+                # The answer may be for a second attempt after the first one succeeded.
                 try:
                     answer = self.head(key)
                     if answer.get("Metadata", {}).get(ATTEMPT) == attempt.id:
@@ -436,9 +439,9 @@ class S3Storage(Storage):
                 try:
                     self.check(error, key)
                 except (ChangedError, MissingError):
-                    raise ExistsError(f"{self._say(key)} already exists, or has changed") from error
+                    raise ExistsError(f"{self._say(key)} already exists or has changed") from error
                 if number + 1 == self.tries:
-                    raise OSError(f"{self._say(key)}: no answer in {self.tries} tries: {error}") from error
+                    raise OSError(f"{self._say(key)}: no answer after {self.tries} attempts: {error}") from error
             self.pause(number)
         raise AssertionError
 
@@ -468,7 +471,7 @@ class S3Storage(Storage):
         """Remove an object if it is this version."""
         try:
             if self.stat(entry.key).version != entry.version:
-                raise ChangedError(f"{self._say(entry.key)} has changed, and is not removed")
+                raise ChangedError(f"{self._say(entry.key)} has changed and was not removed")
             condition = self._condition("IfMatch", entry.key, entry.version)
             arguments = {"Bucket": self.bucket, "Key": self._name(entry.key), **condition}
             self.call(lambda: self.client.delete_object(**arguments), entry.key)
@@ -476,7 +479,7 @@ class S3Storage(Storage):
             return
 
     def sweep(self, keys: Names) -> int:
-        """Abort the abandoned multipart uploads of these objects."""
+        """Abort abandoned multipart uploads of these objects."""
         count = 0
 
         def ask(**arguments: str) -> dict[str, Any]:
@@ -493,7 +496,7 @@ class S3Storage(Storage):
         return count
 
     def abort(self, name: str, upload_id: str) -> None:
-        """End a multipart upload and free its parts."""
+        """Abort a multipart upload and free its parts."""
         arguments = {"Bucket": self.bucket, "Key": name, "UploadId": upload_id}
         try:
             self.call(lambda: self.client.abort_multipart_upload(**arguments))
@@ -502,7 +505,7 @@ class S3Storage(Storage):
 
 
 def _attributes_of(headers: Mapping[str, str]) -> tuple[Attributes, int]:
-    """Return an object's attributes without tags, and its number of tags."""
+    """Return an object's attributes without tags, and the number of its tags."""
     tags = headers.get("x-amz-tagging-count") or ""
     return from_headers(headers, {ATTEMPT, KEY_ID}), int(tags) if tags.isdecimal() else 0
 
@@ -530,7 +533,7 @@ class _S3Upload(Upload):
     def _send(self) -> None:
         if "UploadId" not in self._arguments:
             headers = {**self._storage.headers(self._attempt), "x-amz-checksum-algorithm": "CRC32"}
-            # An attempt with a lost answer leaves an upload, which a sweep removes.
+            # An attempt whose answer was lost leaves an upload, which a later sweep removes.
             answer = self._storage.call(
                 lambda: self._storage.http.send("POST", self._arguments["Key"], headers, query="?uploads"), self._key
             )
@@ -543,7 +546,7 @@ class _S3Upload(Upload):
             if sent.done():
                 sent.result()
         part = self._threads.submit(self._send_part, len(self._parts) + 1, self._buffer)
-        part.add_done_callback(lambda _: self._free.release())  # also for an upload that never began
+        part.add_done_callback(lambda _: self._free.release())  # this also covers an upload that never began
         self._parts.append(part)
         self._buffer = bytearray()
 
@@ -582,7 +585,7 @@ class _S3Upload(Upload):
         for part in self._parts:
             part.cancel()
         if "UploadId" in self._arguments:
-            # A part still in flight would be kept, and billed.
+            # A part that is still in flight would be kept and billed.
             for part in self._parts:
                 if not part.cancelled():
                     part.exception()

@@ -1,5 +1,5 @@
-"""GET and PUT for millions of requests: signed and sent by botocore, without the layers of its clients, which take four
-times as long.
+"""GET and PUT for millions of requests. botocore signs and sends them, but without the layers of its clients, which
+take four times as long.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from botocore.awsrequest import AWSRequest
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-#: Codes of errors without a body, as in botocore.
+#: The codes of errors without a body, as in botocore.
 CODE = re.compile(rb"<Code>\s*([^<\s]+)\s*</Code>")
 MESSAGE = re.compile(rb"<Message>([^<]*)</Message>")
 
 
-#: Maximum size of an answer without a requested length: an error, or nothing.
+#: Maximum size of an answer without a requested length, such as an error.
 MOST = 1 << 20
 
 
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Found(Exception):  # noqa: N818
-    """A request that is intercepted before it is sent."""
+    """Intercepts a request before it is sent."""
 
 
 def where(client: Any, bucket: str) -> str:
@@ -57,7 +57,7 @@ def where(client: Any, bucket: str) -> str:
 
 
 def _read(raw: Any, most: int) -> bytes:
-    """Read an answer to its end, or close the connection if it is longer than `most` bytes."""
+    """Read a complete answer, or close the connection if the answer is longer than `most` bytes."""
     try:
         data: bytes = raw.read(most + 1)
         if len(data) > most:
@@ -92,7 +92,7 @@ class Http:
             proxies=get_environ_proxies(url),
             timeout=timeouts,
             max_pool_connections=connections,
-            # Header and body are two writes; the second must not wait for an answer to the first.
+            # The header and the body are separate writes; the second must not wait for an acknowledgement of the first.
             socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)],
         )
         members = client.meta.service_model.operation_model("PutObject").input_shape.members
@@ -102,7 +102,7 @@ class Http:
         """Return boto3 arguments as headers."""
         unknown = arguments.keys() - self._names.keys()
         if unknown:
-            raise ValueError(f"--put: an object has no {sorted(unknown)[0]}; see boto3's put_object")
+            raise ValueError(f"--put: put_object of boto3 has no argument {sorted(unknown)[0]}")
         return {self._names[name]: value for name, value in arguments.items()}
 
     def send(
@@ -114,16 +114,17 @@ class Http:
         query: str = "",
         most: int = 0,
     ) -> Answer:
-        """Return the answer; raise ClientError if it reports an error, and botocore's other errors if there is none.
+        """Return the answer.
 
-        `most`: the expected number of bytes; only this part of a longer answer is read.
+        Raise ClientError if it reports an error, and another error of botocore if there is no answer. `most`: the
+        expected number of bytes; a longer answer is not read completely.
         """
         url = self._base + urllib.parse.quote(name, safe="/~") + query
         if method == "PUT":
             checksum = base64.b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()
             headers = {**headers, "x-amz-checksum-crc32": checksum}
         request = AWSRequest(method, url, headers, body or None)
-        # Over TLS a checksum covers the body, so the signature does not need its hash.
+        # Over TLS, a checksum covers the body, so the signature does not need its hash.
         request.context["checksum"] = {"request_algorithm": {"in": "header", "name": "x-amz-checksum-crc32"}}
         request.context["has_streaming_input"] = True
         if self._credentials is None:

@@ -1,6 +1,6 @@
 """Storages of objects: the operations that bulk needs from a file system or object store, and their guarantees.
 
-No object appears under its name before it is complete, and only the version that the caller names is replaced.
+An object appears under its name only when it is complete, and only the version that the caller names is replaced.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from .attributes import Attributes
 #: Bulk's own folder within a target: manifest, lock and key records.
 FOLDER = ".warpaes-bulk/"
 LOCK = "lock"
-#: Suffix of the name of an object's wrapped key.
+#: The suffix of the name of an object's wrapped key.
 KEY_SUFFIX = ".warpaes-key"
 
-#: Size of reads of large objects.
+#: The size of reads of large objects.
 WINDOW = 8 << 20
 PARTS_IN_FLIGHT = 3
 #: The size of a part of a multipart upload to S3.
 MAX_PARTS = 10_000
-#: Maximum number of reads of a small object that is constantly replaced, such as a manifest by its job.
+#: Maximum number of attempts to read a small object that is often replaced, such as the manifest of a running job.
 GETS = 10
-#: Maximum size of an object that is read at once. Shards of the longest names are smaller.
+#: Maximum size of an object that is read as a whole. Shards with the longest names are smaller.
 MAX_SMALL = 256 << 20
 
 
 def part_bytes(size: int) -> int:
     """Return the part size for an object of this size: 8 MiB, or more if 10,000 parts are not enough."""
-    sealed = size + size // 100  # no format adds more bytes
+    sealed = size + size // 100  # no format adds more bytes than this
     return max(WINDOW, ((sealed // MAX_PARTS >> 20) + 1) << 20)
 
 
 class MissingError(Exception):
-    """There is no such object."""
+    """The object does not exist."""
 
 
 class ChangedError(Exception):
-    """The object is not the version that was expected."""
+    """The object is not the expected version."""
 
 
 class ExistsError(Exception):
-    """There is an object already, or another version than the one to be replaced."""
+    """An object exists already, or is not the version to replace."""
 
 
 class PermanentError(Exception):
@@ -54,12 +54,12 @@ class PermanentError(Exception):
 
 
 class CredentialsError(PermanentError):
-    """The credentials are invalid or expired: every other object would also fail."""
+    """The credentials are invalid or expired, so every other object would also fail."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An object: its name below the root, its size, and a version that changes with its content."""
+    """An object: its name below the root, its size, and a version that changes when the content changes."""
 
     key: str
     size: int
@@ -68,14 +68,15 @@ class Entry:
 
 @dataclass
 class Attempt:
-    """An attempt to write an object; `uploading` is called with the ID of a multipart upload before its first part."""
+    """An attempt to write an object. `uploading` is called with the ID of a multipart upload before the first part is
+    sent."""
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     key_id: str = ""
     uploading: Callable[[str], None] = lambda upload_id: None
-    #: Permissions of a new file; None: only for its owner. A replaced file's permissions are kept.
+    #: The permissions of a new file; None: only its owner can open it. The permissions of a replaced file are kept.
     mode: int | None = None
-    #: Returns the attributes of an object in an object store, after reading of its source has begun.
+    #: Returns the attributes of a new object in an object store. It is called after reading of the source has begun.
     attributes: Callable[[], Attributes] = dict
 
 
@@ -83,11 +84,11 @@ class Names(Container[str], Protocol):
     """The names of a job's objects in the target."""
 
     def has_beginning(self, beginning: str) -> bool:
-        """Return whether one of them has this prefix."""
+        """Return whether one of the names has this prefix."""
 
 
 class Upload(abc.ABC):
-    """An object that is being written, front to back."""
+    """An object that is being written from front to back."""
 
     @abc.abstractmethod
     def write(self, data: memoryview) -> None:
@@ -106,22 +107,22 @@ class Storage(abc.ABC):
     """Objects below a root, which may also be a single object."""
 
     url: str
-    #: Whether objects can be written atomically and safely.
+    #: Whether the storage can write objects atomically.
     can_write = True
-    #: Whether a replacement fails if another writer has changed the object since it was read.
+    #: Whether replacing an object fails if another writer has changed it since it was read.
     can_replace = True
     #: Whether several processes see the same objects.
     is_shared = True
-    #: Whether objects have attributes here, which `read` keeps for `attributes`.
+    #: Whether objects have attributes, which `read` keeps for `attributes`.
     has_attributes = collects = False
     #: Whether the names of objects are encrypted in the store.
     hides_names = False
 
     def __init__(self) -> None:
-        """Start with no names left out."""
-        #: Names that `list` left out, with the reason, such as "a symbolic link".
+        """Start with no omitted names."""
+        #: The names that `list` omitted, with the reason, such as "a symbolic link".
         self.left_out: dict[str, str] = {}
-        #: Names that `list` left out because they are not encrypted names of this dataset, with the reason.
+        #: The names that `list` omitted because they are not encrypted names of this dataset, with the reason.
         self.strangers: dict[str, str] = {}
 
     @abc.abstractmethod
@@ -137,20 +138,20 @@ class Storage(abc.ABC):
         """Return exactly these bytes of this version."""
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Begin an object of about `size` bytes, which must not exist, or be of the version `replace`."""
+        """Begin to write an object of about `size` bytes. It must not exist, or must be the version `replace`."""
         raise PermanentError(f"{self.url}: is read-only here")
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
-        """Write a small object in one call under the same conditions; return its version."""
+        """Write a small object in one call under the same conditions, and return its version."""
         raise PermanentError(f"{self.url}: is read-only here")
 
     def get(self, key: str, most: int = MAX_SMALL) -> tuple[bytes, str]:
-        """Return a small object of up to `most` bytes with its version, even if it is replaced during the call."""
+        """Return a small object of up to `most` bytes and its version, even if it is replaced during the call."""
         for again in range(GETS):
             entry = self.stat(key)
             if entry.size > most:
                 raise PermanentError(
-                    f"{self.url}/{key} has {entry.size} bytes, more than bulk writes there: remove it, or restore it"
+                    f"{self.url}/{key} has {entry.size} bytes, which is more than bulk writes: remove or restore it"
                 )
             try:
                 return self.read(entry, 0, entry.size), entry.version
@@ -164,43 +165,43 @@ class Storage(abc.ABC):
         raise PermanentError(f"{self.url}: is read-only here")
 
     def sweep(self, keys: Names) -> int:
-        """Remove temporary files or unfinished uploads of these objects; return how many."""
+        """Remove temporary files or unfinished uploads of these objects, and return their number."""
         raise PermanentError(f"{self.url}: is read-only here")
 
     def mode_of(self, entry: Entry) -> int | None:
-        """Return the permissions that a copy of an object should have; None where objects have none."""
+        """Return the permissions that a copy of an object should have; None if objects have no permissions."""
         return None
 
     def attributes(self, entry: Entry) -> Attributes:
-        """Return the attributes of an object; nothing where objects have none."""
+        """Return the attributes of an object, which are empty if objects have no attributes."""
         return {}
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Return the attributes that copies of these objects lose, as far as known before they are read.
+        """Return the attributes that copies of these objects lose, as far as this is known before they are read.
 
-        `replaced`: names of attributes that the command line sets for every copy.
+        `replaced`: the names of attributes that the command line sets for every copy.
         """
         return []
 
     def check_key(self, key: str) -> None:  # noqa: B027 - most take any name
-        """Raise PermanentError if no object can have this name here."""
+        """Raise PermanentError if no object in this storage can have this name."""
 
     def stored(self, key: str) -> str:
-        """Return the name under which an object lies in the store: the same, unless names are encrypted."""
+        """Return the name of an object in the store, which differs only if names are encrypted."""
         return key
 
     @property
     def files(self) -> Storage | None:
-        """Return the storage of files that the library's jobs may read and write directly; None: they may not."""
+        """Return the storage of files that the library's file jobs may read and write directly, or None."""
         return None
 
     @property
     def name(self) -> str:
-        """Return the object's name, if the root is one object."""
+        """Return the object's name if the root is a single object."""
         return self.url.rpartition("/")[2]
 
     def place(self) -> tuple[str, str]:
-        """Return the store and the place in it, equal for all equivalent names."""
+        """Return the store and the location in it, which are equal for equivalent URLs."""
         return "", self.url
 
     def keeps_versions(self) -> bool:
@@ -209,7 +210,7 @@ class Storage(abc.ABC):
 
 
 def is_within(inner: Storage, outer: Storage) -> bool:
-    """Return whether a storage is inside another, or the same."""
+    """Return whether a storage is inside another one or the same."""
     store, place = inner.place()
     other_store, other_place = outer.place()
     return store == other_store and _with_slash(place).startswith(_with_slash(other_place))

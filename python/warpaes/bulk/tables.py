@@ -1,6 +1,6 @@
 """Untrusted Parquet files: lists of names, and manifests of warpaes 1.0.
 
-The footer of such a file claims unchecked sizes, and a dictionary can expand one long text to many rows. So sizes are
+The footer of such a file contains unchecked sizes, and a dictionary can expand one long text to many rows. So sizes are
 taken from the page headers before Arrow decompresses any page, and equal texts share one object.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-#: Maximum bytes of the pages of a small file; a larger file may have `RATIO` times its own size.
+#: Maximum number of bytes in the pages of a small file. The pages of a larger file may have `RATIO` times its size.
 LEAST, RATIO = 64 << 20, 100
-#: Maximum length of a name in characters: no file system or store has longer ones.
+#: Maximum length of a name in characters. No file system or store supports longer names.
 MAX_NAME = 4096
 #: Maximum nesting of structures in a page header.
 MAX_DEPTH = 16
@@ -35,9 +35,9 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
-    """Return a value of Thrift's compact protocol, and its end; a structure is a dict by field number."""
+    """Return a value of Thrift's compact protocol, and its end. A structure is a dict by field number."""
     if depth > MAX_DEPTH:
-        raise ValueError("structures are too deep")
+        raise ValueError("structures are nested too deeply")
     if kind in (3, 7):
         return None, at + (1 if kind == 3 else 8)
     if kind in (4, 5, 6):
@@ -67,7 +67,7 @@ def _value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
                 field += head >> 4
             else:
                 field, at = _value(data, at, 4, depth)
-            if head & 15 in (1, 2):  # a truth value, which is its type
+            if head & 15 in (1, 2):  # a boolean value, which is encoded in the type
                 fields[field] = head & 15 == 1
             else:
                 fields[field], at = _value(data, at, head & 15, depth + 1)
@@ -76,13 +76,13 @@ def _value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
 
 
 def _size_of_pages(data: bytes, columns: Sequence[str]) -> int:
-    """Return the bytes of all pages of these columns, decompressed.
+    """Return the number of decompressed bytes in all pages of these columns.
 
-    The footer is read here, because pyarrow crashes the process on some damaged ones.
+    The footer is parsed here, because pyarrow crashes the process on some damaged footers.
     """
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     if footer < 0:
-        raise ValueError("its footer is longer than the file")
+        raise ValueError("the footer is longer than the file")
     total = 0
     for group in _value(data, footer, _STRUCT)[0][4]:
         for chunk in group[1]:
@@ -92,7 +92,7 @@ def _size_of_pages(data: bytes, columns: Sequence[str]) -> int:
             at = min(offset for offset in (about[9], about.get(11)) if offset)
             end = at + about[7]
             if not 0 <= at <= end <= len(data):
-                raise ValueError("a column is outside of the file")
+                raise ValueError("a column is outside the file")
             while at < end:
                 page, at = _value(data, at, _STRUCT)
                 if min(page[2], page[3]) < 0:
@@ -103,10 +103,10 @@ def _size_of_pages(data: bytes, columns: Sequence[str]) -> int:
 
 
 def read_columns(data: bytes, name: str, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
-    """Yield the values of columns, one group of rows at a time; equal texts of a group are one object.
+    """Yield the values of columns, one row group at a time. Equal texts in a group are one object.
 
     Raises:
-        ValueError: The file has no such column, or claims far more content than it can have.
+        ValueError: The file does not have the column, or claims far more content than it can contain.
         ArrowException, OSError: It is not Parquet.
     """
     if missing := [column for column in columns if column not in names_of_columns(data)]:
@@ -118,8 +118,9 @@ def read_columns(data: bytes, name: str, columns: Sequence[str]) -> Iterator[lis
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{name} is not Parquet: {error}") from None
     if size > LEAST + RATIO * len(data) or rows > len(data):
-        raise ValueError(f"{name} has {len(data)} bytes, and claims {rows} rows of {size} bytes: it is refused")
-    # Arrow's threads take no part: one that lets go of `data` while Python ends would end the process with SIGABRT.
+        raise ValueError(f"{name} is refused: it has {len(data)} bytes, but claims {rows} rows of {size} bytes")
+    # Arrow's threads are not used, because a thread that releases `data` during interpreter shutdown would abort the
+    # process.
     for number in range(file.metadata.num_row_groups):
         # `iter_batches` crashes the process if a dictionary is damaged.
         table = file.read_row_group(number, columns=list(columns), use_threads=False)
@@ -134,7 +135,7 @@ def _values(column: pa.Array) -> list[Any]:
         return list(column.to_pylist())
     texts = column.dictionary.to_pylist()
     if not all(place is None or 0 <= place < len(texts) for place in column.indices.to_pylist()):
-        raise ValueError("a row has a text that the column does not have")
+        raise ValueError("a row refers to a text that the column does not contain")
     return [None if place is None else texts[place] for place in column.indices.to_pylist()]
 
 
@@ -149,7 +150,7 @@ def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | N
     Columns of Parquet: key, size, and version, etag or e_tag, as in inventories of S3.
 
     Raises:
-        ValueError: The list is not UTF-8 or not Parquet, has no names, or has something else in a column.
+        ValueError: The list is neither UTF-8 nor Parquet, has no names, or has a value of the wrong type in a column.
     """
     if name.endswith(".parquet"):
         try:
@@ -163,7 +164,7 @@ def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | N
         line = data.count(b"\n", 0, error.start) + 1
         sentence = f"{name}: line {line} is not UTF-8: rename the object, or remove the line"
         raise ValueError(sentence) from None
-    # Other line ends that Python recognizes may be part of names.
+    # Other line separators that Python recognizes may be part of names.
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     yield from ((line, None, None) for line in lines if line)
 

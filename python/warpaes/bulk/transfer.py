@@ -1,4 +1,4 @@
-"""The data path of one object: ranges are read ahead, go through the cipher, and are written to an upload."""
+"""The data path of one object: ranges are read ahead, encrypted or decrypted, and written to an upload."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, ChangedError, Entry, Stor
 
 #: Number of windows to read ahead.
 AHEAD = 3
-#: Maximum bytes that a writer of the library buffers.
+#: Maximum number of bytes that a writer of the library buffers.
 WRITER_BYTES = 32 << 20
-#: Bytes of a file in a thread of the library: one chunk of input and one of output.
+#: Number of bytes that a thread of the library holds: one chunk of input and one of output.
 CHUNKS = 5 << 20
-#: Maximum number of threads per file: one of them hashes, which takes longer than everything else.
+#: Maximum number of threads for a file. One of them hashes, which takes longer than all other work.
 FILE_THREADS = 4
 
 
@@ -36,8 +36,8 @@ def memory_of_file(size: int, threads: int) -> int:
 
 
 def computed_on(backend: str, device: int) -> str:
-    """Return the name of a backend; for a GPU with its number on the machine, even if this process sees only one
-    GPU."""
+    """Return the name of a backend. The name of a GPU includes its number on the machine, even if this process sees
+    only one GPU."""
     if device < 0:
         return backend
     seen = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each]
@@ -45,10 +45,10 @@ def computed_on(backend: str, device: int) -> str:
 
 
 class ReadAhead:
-    """An object in windows; later windows are fetched while one is processed. Also computes the digest."""
+    """An object in windows. Later windows are fetched while one is processed. It also computes the digest."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool) -> None:
-        """Reading begins later; `digest`: sha256 will be requested."""
+        """Prepare without reading anything. `digest`: whether sha256() will be called."""
         self._storage, self._entry, self._threads = storage, entry, threads
         self.count = max(1, -(-entry.size // WINDOW))
         self._windows: dict[int, Future[bytes]] = {}
@@ -61,7 +61,7 @@ class ReadAhead:
         return self._storage.read(self._entry, begin, min(WINDOW, self._entry.size - begin))
 
     def window(self, index: int) -> bytes:
-        """Return a window, and start to read the next ones."""
+        """Return a window, and start to read the next windows."""
         if self.count == 1:
             with self._lock:
                 if not self._windows:
@@ -85,7 +85,7 @@ class ReadAhead:
         return data
 
     def fill(self, offset: int, buffer: memoryview) -> None:
-        """Fill a buffer from an offset on, for a Reader."""
+        """Fill a buffer from an offset, for a Reader."""
         at = 0
         while at < len(buffer):
             index, begin = divmod(offset + at, WINDOW)
@@ -94,7 +94,7 @@ class ReadAhead:
             at += len(piece)
 
     def sha256(self) -> str:
-        """Read the rest, and return the digest of the complete object."""
+        """Read the rest of the object, and return the digest of the complete object."""
         assert self._digest is not None
         while self._digested < self.count:
             self.window(self._digested)
@@ -139,7 +139,8 @@ class Opened:
         expected: str = "",
         digest: bool = False,
     ) -> None:
-        """Find the key, and check that the end exists. `expected`: the digest of the object in a manifest."""
+        """Find the key, and check that the object is not truncated. `expected`: the digest of the object in a
+        manifest."""
         self.entry = entry
         self._expected = expected
         self.ahead = ReadAhead(storage, entry, threads, digest or bool(expected))
@@ -150,7 +151,7 @@ class Opened:
             raise
 
     def pieces(self) -> Iterator[memoryview]:
-        """Yield the plaintext in order; a piece is valid until the next one is requested. At the end, compare the
+        """Yield the plaintext in order. A piece is valid until the next one is requested. At the end, compare the
         digest."""
         size = self._reader.size
         buffer = memoryview(bytearray(min(WINDOW, size)))
@@ -175,7 +176,7 @@ class Opened:
 
 
 def check_digest(entry: Entry, digest: str, expected: str) -> None:
-    """Raise ChangedError if an authentic object is not the manifest's."""
+    """Raise ChangedError if an authentic object is not the one in the manifest."""
     if digest != expected:
         raise ChangedError(f"{entry.key} is authentic, but differs from the object in the manifest (SHA-256)")
 
@@ -209,9 +210,9 @@ def write(
     plain: hashlib._Hash | None = None,
     digest: bool = True,
 ) -> tuple[Entry, str]:
-    """Write an object, sealed if there is a keyset; `plain` is updated with the plaintext.
+    """Write an object, sealed if there is a keyset, and update the digest `plain` with the plaintext.
 
-    `entry`: only the name and the approximate size. Return the entry of the written object and its digest, or "".
+    `entry`: only its name and approximate size are used. Return the entry of the written object, and its digest or "".
     """
     out = Out(target.create(entry.key, entry.size, replace, attempt, threads), digest)
     try:
@@ -274,7 +275,7 @@ def crypt_file(
 
 
 def same(left: Iterator[memoryview], right: Iterator[memoryview]) -> bool:
-    """Return whether two sources yield the same bytes, in any pieces."""
+    """Return whether two sources yield the same bytes, whatever the pieces."""
     a, b = memoryview(b""), memoryview(b"")
     while True:
         # A piece may be overwritten when the next one is requested, so only consumed pieces are replaced.

@@ -20,13 +20,13 @@ from .stores import open_storage
 
 
 class Verify(Run):
-    """Authenticates the objects of a dataset, and compares them with its manifest."""
+    """Authenticates the objects of a dataset, and compares them with the manifest."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
-        """Take no lock, because nothing is written."""
+        """Acquire no lock, because nothing is written."""
 
     def do(self) -> None:
-        """Read every object, or the named ones."""
+        """Read every object, or those that --name gives."""
         manifest = self._sealed(self.target, "target")
         if manifest is None:
             self._manifest = Manifest.in_memory(self.target, self.listing.rows())
@@ -53,19 +53,19 @@ class Verify(Run):
     def _find(self, manifest: Manifest, name: str) -> Row:
         row = manifest.find(name.removesuffix(manifest.job.options.get("suffix") or ""))
         if row is None or row.key != name:
-            raise Refused(f"--name: the manifest of {self.target.url} has no object {name!r}")
+            raise Refused(f"--name: the manifest of {self.target.url} does not contain {name!r}")
         return row
 
 
 def status(url: str, options: dict[str, Any], places: list[str]) -> dict[str, Any]:
-    """Return a summary of a target's manifest, authenticated if there are keys, and its lock."""
+    """Return a summary of a target's manifest and its lock. With keys, the manifest is authenticated."""
     storage: Storage = open_storage(url, options)
     holders = [holder for place in places for holder in keys.KeySpec.read(place).holders()]
     for again in range(GETS):
         try:
             return _status(storage, url, holders)
         except ManifestError:
-            # A running job may have replaced a shard since the root was read. A job that holds no lock has ended.
+            # A running job may have replaced a shard since the root was read. A job without a lock has ended.
             if again + 1 == GETS or not Manifest.exists(storage) or (again != 0 and not _is_locked(storage)):
                 raise
             time.sleep(0.1 if again else 0)
@@ -85,7 +85,7 @@ def _status(storage: Storage, url: str, holders: list[keys.Holder]) -> dict[str,
     if manifest is None:
         if manifest_1.exists(storage):
             raise Refused(f"{url}/{NAME_1} is a manifest of warpaes 1.0: `warpaes bulk adopt` converts it")
-        raise Refused(f"{url} has no manifest, so bulk has not processed it")
+        raise Refused(f"{url} has no manifest, so it is not a dataset of warpaes bulk")
     manifest.read_only = True
     try:
         lock = read_lock(storage.get(FOLDER + LOCK)[0])

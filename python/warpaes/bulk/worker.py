@@ -1,4 +1,4 @@
-"""A worker: processes many objects at once in bounded memory, and has no state that is lost if it dies."""
+"""A worker processes many objects in parallel in bounded memory. No state is lost if it dies."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ _backends: list[str] = []
 
 
 def use_backend(name: str | None) -> None:
-    """Select the backend of this process; it must be called before any other operation."""
+    """Select the backend of this process. Call it before any other operation."""
     if name and name not in _backends:
         _native.configure(backend=name)
         _backends.append(name)
 
 
 def named_backend(name: str | None) -> str:
-    """Return the backend of this process if it was requested by name, without fallback."""
+    """Return the backend that was requested by name for this process, for which there is no fallback."""
     if name != "cuda":
         return name or ""
     gpus = [each["device"] for each in _native.backends() if each["device"] >= 0]
@@ -95,35 +95,35 @@ class Budget:
         return wanted
 
     def give(self, taken: int) -> None:
-        """Give bytes back."""
+        """Release bytes."""
         with self._changed:
             self.free += taken
             self._changed.notify_all()
 
 
 class Share:
-    """The share of a budget that one object holds."""
+    """The share of a budget that one object uses."""
 
     def __init__(self, budget: Budget) -> None:
         """Start with a share of 0 bytes."""
         self._budget, self._taken = budget, 0
 
     def take(self, wanted: int) -> None:
-        """Give back the current share, and wait for one of this size, in bytes."""
+        """Release the current share, and wait for a share of this size in bytes."""
         self.give()
         self._taken = self._budget.take(wanted)
 
     def give(self) -> None:
-        """Give back the current share."""
+        """Release the current share."""
         taken, self._taken = self._taken, 0
         self._budget.give(taken)
 
 
 class Worker(ObjectKeys):
-    """Processes rows in threads, and reports an event for each: the number of the row and the result."""
+    """Processes rows in threads, and reports an event for each row: its number and the result."""
 
     def __init__(self, config: Config, host: str = "") -> None:
-        """Open source, target and keys. `host`: a prefix for the name of the backend in events."""
+        """Open source, target and keys. `host`: a prefix of the backend's name in events."""
         self.config, self.host = config, host
         use_backend(config.backend)
         self._pace = Pace(config.limit_rate) if config.limit_rate else None
@@ -179,7 +179,7 @@ class Worker(ObjectKeys):
         return events
 
     def close(self) -> None:
-        """Stop: small objects are finished, large ones are given up at their next range."""
+        """Stop the worker. Small objects are finished; large objects are abandoned at their next range."""
         self._closing = True
         if self._pace is not None:
             self._pace.end()
@@ -191,7 +191,7 @@ class Worker(ObjectKeys):
         begin, share = time.monotonic(), Share(self.budget)
         try:
             listed = {}
-            if row.size < 0:  # of a list of names
+            if row.size < 0:  # the row comes from a list of names
                 entry = self.source.stat(row.source)
                 row.size, row.version = entry.size, entry.version
                 listed = {"size": entry.size, "version": entry.version}
@@ -200,7 +200,7 @@ class Worker(ObjectKeys):
             final = isinstance(error, FINAL)
             said = str(error) or type(error).__name__
             if isinstance(error, InvalidTag):
-                said = f"{row.source}: not authentic: a wrong key or name, or it was altered"
+                said = f"{row.source}: is not authentic: the key or the name is wrong, or the object was altered"
             result = {"error": said, "final": final, "kind": type(error).__name__}
         finally:
             share.give()
@@ -213,8 +213,7 @@ class Worker(ObjectKeys):
     def _sealed_entry(self, row: Row) -> tuple[Entry, str]:
         """Return the sealed object of a row, and its digest if the object is in a manifest.
 
-        A digest identifies the content better than a version, which copies and backups do not keep, so the current
-        object is read.
+        The digest identifies the content. Versions are not compared, because copies and backups do not keep them.
         """
         decrypts = self.config.command == "decrypt"
         entry, expected = (row.source_entry, row.old_sha256) if decrypts else (row.target_entry, row.sha256)
@@ -225,7 +224,7 @@ class Worker(ObjectKeys):
     def _now(self, entry: Entry) -> Entry:
         now = self.source.stat(entry.key)
         if now.size != entry.size:
-            raise ChangedError(f"{entry.key} has {now.size} bytes, but the manifest gives {entry.size}")
+            raise ChangedError(f"{entry.key} has {now.size} bytes, but the manifest states {entry.size}")
         return now
 
     def _opened(self, row: Row) -> transfer.Opened | ParquetFile:
@@ -271,7 +270,7 @@ class Worker(ObjectKeys):
             uploading=lambda upload: self._events.put((number, {"upload_id": upload})),
             mode=None if config.command == "rekey" or config.by_files else self.source.mode_of(row.source_entry),
         )
-        sealed = keyset if not isinstance(keyset, keys.ParquetKey) else None  # its pieces come encrypted
+        sealed = keyset if not isinstance(keyset, keys.ParquetKey) else None  # its pieces are already encrypted
         plain = hashlib.sha256() if config.verify and sealed is not None else None
 
         def write(replace: str | None) -> tuple[Entry, str]:
@@ -296,7 +295,7 @@ class Worker(ObjectKeys):
         try:
             written, digest = write(None)
         except (ExistsError, ChangedError, MissingError, InvalidTag, FormatError) as error:
-            # Under the old key a replaced object is not authentic.
+            # A replaced object is not authentic under the old key.
             if isinstance(error, (InvalidTag, FormatError)) and config.command != "rekey":
                 raise
             share.take(config.memory_of("", row.size))
@@ -307,7 +306,7 @@ class Worker(ObjectKeys):
                 plain = hashlib.sha256() if plain is not None else None
                 written, digest = write(self.target.stat(row.key).version)
             elif isinstance(error, ExistsError) and config.command != "rekey":
-                raise ExistsError(f"{error}, and this job did not write it: --overwrite replaces it") from error
+                raise ExistsError(f"{error}, and this job did not write it: give --overwrite to replace it") from error
             else:
                 raise
         if config.verify and not adopted:
@@ -331,15 +330,15 @@ class Worker(ObjectKeys):
     def _sealed_pieces(
         source: Content, key: keys.DataKey | None, key_id: str, associated: bytes
     ) -> Iterator[memoryview]:
-        """Return the pieces to write; a Writer seals them if the key is a keyset."""
+        """Return the pieces to write. A Writer seals them if the key is a keyset."""
         if isinstance(key, keys.ParquetKey) and isinstance(source, ParquetFile):
             return source.pieces(parquet.encryption(key, key_id, associated))
         if key is not None and (isinstance(source, ParquetFile) or isinstance(key, keys.ParquetKey)):
-            raise FormatError(f"{source.entry.key} has another format than the job's template: decrypt it")
+            raise FormatError(f"{source.entry.key} has a format other than the job's template: decrypt it first")
         return source.pieces()
 
     def _written_attributes(self, attributes: Attributes, sealed: bool) -> Attributes:
-        """Return the attributes of an object to write; where names are hidden, none that may contain one."""
+        """Return the attributes of an object to write. If names are encrypted, omit those that may contain a name."""
         if not sealed:
             return attributes
         return {} if self.target.hides_names else of_sealed(attributes)
@@ -363,7 +362,8 @@ class Worker(ObjectKeys):
     def _from_file_to_file(
         self, row: Row, replace: str | None, attempt: Attempt, share: Share, keyset: keys.DataKey | None
     ) -> tuple[Entry, str, str] | None:
-        """Let the library's own job do it: it holds less memory, and no lock of Python's. None: it cannot do it."""
+        """Process the object with the library's file job, which needs less memory and no interpreter lock. Return None
+        if the file job cannot process it."""
         source, target = self.source.files, self.target.files
         assert isinstance(source, LocalStorage) and isinstance(target, LocalStorage)
         with self._lock:
@@ -394,10 +394,11 @@ class Worker(ObjectKeys):
         return self._open(self.target, entry, keyset, name, "", digest=True)
 
     def _found(self, row: Row, keyset: keys.DataKey | None, own: OwnKey | None) -> tuple[Entry, str, str] | None:
-        """Return an object with its digest and its key's id, if an earlier attempt of this job has written it.
+        """Return an object with its digest and its key's ID if an earlier attempt of this job wrote it.
 
-        It opens with a key of this job under its own name in this dataset, and has the content of the source. In a
-        rekey the source no longer exists, and the key suffices: it has encrypted no other object of this dataset.
+        The object must open with a key of this job under its name in this dataset, and have the content of the source.
+        In a rekey, the source no longer exists and the key suffices, because it has encrypted no other object of this
+        dataset.
         """
         config = self.config
         candidates: list[tuple[str, Callable[[], keys.DataKey]]] = []
@@ -432,11 +433,11 @@ class Worker(ObjectKeys):
             return None
 
     def _verify_written(self, row: Row, entry: Entry, digest: str, keyset: keys.DataKey | None, plain: Any) -> None:
-        """Read a written object again, and compare its digests with those of the data that were written."""
+        """Read a written object again, and compare its digests with those of the written data."""
         if isinstance(keyset, keys.ParquetKey) and self.config.command == "encrypt":
             with closing(self._there(entry, keyset)) as there, closing(self._content(row)) as source:
                 if not transfer.same(there.pieces(), source.pieces()) or there.ahead.sha256() != digest:
-                    raise PermanentError(f"{entry.key} differs from the written object: the storage changed it")
+                    raise PermanentError(f"{entry.key} differs from the data that was written: the storage changed it")
             return
         again = hashlib.sha256()
         with closing(self._there(entry, keyset)) as there:
@@ -444,7 +445,7 @@ class Worker(ObjectKeys):
                 again.update(piece)
             written = there.ahead.sha256() if keyset is not None else again.hexdigest()
             if written != digest or (plain is not None and again.digest() != plain.digest()):
-                raise PermanentError(f"{entry.key} differs from the written object: the storage changed it")
+                raise PermanentError(f"{entry.key} differs from the data that was written: the storage changed it")
 
     def _verify(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Authenticate an object, and compare it with the manifest."""
@@ -455,7 +456,8 @@ class Worker(ObjectKeys):
         return {}
 
     def _adopt(self, number: int, row: Row, share: Share) -> dict[str, Any]:
-        """Authenticate an object for a new manifest, and bind the record of its own data key, if it has one, to it."""
+        """Authenticate an object for a new manifest. If the object has its own data key, bind the key's record to the
+        object."""
         share.take(self.config.memory_of("", row.out_size))
         entry = self.target.stat(row.key)
         keyset, key_id, record = self._key_of(row, entry)
@@ -484,20 +486,20 @@ class Worker(ObjectKeys):
 
     def _rewrap(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Wrap an object's data keys with another key."""
-        # An earlier attempt may have finished this.
+        # An earlier attempt may have finished this step.
         sources = [*self.old_keys.sources, *self.new_sources]
         records, _ = keys.rewrap_all(json.loads(row.wrapped), sources, self.new_sources[0])
         return {"wrapped": self._put_records(row.key, records), "todo": ""}
 
     def _remove(self, number: int, row: Row, share: Share) -> dict[str, Any]:
-        """Remove an original after comparing it byte by byte with its present copy."""
+        """Remove an original after comparing it byte by byte with its current copy."""
         share.take(self.config.memory_of("", row.size))
         keyset: keys.DataKey | None
         if self.config.command == "decrypt":
             keyset = None
         else:
             keyset = self.new_keys.open(json.loads(row.wrapped)[0]) if row.wrapped else self.new_keys.get(row.key_id)
-        # A restored copy has another version and the same content.
+        # A restored copy has another version but the same content.
         with closing(self._there(self.target.stat(row.key), keyset)) as there:
             try:
                 with closing(self._content(row)) as source:
@@ -505,6 +507,6 @@ class Worker(ObjectKeys):
             except MissingError:  # by an earlier attempt
                 return {}
             if not equal or (keyset is not None and there.ahead.sha256() != row.sha256):
-                raise PermanentError(f"{row.key} is not what {row.source} contains: the original is kept")
+                raise PermanentError(f"the content of {row.key} differs from {row.source}: the original is kept")
         self.source.remove(row.source_entry)
         return {}

@@ -27,15 +27,15 @@ class BlockCipherAlgorithm(CipherAlgorithm):
     block_size: int
 
     def __copy__(self) -> Self:
-        """Return the object, which does not change."""
+        """Return the object itself, because it is immutable."""
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return the object, which does not change."""
+        """Return the object itself, because it is immutable."""
         return self
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled."""
+        """Raise TypeError, because a pickle would contain the key."""
         raise TypeError(
             f"this {type(self).__name__} cannot be pickled, because the pickle would contain its key: "
             f"send the key in a way that you trust, and create the object there"
@@ -53,18 +53,18 @@ def _checked_key(name: str, key: Buffer, sizes: frozenset[int]) -> Buffer:
 
 
 class AES(BlockCipherAlgorithm):
-    """AES with a key of 128, 192 or 256 bits. For XTS, the key holds both keys: 256 or 512 bits."""
+    """AES with a key of 128, 192 or 256 bits. For XTS, the key consists of both keys and has 256 or 512 bits."""
 
     name = "AES"
     block_size = 128
     key_sizes: ClassVar[frozenset[int]] = frozenset([128, 192, 256, 512])
 
     def __init__(self, key: Buffer) -> None:
-        """Keep a reference to the key, 16, 24, 32 or 64 bytes.
+        """Store a reference to the key of 16, 24, 32 or 64 bytes.
 
         Raises:
             TypeError: ``key`` is not a buffer.
-            ValueError: ``key`` has another length.
+            ValueError: ``key`` has the wrong length.
         """
         self.key = _checked_key(self.name, key, self.key_sizes)
         self.key_size = memoryview(key).nbytes * 8
@@ -79,11 +79,11 @@ class AES128(BlockCipherAlgorithm):
     key_sizes: ClassVar[frozenset[int]] = frozenset([128])
 
     def __init__(self, key: Buffer) -> None:
-        """Keep a reference to the key, 16 bytes.
+        """Store a reference to the key of 16 bytes.
 
         Raises:
             TypeError: ``key`` is not a buffer.
-            ValueError: ``key`` has another length.
+            ValueError: ``key`` has the wrong length.
         """
         self.key = _checked_key(self.name, key, self.key_sizes)
 
@@ -97,10 +97,10 @@ class AES256(BlockCipherAlgorithm):
     key_sizes: ClassVar[frozenset[int]] = frozenset([256])
 
     def __init__(self, key: Buffer) -> None:
-        """Keep a reference to the key, 32 bytes.
+        """Store a reference to the key of 32 bytes.
 
         Raises:
             TypeError: ``key`` is not a buffer.
-            ValueError: ``key`` has another length.
+            ValueError: ``key`` has the wrong length.
         """
         self.key = _checked_key(self.name, key, self.key_sizes)

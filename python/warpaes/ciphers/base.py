@@ -15,7 +15,7 @@ __all__ = ["AEADCipherContext", "AEADDecryptionContext", "AEADEncryptionContext"
 
 
 class CipherContext(abc.ABC):
-    """A message that arrives in pieces. For one thread at a time."""
+    """A message that arrives in pieces. Only one thread at a time may use it."""
 
     @abc.abstractmethod
     def update(self, data: Buffer) -> bytes:
@@ -51,7 +51,7 @@ class AEADEncryptionContext(AEADCipherContext):
     @property
     @abc.abstractmethod
     def tag(self) -> bytes:
-        """The tag; available once the message has ended."""
+        """The tag, which is available after the message has ended."""
 
 
 class AEADDecryptionContext(AEADCipherContext):
@@ -79,7 +79,7 @@ class Cipher:
             backend: Ignored.
 
         Raises:
-            TypeError: An argument has another type.
+            TypeError: An argument has the wrong type.
             ValueError: The key, the IV, the nonce or the tag has a length that the mode does not take.
         """
         if not isinstance(algorithm, CipherAlgorithm):
@@ -133,7 +133,7 @@ class Cipher:
             The number of bytes written.
 
         Raises:
-            ValueError: ``buf`` has another length, the mode does not take the length of ``data``, or ``stream`` is
+            ValueError: ``buf`` has the wrong length, the mode does not take the length of ``data``, or ``stream`` is
                 given for host memory.
             BufferError: A buffer or tensor has gaps, the two order their elements differently, or ``buf`` is read-only
                 or requires grad.

@@ -187,7 +187,7 @@ class XTS(ModeWithTweak):
         """Keep a reference to the tweak, 16 bytes.
 
         Raises:
-            ValueError: ``tweak`` has another length.
+            ValueError: ``tweak`` has the wrong length.
         """
         self._tweak = _byteslike("tweak", tweak)
         if _length(tweak) != 16:

@@ -1,7 +1,8 @@
-"""One interface to files, programs, key managers, tokens and TPMs that store keys.
+"""A common interface to files, programs, key managers, tokens and TPMs that store keys.
 
 A **key source** wraps data keys under a key that it keeps; ``from_url`` creates one. A keyset wrapped by a source is
-Tink's encrypted keyset (``write_keyset``, ``read_keyset``). docs/keys.md describes each source, and who sees keys.
+Tink's encrypted keyset (``write_keyset``, ``read_keyset``). docs/keys.md describes each source, and which parties see
+keys.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ KINDS = (
 
 
 def from_url(url: str) -> KeySource:
-    """Return the source that a URL names. Nothing is read or requested before the first use."""
+    """Return the source that a URL names. The source is not contacted before its first use."""
     scheme, _, rest = url.partition(":")
     if scheme == "file":
         return file_source(rest.removeprefix("//"))
     if scheme == "exec":
         return program_source(rest)
-    # Other sources import their packages on use.
+    # Other sources import their packages when they are used.
     if scheme == "aws-kms":
         from ._aws import AwsKmsSource
 

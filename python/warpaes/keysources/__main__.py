@@ -49,7 +49,7 @@ def _read(path: str) -> bytes:
 
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Name the file in errors about its content."""
+    """Add the file's name to errors about its content."""
     try:
         yield
     except (exceptions.InvalidUnwrap, exceptions.KeysetError) as error:
@@ -59,7 +59,7 @@ def _named(path: str) -> Iterator[None]:
 def _put(path: str | None, content: bytes) -> None:
     if path is None:
         if sys.stdout.isatty():
-            raise ValueError("keys are not written to a terminal: give -o FILE or a pipe")
+            raise ValueError("keys are not written to a terminal: give -o FILE, or write to a pipe")
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
@@ -68,7 +68,7 @@ def _put(path: str | None, content: bytes) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it; return the exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(
         "warpaes keysources",
         description=DESCRIPTION,
@@ -78,14 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = parser.add_subparsers(dest="word", required=True, metavar="WORD")
     for name, text in (
         ("new", "create a new keyset, wrapped by the source"),
-        ("wrap", "wrap a keyset in clear"),
+        ("wrap", "wrap an unencrypted keyset"),
         ("open", "unwrap a keyset, for `warpaes -k exec:…`"),
         ("new-kek", "create a new key-encryption key, for file:PATH"),
     ):
         word = words.add_parser(name, help=text)
         if name != "new-kek":
-            word.add_argument("source", metavar="SOURCE", help="a key source's URL")
-            word.add_argument("--aad", default="", help="associated data, also required to open the keyset")
+            word.add_argument("source", metavar="SOURCE", help="the URL of a key source")
+            word.add_argument("--aad", default="", help="associated data, which is also required to open the keyset")
         if name in ("wrap", "open"):
             word.add_argument("keyset", metavar="KEYSET")
         if name == "new":
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.output is not None and os.path.lexists(options.output):
-            raise FileExistsError(17, "exists, and keys are never overwritten", options.output)
+            raise FileExistsError(17, "exists, and keys are never overwritten: give another name", options.output)
         if options.word == "new-kek":
             content = generate_kek()
         else:

@@ -25,11 +25,12 @@ BUSY = {"KeyUnavailableException", "ThrottlingException", "DependencyTimeoutExce
 
 
 class _TooLongError(ValueError):
-    """The answer is too long."""
+    """An answer is too long."""
 
 
 def _bounded_send(client: Any) -> Callable[..., Any]:
-    """Return a handler that sends a boto3 request; boto3 itself would read an answer of any length."""
+    """Return a handler that sends a boto3 request and limits the answer, because boto3 would read an answer of any
+    length."""
     from botocore.exceptions import ReadTimeoutError
     from urllib3 import exceptions
 
@@ -55,7 +56,7 @@ class AwsKmsSource(KeySource):
     """``aws-kms://ARN`` or ``aws-kms://alias/NAME``, like Tink's URLs; boto3 finds the credentials and the endpoint."""
 
     def __init__(self, key: str) -> None:
-        """``key``: its ARN, its alias or its ID."""
+        """``key``: the ARN, the alias or the ID of the key."""
         if not key:
             raise ValueError("aws-kms: must name a key: aws-kms://ARN or aws-kms://alias/NAME")
         self.name = f"aws-kms://{key}"
@@ -76,7 +77,7 @@ class AwsKmsSource(KeySource):
     def _ask(self, operation: str, answer_name: str, associated_data: bytes, **arguments: bytes) -> bytes:
         from botocore import exceptions
 
-        # As in Tink's libraries, empty associated data means no context.
+        # As in Tink's libraries, no encryption context is sent for empty associated data.
         context = {"associatedData": associated_data.hex()} if associated_data else {}
         try:
             asked = {"KeyId": self._key, "EncryptionContext": context, **arguments}
@@ -95,7 +96,7 @@ class AwsKmsSource(KeySource):
             elif status in (400, 403) and code != "ValidationException":
                 kind = DeniedError
             said = printable(str(error.response.get("Error", {}).get("Message", "")))
-            if code == str(status):  # boto3 takes the whole of an answer without a code as its message
+            if code == str(status):  # boto3 uses the complete answer as the message if it contains no error code
                 said = "the answer has no error code"
             raise kind(f"{self.name}: {operation} is refused: {printable(code)}: {said}") from None
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
@@ -108,9 +109,9 @@ class AwsKmsSource(KeySource):
         except _TooLongError as error:
             raise BadAnswerError(f"{self.name}: {error}") from None
         except (ValueError, TypeError, AttributeError, RecursionError) as error:  # botocore lets them through
-            # Their texts may repeat a credential that no header can have, or an answer.
+            # Their texts may repeat an answer, or a credential that is invalid in a header.
             raise BadAnswerError(
-                f"{self.name}: the answer is cut off or is not JSON, or a credential is malformed "
+                f"{self.name}: the answer is truncated or not JSON, or a credential is malformed "
                 f"({type(error).__name__})"
             ) from None
         if not isinstance(content, bytes) or not content:
@@ -118,18 +119,18 @@ class AwsKmsSource(KeySource):
         return content
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt with KMS's Encrypt."""
+        """Encrypt a data key with the Encrypt operation of KMS."""
         check_length(data_key)
         self._client.get()
         return self._ask("encrypt", "CiphertextBlob", associated_data, Plaintext=data_key)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt with KMS's Decrypt, only under this key."""
+        """Decrypt a data key with the Decrypt operation of KMS, only under this key."""
         self._client.get()
         if not wrapped:
             raise InvalidUnwrap(f"{self.name}: there is no wrapped key")
         return self._ask("decrypt", "Plaintext", associated_data, CiphertextBlob=wrapped)
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the client's connections."""
         self._client.close(lambda client: client.close())

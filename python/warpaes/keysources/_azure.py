@@ -1,7 +1,7 @@
 """Azure Key Vault and Managed HSM: the key never leaves the service. Needs azure-keyvault-keys and azure-identity
 (``warpaes[azure]``).
 
-These keys wrap keys without associated data. So each wrapping creates a new key, which the vault wraps, and which
+The service wraps keys without associated data. So each wrapping creates a new key, which the vault wraps and which
 encrypts the data key with AES-GCM and the associated data.
 """
 
@@ -36,10 +36,10 @@ LABEL = b"warpaes azure-kv 1 "
 ALGORITHMS = ("RSA-OAEP-256", "A256KW")
 UNKNOWN = ("KeyDisabled", "KeyNotYetValid", "KeyExpired", "KeyNotFound")
 OPTIONS = {"connection_timeout": 10, "read_timeout": 30, "retry_total": 0, "permit_redirects": False}
-_NONCE = bytes(12)  # each key encrypts once
+_NONCE = bytes(12)  # each key encrypts only once
 _HERE = ("127.0.0.1", "localhost")
 _VERSION = re.compile(r"[0-9A-Za-z]{1,64}")
-#: Clients that are kept, each for one version: a wrapped key may name any.
+#: Maximum number of clients that are kept, one for each version of the key. A wrapped key may name any version.
 MOST_CLIENTS = 16
 
 
@@ -64,14 +64,14 @@ def _bounded(name: str) -> Any:
 
             http.iter_bytes = limited
             http.read()
-            request.context.options["stream"] = False  # for the policies that decode it
+            request.context.options["stream"] = False  # for the policies that decode the answer
             return answer
 
     return Bounded()
 
 
 class _Clients:
-    """Clients of one key's versions."""
+    """The clients for the versions of one key."""
 
     def __init__(self, name: str, key: str, verify: bool) -> None:
         from azure.identity import DefaultAzureCredential
@@ -95,7 +95,7 @@ class _Clients:
                     **OPTIONS,
                 )
                 if len(self._kept) > MOST_CLIENTS:
-                    self._kept.popitem(last=False)  # another thread may still use it: not closed here
+                    self._kept.popitem(last=False)  # not closed here, because another thread may still use it
             self._kept.move_to_end(version)
             return self._kept[version]
 
@@ -113,7 +113,7 @@ class AzureKeyVaultSource(KeySource):
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: all of it."""
+        """``url``: the complete URL."""
         parts = urlsplit(url)
         found = re.fullmatch(r"/keys/([0-9A-Za-z-]{1,127})(?:/([0-9A-Za-z]{1,64}))?", parts.path)
         name, equals, algorithm = parts.query.partition("=")
@@ -129,7 +129,7 @@ class AzureKeyVaultSource(KeySource):
         self._clients = Client(url, self._made)
 
     def _made(self) -> _Clients:
-        # The challenge of a server on this machine names Azure's domain.
+        # The authentication challenge of a server on this machine names Azure's domain.
         try:
             return _Clients(self.name, self._key, self._host not in _HERE)
         except ImportError:
@@ -147,8 +147,8 @@ class AzureKeyVaultSource(KeySource):
             return self._clients.ask(lambda clients: getattr(clients.get(version), operation)(algorithm, data))
         except exceptions.ClientAuthenticationError as error:
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
-        except exceptions.DecodeError:  # its message repeats the answer, and with it the key
-            raise BadAnswerError(f"{self.name}: the answer to {operation} is cut off or is not JSON") from None
+        except exceptions.DecodeError:  # its message repeats the answer, which contains the key
+            raise BadAnswerError(f"{self.name}: the answer to {operation} is truncated or not JSON") from None
         except (exceptions.ServiceRequestError, exceptions.ServiceResponseError) as error:
             raise UnavailableError(f"{self.name}: {printable(str(error))}") from None
         except exceptions.HttpResponseError as error:
@@ -176,7 +176,7 @@ class AzureKeyVaultSource(KeySource):
         return UnavailableError if status == 429 or status >= 500 else KeySourceError
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt with a new key, which the vault wraps."""
+        """Encrypt a data key with a new key, which the vault wraps."""
         from ..aead import AESGCM
 
         check_length(data_key)
@@ -185,7 +185,8 @@ class AzureKeyVaultSource(KeySource):
         version = str(answer.key_id or "").removeprefix(self._key).removeprefix("/")
         if not version:
             raise DeniedError(
-                f"{self.name}: the client may not get the key, so its newest version is unknown: name a version"
+                f"{self.name}: the client is not permitted to get the key, so its newest version is unknown: name a "
+                "version"
             )
         if not _VERSION.fullmatch(version) or not isinstance(answer.encrypted_key, bytes):
             raise BadAnswerError(f"{self.name}: the answer to wrap_key names another key")
@@ -196,10 +197,10 @@ class AzureKeyVaultSource(KeySource):
         ).encode()
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt with the key that the vault unwraps."""
+        """Decrypt a data key with the key that the vault unwraps."""
         from ..aead import AESGCM
 
-        altered = InvalidUnwrap(f"{self.name}: this wrapped key was altered, or another kind of source wrapped it")
+        altered = InvalidUnwrap(f"{self.name}: the wrapped key was altered, or another kind of source created it")
         try:
             parts = json.loads(wrapped)
             version = parts["version"]
@@ -220,5 +221,5 @@ class AzureKeyVaultSource(KeySource):
         return LABEL + f"{self._key}/{version} ".encode() + associated_data
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the clients' connections."""
         self._clients.close(_Clients.close)

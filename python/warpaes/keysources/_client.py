@@ -1,4 +1,4 @@
-"""Clients of key managers that their makers publish: one for each process, and asked with a limit of time."""
+"""The published clients of key managers, with one client for each process and a time limit for requests."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from typing import Any, TypeVar
 from .._fork_lock import ForkLock
 from ._source import UnavailableError
 
-#: Seconds for a request with all its repetitions and what credentials need. The clients' own limits start again with
-#: every byte that arrives.
+#: The time limit in seconds for a request, including its retries and requests for credentials. The clients' own
+#: timeouts restart with every byte that arrives.
 MOST_SECONDS = 120.0
-#: Requests of one source that may still wait after their time, each in a thread.
+#: Maximum number of requests of one source that may still wait after the time limit, each in a thread.
 MOST_LATE = 4
-#: As long as an answer of a key manager may be: it holds a key or a keyset.
+#: Maximum size of a key manager's answer, which contains a key or a keyset.
 MOST_KEY_ANSWER = 64 << 10
 
 Answer = TypeVar("Answer")
 
 
 class Client:
-    """A client that is made at first use, and again in a child of ``fork``: connections are the parent's."""
+    """A client that is created at first use, and again in a child of ``fork``, because connections belong to the
+    parent."""
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
-        """Use ``make`` for clients of the source ``name``."""
+        """Create clients with ``make``. ``name``: the name of the source in messages."""
         self._name, self._make = name, make
         self._lock = ForkLock()
         self._made: Any = None
@@ -42,14 +43,16 @@ class Client:
             return self._made
 
     def ask(self, request: Callable[[Any], Answer]) -> Answer:
-        """Return what ``request`` returns for the client.
+        """Call ``request`` with the client and return its result.
 
         Raises:
-            UnavailableError: It takes too long, or too many earlier ones still do.
+            UnavailableError: The request, or too many earlier requests, exceeded the time limit.
         """
         self._late = [thread for thread in self._late if thread.is_alive()]
         if len(self._late) >= MOST_LATE:
-            raise UnavailableError(f"{self._name}: {len(self._late)} earlier requests still have no answer")
+            raise UnavailableError(
+                f"{self._name}: {len(self._late)} earlier requests are still unanswered: try again later"
+            )
         future: concurrent.futures.Future[Answer] = concurrent.futures.Future()
         context = contextvars.copy_context()
 
@@ -67,7 +70,7 @@ class Client:
         return future.result()
 
     def close(self, close: Callable[[Any], None]) -> None:
-        """Forget the client, after ``close`` if it is this process's."""
+        """Drop the client. Call ``close`` first if it belongs to this process."""
         with self._lock:
             if self._made is not None and self._process == os.getpid():
                 close(self._made)

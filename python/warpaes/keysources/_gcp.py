@@ -18,7 +18,7 @@ from ._source import (
     printable,
 )
 
-#: Timeout of a request in seconds. A request is not repeated here.
+#: The timeout of a request in seconds. Requests are not repeated here.
 TIMEOUT = 30
 _PART = r"[0-9A-Za-z][0-9A-Za-z._:-]{0,127}"
 _NAME = re.compile(f"projects/{_PART}/locations/{_PART}/keyRings/{_PART}/cryptoKeys/{_PART}")
@@ -27,7 +27,7 @@ _POLYNOMIAL = 0x82F63B78
 
 
 def crc32c(data: bytes) -> int:
-    """Return the CRC-32C of bytes, which the service compares."""
+    """Return the CRC-32C of bytes, which the service verifies."""
     value = 0xFFFFFFFF
     for byte in data:
         value ^= byte
@@ -39,18 +39,18 @@ def crc32c(data: bytes) -> int:
 class GcpKmsSource(KeySource):
     """``gcp-kms://projects/…/cryptoKeys/NAME``, like Tink's URLs; Google's client finds the credentials.
 
-    ``gcp-kms+http://HOST:PORT/projects/…`` is a server on this machine, without TLS and credentials.
+    ``gcp-kms+http://HOST:PORT/projects/…`` names a server on this machine without TLS and credentials.
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: all of it."""
+        """``url``: the complete URL."""
         scheme, _, rest = url.partition("://")
         self._host, name = "", rest
         if scheme == "gcp-kms+http":
             self._host, _, name = rest.partition("/")
             if not _HERE.fullmatch(self._host):
                 raise ValueError(
-                    "gcp-kms+http: works only on this machine, because keys would cross the network in clear"
+                    "gcp-kms+http: works only on this machine, because keys would cross the network unencrypted"
                 )
         if not _NAME.fullmatch(name):
             raise ValueError(
@@ -103,7 +103,7 @@ class GcpKmsSource(KeySource):
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt with Cloud KMS's Encrypt. Checksums detect alterations in transit."""
+        """Encrypt a data key with the Encrypt operation of Cloud KMS. Checksums detect alterations in transit."""
         check_length(data_key)
         answer = self._ask(
             "encrypt",
@@ -116,15 +116,17 @@ class GcpKmsSource(KeySource):
         )
         wrapped = bytes(answer.ciphertext)
         if not answer.verified_plaintext_crc32c or not answer.verified_additional_authenticated_data_crc32c:
-            raise BadAnswerError(f"{self.name}: the service did not get the key and the associated data that were sent")
+            raise BadAnswerError(f"{self.name}: the service did not receive the key and the associated data as sent")
         if not 0 < len(wrapped) <= MOST_KEY_ANSWER or crc32c(wrapped) != answer.ciphertext_crc32c:
-            raise BadAnswerError(f"{self.name}: the answer to encrypt was altered on the way")
+            raise BadAnswerError(f"{self.name}: the answer to encrypt was altered in transit")
         return wrapped
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt with Cloud KMS's Decrypt."""
+        """Decrypt a data key with the Decrypt operation of Cloud KMS."""
         if not 0 < len(wrapped) <= MOST_KEY_ANSWER:
-            raise InvalidUnwrap(f"{self.name}: a wrapped key has 1 to {MOST_KEY_ANSWER} bytes, this has {len(wrapped)}")
+            raise InvalidUnwrap(
+                f"{self.name}: a wrapped key has 1 to {MOST_KEY_ANSWER} bytes, but this one has {len(wrapped)}"
+            )
         answer = self._ask(
             "decrypt",
             {
@@ -136,9 +138,9 @@ class GcpKmsSource(KeySource):
         )
         data_key = bytes(answer.plaintext)
         if not 0 < len(data_key) <= MOST_KEY_ANSWER or crc32c(data_key) != answer.plaintext_crc32c:
-            raise BadAnswerError(f"{self.name}: the answer to decrypt was altered on the way")
+            raise BadAnswerError(f"{self.name}: the answer to decrypt was altered in transit")
         return data_key
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the client's connections."""
         self._client.close(lambda client: client.transport.close())

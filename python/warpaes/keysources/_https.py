@@ -1,4 +1,4 @@
-"""JSON over HTTPS, for key managers: an answer is bounded and complete, or an exception is raised."""
+"""JSON over HTTPS for key managers. An answer is complete and of limited length, or an exception is raised."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tls_context(
 
 
 class Client:
-    """Requests to one server, each on a new connection, because they are few."""
+    """Requests to one server, each on a new connection, because there are few."""
 
     def __init__(self, name: str, url: str, context: ssl.SSLContext | None, timeout: float = 30) -> None:
         """Prepare requests.
@@ -50,7 +50,7 @@ class Client:
             name: The server's name in messages.
             url: https://HOST[:PORT][/PREFIX].
             context: None, for http:// to this machine only.
-            timeout: The limit for connecting, and then for the complete answer, in seconds.
+            timeout: The limit in seconds for connecting, and again for the complete answer.
         """
         parts = urlsplit(url)
         if parts.scheme != ("http" if context is None else "https") or not parts.hostname:
@@ -65,7 +65,7 @@ class Client:
     def request(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """Return the status, and the JSON of the answer or None."""
+        """Return the status and the JSON of the answer, or None if it is not JSON."""
         connection: http.client.HTTPConnection
         if self._context is None:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
@@ -82,14 +82,14 @@ class Client:
                 connection.request(method, self._prefix + path, sent, {**given, **(headers or {})})
                 answer = connection.getresponse()
                 content = answer.read(MOST_ANSWER + 1)
-                # A bounded read() mistakes a truncated body for a complete one.
+                # A bounded read() returns a truncated body without an error.
                 cut = answer.length not in (None, 0) and len(content) <= MOST_ANSWER
             if late.is_set():
                 raise TimeoutError
         except (OSError, http.client.HTTPException) as error:
             if late.is_set():
                 raise UnavailableError(
-                    f"{self._name}: {self.address} has not sent its answer within {self._timeout:g} s"
+                    f"{self._name}: {self.address} did not send its answer within {self._timeout:g} s"
                 ) from None
             raise self._failure(error) from None
         finally:
@@ -97,11 +97,11 @@ class Client:
         if len(content) > MOST_ANSWER:
             raise BadAnswerError(f"{self._name}: the answer is longer than {MOST_ANSWER} bytes")
         if cut:
-            raise BadAnswerError(f"{self._name}: the answer is cut off after {len(content)} bytes")
+            raise BadAnswerError(f"{self._name}: the answer was truncated after {len(content)} bytes")
         try:
             return answer.status, json.loads(content) if content.strip() else None
         except (ValueError, RecursionError):
-            if answer.status >= 400:  # a proxy's page
+            if answer.status >= 400:  # such as an error page of a proxy
                 return answer.status, None
             raise BadAnswerError(f"{self._name}: the answer is not JSON") from None
 
@@ -113,14 +113,14 @@ class Client:
                 f"{self._name}: TLS failed, perhaps because the server refuses the certificate: {error.reason or error}"
             )
         if isinstance(error, http.client.HTTPException):
-            return BadAnswerError(f"{self._name}: the answer is cut off or is not HTTP ({type(error).__name__})")
+            return BadAnswerError(f"{self._name}: the answer is truncated or not HTTP ({type(error).__name__})")
         return UnavailableError(f"{self._name}: cannot reach {self.address}: {error.strerror or error}")
 
 
 @contextlib.contextmanager
 def _deadline(connection: socket.socket, seconds: float, late: threading.Event) -> Iterator[None]:
-    """Close a connection after this many seconds: a socket's own timeout restarts with every received byte."""
-    # A copy of the descriptor: TLS objects must not be closed by another thread.
+    """Close a connection after this many seconds, because a socket's own timeout restarts with every received byte."""
+    # Uses a copy of the descriptor, because another thread must not close TLS objects.
     copy = socket.socket(fileno=os.dup(connection.fileno()))
 
     def end() -> None:

@@ -1,4 +1,4 @@
-"""Key-encryption keys that are read into this process, from a file or a program's output."""
+"""Key-encryption keys that are read into this process from a file or from a program's output."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def _aes_key(value: Any) -> aead.AESGCM:
     for number, part in fields(decode_base64(value)):
         if number == 3 and isinstance(part, bytes) and len(part) in (16, 32):
             return aead.AESGCM(part)
-    raise KeysetError("has no AES key of 128 or 256 bits in it")
+    raise KeysetError("does not contain an AES key of 128 or 256 bits")
 
 
 class _Keks:
-    """AES-GCM keys, each with a prefix before its ciphertexts, like Tink's AEADs. The first encrypts."""
+    """AES-GCM keys, each with a prefix for its ciphertexts, like Tink's AEADs. The first key encrypts."""
 
     def __init__(self, keys: list[tuple[bytes, aead.AESGCM]]) -> None:
         self._keys = keys
@@ -77,7 +77,7 @@ class _Keks:
 
 
 class StreamingKeys:
-    """Keys for files, made by `warpaes keygen`: a wrapped key is a small file."""
+    """Keys for files, as `warpaes keygen` creates them. A wrapped key is a small file."""
 
     def __init__(self, keyset: Keyset) -> None:
         self._keyset = keyset
@@ -101,7 +101,7 @@ def _field(holder: Any, name: str, kind: type) -> Any:
 
 
 def _kek(key: Any) -> tuple[bytes, aead.AESGCM]:
-    """Return prefix and cipher of one enabled key."""
+    """Return the prefix and the cipher of an enabled key."""
     prefix_type = _field(key, "outputPrefixType", str)
     if prefix_type not in PREFIXES[1:]:
         raise KeysetError("has no valid 'outputPrefixType'")
@@ -119,7 +119,7 @@ def _kek(key: Any) -> tuple[bytes, aead.AESGCM]:
 def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
     parsed = parse_object(text)
     if "encryptedKeyset" in parsed:
-        raise KeysetError("is encrypted: a key-encryption key must be in clear here")
+        raise KeysetError("is encrypted, but a key-encryption key must be unencrypted")
     primary = _field(parsed, "primaryKeyId", int)
     found: list[tuple[bytes, aead.AESGCM]] = []
     primary_url = None
@@ -140,7 +140,7 @@ def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
         except KeysetError as error:
             raise KeysetError(f"its key {position + 1} {error}") from None
     if primary_url is None:
-        raise KeysetError("has no key with the number in 'primaryKeyId'")
+        raise KeysetError("has no key with the ID in 'primaryKeyId'")
     return _Keks(found) if primary_url == AEAD_URL else StreamingKeys(Keyset.parse(text))
 
 
@@ -164,8 +164,7 @@ def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
 
 
 def wraps_keys(content: bytes) -> bool:
-    """Return whether this is a key that only wraps keys: a keyset of Tink's AEAD or a raw key, not a keyset for
-    files."""
+    """Return whether a key only wraps keys: a keyset of Tink's AEAD or a raw key, but not a keyset for files."""
     try:
         return isinstance(_read("", content), _Keks)
     except KeysetError:
@@ -173,10 +172,10 @@ def wraps_keys(content: bytes) -> bool:
 
 
 class LocalSource(KeySource):
-    """Wraps with AES-GCM in this process, under a key that is read at its first use."""
+    """Wraps with AES-GCM in this process, under a key that is read at the first use."""
 
     def __init__(self, name: str, read: Callable[[], bytes]) -> None:
-        """``read``: returns a Tink keyset or a raw key."""
+        """``read``: a function that returns a Tink keyset or a raw key."""
         self.name = name
         self._read = read
         self._keys: _Keks | StreamingKeys | None = None
@@ -187,7 +186,7 @@ class LocalSource(KeySource):
     def wraps(self) -> int:
         """Number of keys that this object has wrapped by AES-GCM with random nonces: one key may wrap at most 2^32.
 
-        Always 0 under a keyset for files, which derives a new key from a random salt each time.
+        It is always 0 for a keyset for files, which derives a new key from a random salt each time.
         """
         return self._count.value
 
@@ -198,7 +197,7 @@ class LocalSource(KeySource):
             return self._keys
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt like Tink's AEAD with the keyset; under keys for files, as a small file."""
+        """Encrypt a data key like Tink's AEAD with the keyset, or as a small file under keys for files."""
         check_length(data_key)
         keys = self._opened()
         if isinstance(keys, _Keks):
@@ -206,16 +205,16 @@ class LocalSource(KeySource):
         return keys.wrap(data_key, associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Try every enabled key."""
+        """Decrypt a data key, trying every enabled key."""
         try:
             return self._opened().unwrap(wrapped, associated_data)
         except (InvalidTag, FormatError):
             raise InvalidUnwrap(
-                f"{self.name}: cannot open this wrapped key: the key or the associated data differ, or it was altered"
+                f"{self.name}: cannot open the wrapped key: the key or the associated data differ, or it was altered"
             ) from None
 
     def close(self) -> None:
-        """Forget the key."""
+        """Drop the key."""
         self._keys = None
 
 
@@ -227,15 +226,15 @@ def file_source(path: str) -> LocalSource:
         try:
             return read_file(path)
         except OSError as error:
-            raise UnavailableError(f"{name}: cannot read it: {error.strerror}") from None
+            raise UnavailableError(f"{name}: cannot be read: {error.strerror}") from None
 
     return LocalSource(name, read)
 
 
 def program_source(command: str) -> LocalSource:
-    """Return a source with a key that a program prints; the shell runs it once."""
+    """Return a source with a key that a program prints. The shell runs the program once."""
     if not command.strip():
-        raise ValueError("exec: needs a command that prints a key")
+        raise ValueError("exec: must be followed by a command that prints a key")
     name = program_name(command)
 
     def read() -> bytes:

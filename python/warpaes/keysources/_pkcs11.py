@@ -16,12 +16,12 @@ from ._source import DeniedError, KeySourceError, ProvingSource, UnavailableErro
 
 NONCE_BYTES, TAG_BYTES = 12, 16
 
-# A login belongs to the process: a logout ends every session, including those of other sources on the same token.
+# A login applies to the process, so a logout ends all sessions, including those of other sources on the same token.
 _one_at_a_time = ForkLock()
 
 
 class Pkcs11Source(ProvingSource):
-    """``pkcs11:token=…;object=…;id=…?module-path=…&pin-source=file:…``, as RFC 7512.
+    """``pkcs11:token=…;object=…;id=…?module-path=…&pin-source=file:…``,as in RFC 7512.
 
     The PIN comes from ``pin-source`` (``file:PATH`` or ``env:NAME``) or from WARPAES_PKCS11_PIN; the module, without
     ``module-path``, from WARPAES_PKCS11_MODULE. The output begins with a random nonce of 12 bytes and ends with the
@@ -29,21 +29,21 @@ class Pkcs11Source(ProvingSource):
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: all of it."""
+        """``url``: the complete URL."""
         super().__init__()
         path, _, query = url.removeprefix("pkcs11:").partition("?")
         named = dict(part.split("=", 1) for part in path.split(";") if "=" in part)
         options = dict(parse_qsl(query))
         for name in options:
             if name == "pin-value":
-                raise ValueError("pkcs11: pin-value: other processes can read it: use pin-source=file:PATH or env:NAME")
+                raise ValueError("pkcs11: pin-value: is refused, because other processes can read it: use pin-source")
             if name not in ("module-path", "pin-source"):
-                raise ValueError(f"pkcs11: {name}: is unknown; use module-path or pin-source")
+                raise ValueError(f"pkcs11: {name}: is not supported; use module-path or pin-source")
         for name in named:
             if name not in ("token", "object", "id", "type"):
-                raise ValueError(f"pkcs11: {name}: is unknown; use token, object or id")
+                raise ValueError(f"pkcs11: {name}: is not supported; use token, object or id")
         if "token" not in named or not ("object" in named or "id" in named):
-            raise ValueError("pkcs11: must contain token=LABEL, and object=LABEL or id=… of the key")
+            raise ValueError("pkcs11: must contain token=LABEL, and object=LABEL or id=… for the key")
         self.name = f"pkcs11:{path}"
         self._token = unquote(named["token"])
         self._object = unquote(named["object"]) if "object" in named else None
@@ -56,7 +56,7 @@ class Pkcs11Source(ProvingSource):
 
     @property
     def wraps(self) -> int:
-        """Number of keys that this object has wrapped: one key may wrap at most 2^32."""
+        """Number of keys that this object has wrapped. One key may wrap at most 2^32 keys."""
         return self._count.value
 
     def _pin(self) -> str:
@@ -70,7 +70,9 @@ class Pkcs11Source(ProvingSource):
                 raise UnavailableError(f"{self.name}: pin-source: cannot read '{place}': {error.strerror}") from None
         pin = os.environ.get(place) if kind == "env" else None
         if pin is None:
-            raise DeniedError(f"{self.name}: no PIN: set WARPAES_PKCS11_PIN, or give pin-source=file:PATH or env:NAME")
+            raise DeniedError(
+                f"{self.name}: there is no PIN: set WARPAES_PKCS11_PIN, or give pin-source=file:PATH or env:NAME"
+            )
         return pin
 
     @contextlib.contextmanager
@@ -82,7 +84,9 @@ class Pkcs11Source(ProvingSource):
         except ImportError:
             raise UnavailableError(f"{self.name}: needs python-pkcs11: pip install 'warpaes[keys]'") from None
         if not self._module:
-            raise UnavailableError(f"{self.name}: no module: give module-path=PATH, or set WARPAES_PKCS11_MODULE")
+            raise UnavailableError(
+                f"{self.name}: there is no module: give module-path=PATH, or set WARPAES_PKCS11_MODULE"
+            )
         try:
             library = pkcs11.lib(self._module)
         except (RuntimeError, OSError, exceptions.PKCS11Error) as error:
@@ -102,7 +106,7 @@ class Pkcs11Source(ProvingSource):
                     if not found:
                         raise UnknownKeyError(f"{self.name}: the token has no such AES key")
                     if len(found) > 1:
-                        raise UnknownKeyError(f"{self.name}: the token has several such keys; also give id=…")
+                        raise UnknownKeyError(f"{self.name}: the token has several such keys: also give id=…")
                     yield found[0]
             except (exceptions.NoSuchToken, exceptions.TokenNotPresent, exceptions.DeviceRemoved):
                 raise UnavailableError(f"{self.name}: there is no such token") from None
@@ -111,12 +115,12 @@ class Pkcs11Source(ProvingSource):
             except (exceptions.PinLocked, exceptions.PinExpired, exceptions.UserPinNotInitialized) as error:
                 raise DeniedError(f"{self.name}: the PIN cannot be used: {type(error).__name__}") from None
             except exceptions.MultipleTokensReturned:
-                raise UnavailableError(f"{self.name}: several tokens have this label") from None
+                raise UnavailableError(f"{self.name}: several tokens have this label: remove all but one") from None
             except exceptions.PKCS11Error as error:
                 raise KeySourceError(f"{self.name}: the token failed: {type(error).__name__} {error}") from None
 
     def _wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
-        """Encrypt on the token."""
+        """Encrypt a data key on the token."""
         self._count.add(self.name)
         with self._key() as key:
             nonce = secrets.token_bytes(NONCE_BYTES)
@@ -124,9 +128,9 @@ class Pkcs11Source(ProvingSource):
         return nonce + sealed
 
     def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt on the token."""
+        """Decrypt a data key on the token."""
         if len(wrapped) <= NONCE_BYTES + TAG_BYTES:
-            raise InvalidUnwrap(f"{self.name}: {len(wrapped)} bytes are not a wrapped key")
+            raise InvalidUnwrap(f"{self.name}: {len(wrapped)} bytes are too short for a wrapped key")
         with self._key() as key:
             from pkcs11 import exceptions
 
@@ -138,7 +142,7 @@ class Pkcs11Source(ProvingSource):
                     exceptions.FunctionFailed):  # fmt: skip
                 # Modules report a wrong tag differently; SoftHSM by GeneralError.
                 raise InvalidUnwrap(
-                    f"{self.name}: cannot open this wrapped key: the key or the associated data differ, or it was "
+                    f"{self.name}: cannot open the wrapped key: the key or the associated data differ, or it was "
                     "altered"
                 ) from None
         return opened

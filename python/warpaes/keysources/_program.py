@@ -1,4 +1,4 @@
-"""Programs that print keys: their output and the words of their command lines are secret."""
+"""Programs that print keys. Their output and the arguments on their command lines are secret."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from .._key_files import MOST_BYTES, environment_of_programs
 from ._source import KeySourceError, UnavailableError
 
-# A variable set for the program: NAME=VALUE, of text that the shell does not expand.
+# A variable that is set for the program, as NAME=VALUE with text that the shell does not expand.
 _SETTING = r"""[A-Za-z_][A-Za-z0-9_]*=(?:[\w@%+=:,./-]|'[^']*'|"[^"$`\\!]*")*+"""
 _COMMAND = re.compile(rf"\s*+(?:{_SETTING}[ \t]++)*+([\w@%+:,./-]++)(?=[\s;&|]|$)", re.ASCII)
 _LONGEST_NAME = 40
@@ -25,11 +25,11 @@ def run_program(
     environment: Mapping[str, str] | None = None,
     quiet: bool = False,
 ) -> bytes:
-    """Return the output of a program; the shell runs ``arguments`` if it is a string.
+    """Return the output of a program. The shell runs ``arguments`` if it is a string.
 
-    Its standard error is passed on, or with ``quiet`` included in the exception. Any exit status except 0 raises
-    ``KeySourceError``, and the output is not used. It inherits no descriptor except standard error, and no variable
-    that contains a key. ``environment``: additional variables.
+    The program's standard error is inherited, or with ``quiet`` included in the exception. Any exit status other than 0
+    raises ``KeySourceError``, and the output is not used. The program inherits no descriptor except standard error, and
+    no variable that contains a key. ``environment``: additional variables.
     """
     try:
         process = subprocess.Popen(
@@ -49,7 +49,7 @@ def run_program(
                 assert process.stdout is not None
                 output, errors = process.stdout.read(MOST_BYTES + 1), b""
                 if len(output) > MOST_BYTES:
-                    raise KeySourceError(f"{name}: printed more than {MOST_BYTES} bytes, and is not a key")
+                    raise KeySourceError(f"{name}: printed more than {MOST_BYTES} bytes, which is too long for a key")
             else:
                 output, errors = process.communicate(stdin)
         except BaseException:
@@ -64,12 +64,13 @@ def run_program(
 
 
 def program_name(command: str) -> str:
-    """Return the program of a shell command, as in ``NAME='A SECRET' program SECRET``; ``exec:`` if that is not sure.
+    """Return the program of a shell command, as in ``NAME='A SECRET' program SECRET``;return ``exec:`` if it is
+    uncertain.
 
     Messages, manifests and records may contain only this part of a command.
     """
     try:
-        shlex.split(command)  # quotes that do not match
+        shlex.split(command)  # unbalanced quotes
         found = _COMMAND.match(command)
     except ValueError:
         found = None

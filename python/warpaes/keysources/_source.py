@@ -12,23 +12,24 @@ from ..exceptions import Error, InvalidUnwrap
 
 
 class KeySourceError(Error):
-    """A key source failed; the subclasses below name the reason."""
+    """A key source failed. The subclasses name the reason."""
 
 
 class DeniedError(KeySourceError):
-    """The source refused the caller: a token, a PIN, a certificate, a policy."""
+    """The source refused the caller, because of a token, a PIN, a certificate or a policy."""
 
 
 class UnavailableError(KeySourceError):
-    """The source is unreachable, not installed, sealed or out of order: try again later."""
+    """The source is unreachable, not installed, sealed or out of order. Try again later."""
 
 
 class UnknownKeyError(KeySourceError):
-    """The source has no such key: never created, expired, revoked, disabled, deleted, or already delivered."""
+    """The source does not have the key: it was never created, or is expired, revoked, disabled, deleted or already
+    delivered."""
 
 
 class ExhaustedError(KeySourceError):
-    """The source has no more keys now, or its key has reached its limit of wraps."""
+    """The source has no keys left at present, or its key has reached the limit of wraps."""
 
 
 class BadAnswerError(KeySourceError):
@@ -36,22 +37,24 @@ class BadAnswerError(KeySourceError):
 
 
 class KeySource(abc.ABC):
-    """Wraps data keys under a key that does not leave it. Any thread may call it."""
+    """Wraps data keys under a key that does not leave the source. Thread-safe."""
 
-    #: The name of the source in messages and manifests. Never a secret.
+    #: The name of the source in messages and manifests. It is never secret.
     name: str
 
     @abc.abstractmethod
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt a data key or a keyset of up to 4 KiB; unwrapping needs the same ``associated_data``."""
+        """Encrypt a data key or a keyset of up to 4 KiB. Unwrapping requires the same ``associated_data``."""
 
     @abc.abstractmethod
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt it again. ``InvalidUnwrap``: another key, other associated data, or altered."""
+        """Decrypt a wrapped key. InvalidUnwrap: the key or the associated data differ, or the wrapped key was
+        altered."""
 
     @property
     def wraps(self) -> int:
-        """Number of keys that this object has wrapped, if a key may wrap only 2^32 (docs/keys.md); otherwise 0."""
+        """Number of keys that this object has wrapped, if a key may wrap at most 2^32 keys (docs/keys.md); otherwise
+        0."""
         return 0
 
     def close(self) -> None:  # noqa: B027 (most have nothing to close)
@@ -71,12 +74,12 @@ class KeySource(abc.ABC):
 class ProvingSource(KeySource):
     """A source that passes associated data on to a service that might ignore it.
 
-    Vault before 1.13 does not support it, and a token's module may ignore it. So the first use proves that a wrapped
-    key does not open under other associated data.
+    Vault before 1.13 does not support associated data, and a token's module may ignore it. So the first use tests that
+    a wrapped key does not open under other associated data.
     """
 
     def __init__(self) -> None:
-        """Start without proof."""
+        """Start in the untested state."""
         self._proof = ForkLock()
         self._proven = False
 
@@ -89,7 +92,7 @@ class ProvingSource(KeySource):
         """Decrypt it."""
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt a data key, after a probe at the first use."""
+        """Encrypt a data key. The first use also probes the source."""
         check_length(data_key)
         with self._proof:
             if not self._proven:
@@ -98,7 +101,7 @@ class ProvingSource(KeySource):
         return self._wrap(data_key, associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt a data key; at the first use the source must refuse it under other associated data."""
+        """Decrypt a data key. At the first use, the source must refuse to decrypt it under other associated data."""
         data_key = self._unwrap(wrapped, associated_data)
         with self._proof:
             if not self._proven:
@@ -110,7 +113,7 @@ class ProvingSource(KeySource):
         probe, purpose = secrets.token_bytes(32), b"warpaes probe"
         wrapped = self._wrap(probe, purpose)
         if self._unwrap(wrapped, purpose) != probe:
-            raise BadAnswerError(f"{self.name}: it cannot unwrap the key that it has just wrapped")
+            raise BadAnswerError(f"{self.name}: the source cannot unwrap the key that it has just wrapped")
         self._must_refuse(wrapped, purpose)
 
     def _must_refuse(self, wrapped: bytes, associated_data: bytes) -> None:
@@ -118,16 +121,16 @@ class ProvingSource(KeySource):
             self._unwrap(wrapped, associated_data + b" of another")
         except InvalidUnwrap:
             return
-        raise self._ignores("it unwraps a key under other associated data than it was wrapped with")
+        raise self._ignores("it unwraps a key under other associated data than the key was wrapped with")
 
     def _ignores(self, how: str) -> BadAnswerError:
-        return BadAnswerError(f"{self.name}: it ignores associated data: {how}; nothing is wrapped or unwrapped by it")
+        return BadAnswerError(f"{self.name}: the source ignores associated data: {how}; it cannot be used")
 
 
 class WrapCount:
-    """Counts the wraps of a key for AES-GCM with random nonces, up to the limit of such keys (NIST SP 800-38D, 8.3).
+    """Counts the wraps under an AES-GCM key with random nonces, up to the limit for such keys (NIST SP 800-38D, 8.3).
 
-    It counts for one source object. Wraps by several objects, processes and jobs with the same key add up.
+    The count covers one source object. The limit applies to all objects, processes and jobs with the same key together.
     """
 
     def __init__(self) -> None:
@@ -136,7 +139,7 @@ class WrapCount:
         self.value = 0
 
     def add(self, name: str) -> None:
-        """Count one more wrap by the source ``name``, or refuse it."""
+        """Count a wrap by the source ``name``, or refuse it at the limit."""
         with self._lock:
             if self.value >= MOST_WRAPS:
                 raise ExhaustedError(
@@ -147,7 +150,7 @@ class WrapCount:
 
 
 def printable(text: str, length: int = 300) -> str:
-    """Return the beginning of a text from a server, safe for a terminal."""
+    """Return the beginning of a server's text in a form that is safe for a terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:length])
 
 
@@ -156,6 +159,8 @@ MOST_WRAPS = 2**32
 
 
 def check_length(data_key: bytes) -> None:
-    """AWS KMS's limits apply to all sources, so that sources can be exchanged."""
+    """The limits of AWS KMS apply to all sources, so that one source can replace another."""
     if not 0 < len(data_key) <= MOST_BYTES:
-        raise ValueError(f"data_key: must have 1 to {MOST_BYTES} bytes, has {len(data_key)}; wrap a key, not the data")
+        raise ValueError(
+            f"data_key: must have 1 to {MOST_BYTES} bytes, but has {len(data_key)}: wrap a key, not the data"
+        )

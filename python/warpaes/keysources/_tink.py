@@ -1,4 +1,4 @@
-"""Tink's keysets as JSON and as the protobuf message that is encrypted under a key-encryption key."""
+"""Tink keysets as JSON, and as the protobuf message that is encrypted under a key-encryption key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._source import KeySource
 
 MATERIALS = ["UNKNOWN_KEYMATERIAL", "SYMMETRIC", "ASYMMETRIC_PRIVATE", "ASYMMETRIC_PUBLIC", "REMOTE"]
 STATES = ["UNKNOWN_STATUS", "ENABLED", "DISABLED", "DESTROYED"]
-#: The command's and the library's maximum length of a keyset.
+#: The maximum length of a keyset in the command and the library.
 MOST_TEXT = 1 << 20
 PREFIXES = ["UNKNOWN_PREFIX", "TINK", "LEGACY", "RAW", "CRUNCHY"]
 
@@ -43,7 +43,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         value = shift = 0
         while True:
             if at >= len(message) or shift > 63:
-                raise KeysetError("a protobuf message in the keyset is cut off or malformed")
+                raise KeysetError("a protobuf message in the keyset is truncated or malformed")
             byte = message[at]
             at += 1
             value |= (byte & 127) << shift
@@ -58,7 +58,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif tag & 7 == 2:
             length = varint()
             if length > len(message) - at:
-                raise KeysetError("a protobuf message in the keyset is cut off or malformed")
+                raise KeysetError("a protobuf message in the keyset is truncated or malformed")
             yield tag >> 3, message[at : at + length]
             at += length
         else:
@@ -124,7 +124,7 @@ def _parse(message: bytes) -> dict[str, Any]:
 
 
 def _info(keyset: dict[str, Any]) -> dict[str, Any]:
-    """Return the ``keysetInfo`` of a keyset, everything about its keys that is not secret."""
+    """Return the ``keysetInfo`` of a keyset: all facts about its keys that are not secret."""
     keys = []
     for key in keyset["key"]:
         info = {"status": key["status"], "keyId": key["keyId"], "outputPrefixType": key["outputPrefixType"]}
@@ -135,7 +135,7 @@ def _info(keyset: dict[str, Any]) -> dict[str, Any]:
 
 
 def _agrees(info: Any, other: dict[str, Any]) -> bool:
-    """Compare two ``keysetInfo``. Some writers omit the type of a destroyed key."""
+    """Return whether two ``keysetInfo`` are equal. Some writers omit the type of a destroyed key."""
     if not isinstance(info, dict) or not isinstance(info.get("keyInfo"), list):
         return False
 
@@ -148,7 +148,7 @@ def _agrees(info: Any, other: dict[str, Any]) -> bool:
 
 
 def write_keyset(keyset: Keyset, source: KeySource, associated_data: bytes = b"") -> bytes:
-    """Return Tink's JSON of an encrypted keyset: the keyset wrapped by a source.
+    """Return Tink's JSON of an encrypted keyset, which a source wrapped.
 
     Tink's libraries open it with the same key manager, as ``parse_encrypted`` with the manager's AEAD.
     """
@@ -182,7 +182,7 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
 
 
 def decode_base64(text: Any) -> bytes:
-    """Decode canonical base64; raise ``KeysetError`` for any other text."""
+    """Decode canonical base64. Raise ``KeysetError`` for any other text."""
     with contextlib.suppress(ValueError, TypeError):
         content = base64.b64decode(text, validate=True)
         if base64.b64encode(content).decode() == text:
@@ -194,25 +194,25 @@ def read_keyset(text: bytes | str, source: KeySource, associated_data: bytes = b
     """Open an encrypted keyset that ``write_keyset`` or one of Tink's libraries wrote.
 
     Raises:
-        InvalidUnwrap: Another key, other associated data, or altered.
-        KeysetError: The text is not such a keyset, or ``keysetInfo``, which is not encrypted, is not of these keys.
+        InvalidUnwrap: The key or the associated data differ, or the keyset was altered.
+        KeysetError: The text is not an encrypted keyset, or the unencrypted ``keysetInfo`` does not match the keys.
     """
     try:
         wrapped = parse_object(text)
     except KeysetError as error:
         raise KeysetError(f"not an encrypted keyset in Tink's JSON: it {error}") from None
     if "keyEncryptionKey" in wrapped:
-        raise KeysetError("the keyset is under a passphrase, not under a key source: `warpaes -k` opens it")
+        raise KeysetError("the keyset is encrypted under a passphrase, not by a key source: open it with `warpaes -k`")
     if "encryptedKeyset" not in wrapped:
         raise KeysetError("not an encrypted keyset in Tink's JSON: it has no encryptedKeyset")
     if unknown := sorted(wrapped.keys() - {"encryptedKeyset", "keysetInfo"}):
-        raise KeysetError(f"not an encrypted keyset in Tink's JSON: {unknown[0]!a} is not a field of it")
+        raise KeysetError(f"not an encrypted keyset in Tink's JSON: {unknown[0]!a} is not one of its fields")
     try:
         sealed = decode_base64(wrapped["encryptedKeyset"])
     except KeysetError as error:
         raise KeysetError(f"not an encrypted keyset in Tink's JSON: encryptedKeyset {error}") from None
     keyset = _parse(source.unwrap(sealed, associated_data))
-    # Commands show it without opening the keyset.
+    # Commands show keysetInfo without opening the keyset.
     if "keysetInfo" in wrapped and not _agrees(wrapped["keysetInfo"], _info(keyset)):
-        raise KeysetError("keysetInfo does not match the encrypted keys: it was altered")
+        raise KeysetError("keysetInfo does not match the encrypted keys, so it was altered")
     return Keyset.parse(json.dumps(keyset))

@@ -1,4 +1,5 @@
-"""A TPM 2.0, by tpm2-tools: wrapped keys open only on this machine, and with ``pcr`` only in its present state."""
+"""A TPM 2.0, accessed through tpm2-tools. Wrapped keys open only on this machine and, with ``pcr``, only in its current
+state."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ NONCE_BYTES, TAG_BYTES, KEK_BYTES, MOST_PART = 12, 16, 32, 4096
 class Tpm2Source(KeySource):
     """``tpm2:[?pcr=sha256:0,7][&tcti=…][&flush=yes]``.
 
-    For each wrapped key the TPM seals a new key under its storage hierarchy's primary key; the new key encrypts the
-    data key by AES-256-GCM in this process. ``flush=yes``: for a TPM without a resource manager (/dev/tpmrm0) and
+    For each wrapped key, the TPM seals a new key under its storage hierarchy's primary key. The new key encrypts the
+    data key with AES-256-GCM in this process. ``flush=yes`` is for a TPM without a resource manager (/dev/tpmrm0) and
     without other users.
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: all of it."""
+        """``url``: the complete URL."""
         path, _, query = url.removeprefix("tpm2:").partition("?")
         options = dict(parse_qsl(query))
         if path.strip("/") or set(options) - {"pcr", "tcti", "flush"} or options.get("flush", "yes") != "yes":
@@ -50,11 +51,11 @@ class Tpm2Source(KeySource):
         try:
             self._tpm("createprimary", "-Q", "-C", "o", "-G", "ecc", "-c", context)
         except KeySourceError as error:
-            raise UnavailableError(f"{error} (is there a TPM, and may this user access it?)") from None
+            raise UnavailableError(f"{error}; check that a TPM exists and that this user may access it") from None
         return context
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Seal a new key in the TPM, and encrypt under it."""
+        """Seal a new key in the TPM, and encrypt the data key under it."""
         check_length(data_key)
         kek = secrets.token_bytes(KEK_BYTES)
         with self._lock, tempfile.TemporaryDirectory(prefix="warpaes-tpm2-") as name:
@@ -74,7 +75,7 @@ class Tpm2Source(KeySource):
         return head + nonce + aead.AESGCM(kek).encrypt(nonce, data_key, head + associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Let the TPM unseal its key, and decrypt with it."""
+        """Let the TPM unseal its key, and decrypt the data key with it."""
         public, private, at = self._parts(wrapped)
         with self._lock, tempfile.TemporaryDirectory(prefix="warpaes-tpm2-") as name:
             folder = pathlib.Path(name)
@@ -88,14 +89,14 @@ class Tpm2Source(KeySource):
                 kek = self._tpm("unseal", "-c", sealed, *(["-p", f"pcr:{self._pcr}"] if self._pcr else []))
             except KeySourceError as error:
                 raise InvalidUnwrap(
-                    f"{self.name}: the TPM cannot open it: the machine or its state differs, or it was altered "
-                    f"({error})"
+                    f"{self.name}: the TPM cannot open the wrapped key: the machine or its state differs, or the key "
+                    f"was altered ({error})"
                 ) from None
         try:
             return aead.AESGCM(kek).decrypt(wrapped[at : at + NONCE_BYTES], wrapped[at + NONCE_BYTES :],
                                             wrapped[:at] + associated_data)  # fmt: skip
         except (InvalidTag, ValueError):
-            raise InvalidUnwrap(f"{self.name}: was altered, or has other associated data") from None
+            raise InvalidUnwrap(f"{self.name}: the wrapped key was altered, or its associated data differs") from None
 
     def _parts(self, wrapped: bytes) -> tuple[bytes, bytes, int]:
         at, parts = len(MAGIC), []
@@ -104,5 +105,5 @@ class Tpm2Source(KeySource):
             parts.append(wrapped[at + 2 : at + 2 + length])
             at += 2 + length
         if not wrapped.startswith(MAGIC) or len(wrapped) < at + NONCE_BYTES + TAG_BYTES or len(wrapped) > MOST_PART * 3:
-            raise InvalidUnwrap(f"{self.name}: was not wrapped by this kind of source, or is truncated")
+            raise InvalidUnwrap(f"{self.name}: the wrapped key is truncated, or another kind of source created it")
         return parts[0], parts[1], at

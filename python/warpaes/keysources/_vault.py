@@ -23,11 +23,11 @@ from ._source import (
 
 
 class _RefusedTextError(KeySourceError):
-    """Transit refused the plaintext."""
+    """The transit engine refused the plaintext."""
 
 
 def _token() -> str:
-    """Like Vault's own command: the environment, then the file of `vault login`."""
+    """As with Vault's own command, the environment comes first, then the file that `vault login` writes."""
     token, place = os.environ.get("VAULT_TOKEN", "").strip(), "VAULT_TOKEN"
     if not token:
         place = "'~/.vault-token'"
@@ -36,12 +36,14 @@ def _token() -> str:
                 warn_if_others_can_read(place, file.fileno())
                 token = file.read(4096).strip()
         except OSError:
-            raise DeniedError("vault-transit: no token: set VAULT_TOKEN, or log in with `vault login`") from None
+            raise DeniedError(
+                "vault-transit: there is no token: set VAULT_TOKEN, or log in with `vault login`"
+            ) from None
     return _header(place, token)
 
 
 def _header(place: str, value: str) -> str:
-    """Return text that a request header can contain; http.client's own message would repeat the token."""
+    """Return text that a request header can contain. The message of http.client would repeat the token."""
     if not value.isascii() or not value.isprintable() or not value:
         raise DeniedError(
             f"vault-transit: {place} is empty, or has characters that are not allowed in a request header"
@@ -53,11 +55,11 @@ class VaultTransitSource(ProvingSource):
     """``vault-transit://HOST[:PORT]/MOUNT/keys/NAME``; VAULT_TOKEN, VAULT_CACERT and VAULT_NAMESPACE as for Vault's
     command.
 
-    ``vault-transit+http://`` is without TLS, only for a server on this machine.
+    ``vault-transit+http://`` does not use TLS, and works only for a server on this machine.
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: all of it."""
+        """``url``: the complete URL."""
         super().__init__()
         parts = urlsplit(url)
         mount, _, key = parts.path.strip("/").rpartition("/keys/")
@@ -66,7 +68,7 @@ class VaultTransitSource(ProvingSource):
             raise ValueError(f"vault-transit: must be vault-transit://HOST[:PORT]/MOUNT/keys/NAME, not '{parts.path}'")
         if plain and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
             raise ValueError(
-                "vault-transit+http: works only on this machine, because the token would cross the network in clear"
+                "vault-transit+http: works only on this machine, because the token would cross the network unencrypted"
             )
         self.name = f"{parts.scheme}://{parts.netloc}/{mount}/keys/{key}"
         self._mount, self._key = quote(mount), quote(key, safe="")
@@ -100,7 +102,7 @@ class VaultTransitSource(ProvingSource):
         raise kind(f"{self.name}: {operation} is refused ({status}){': ' if text else ''}{text}")
 
     def _check_warnings(self, answer: Any) -> None:
-        """Refuse the answer of a server that ignored associated data, which versions 1.11 and 1.12 report."""
+        """Refuse an answer that warns that associated data was ignored, as Vault 1.11 and 1.12 do."""
         said = answer.get("warnings") if isinstance(answer, dict) else None
         for warning in said if isinstance(said, list) else [said]:
             if "associated_data" in str(warning) or "ignored" in str(warning):
@@ -110,28 +112,30 @@ class VaultTransitSource(ProvingSource):
         try:
             super()._prove_with_probe()
         except DeniedError:
-            # For a token that may only encrypt: a server that reads associated data refuses invalid base64.
+            # For a token that may only encrypt. A server that reads associated data refuses invalid base64.
             try:
                 self._ask("encrypt", {"plaintext": "AAAA", "associated_data": "%"}, "ciphertext")
             except _RefusedTextError:
                 return
-            raise self._ignores("it takes any text for them (transit needs Vault 1.13 or newer)") from None
+            raise self._ignores(
+                "it accepts invalid base64 as associated data (transit needs Vault 1.13 or newer)"
+            ) from None
 
     def _wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
-        """Encrypt; the result is Vault's own text, ``vault:v1:…``."""
+        """Encrypt a data key. The result is Vault's own text, ``vault:v1:…``."""
         text = self._ask("encrypt", self._body("plaintext", data_key, associated_data), "ciphertext")
         if not text.startswith("vault:v"):
-            raise BadAnswerError(f"{self.name}: the answer to encrypt has a ciphertext that is not Vault's")
+            raise BadAnswerError(f"{self.name}: the ciphertext in the answer to encrypt does not have Vault's form")
         return text.encode()
 
     def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt with the version of the key that the text names."""
+        """Decrypt a data key with the key version that the text names."""
         try:
             text = wrapped.decode("ascii")
         except UnicodeDecodeError:
             text = ""
         if not text.startswith("vault:v"):
-            raise InvalidUnwrap(f"{self.name}: the wrapped key is not Vault's: it does not begin with 'vault:v'")
+            raise InvalidUnwrap(f"{self.name}: the wrapped key is not from Vault: it does not begin with 'vault:v'")
         body = self._body("", b"", associated_data) | {"ciphertext": text}
         try:
             return base64.b64decode(self._ask("decrypt", body, "plaintext"), validate=True)

@@ -37,7 +37,7 @@ class WarpaesSerializer(Serializer):  # type: ignore[misc]  # LMCache has no typ
     """Encrypts KV bytes, for LMCache's threads."""
 
     def __init__(self, frames: Frames) -> None:
-        """Use frames of one version and its keys."""
+        """Use these frames, which have a version and keys."""
         self._frames = frames
 
     def serialize(self, src: Any, dst: Any, key: Any) -> int:
@@ -55,15 +55,15 @@ class WarpaesDeserializer(Deserializer):  # type: ignore[misc]
     """Decrypts the output of ``WarpaesSerializer``. Any exception makes LMCache's load a miss."""
 
     def __init__(self, frames: Frames) -> None:
-        """Use frames of one version and its keys."""
+        """Use these frames, which have a version and keys."""
         self._frames = frames
 
     def deserialize(self, src: Any, dst: Any, key: Any) -> None:
         """Decrypt the frame in ``src`` into ``dst``, which is wiped if the frame is not authentic.
 
         Raises:
-            FormatError: It is not a frame of this version, or of an unknown key.
-            InvalidTag: It is not authentic, or of another object or tenant.
+            FormatError: It is not a frame of this version, or its key is unknown.
+            InvalidTag: The frame is not authentic, or belongs to another object or tenant.
         """
         self._frames.open(src.byte_array, dst.byte_array, _name(key))
 
@@ -77,23 +77,24 @@ def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
             ``hkdf``. ``max_workers``: threads, by default one for each core, at most 4.
 
     Raises:
-        ValueError: An option is unknown or missing, or two contradict each other.
+        ValueError: An option is unknown or missing, or two options contradict each other.
         OSError: The key cannot be read.
     """
     unknown = options.keys() - {"keyset", "master_key_path", "aes_bits", "max_workers", "key_provider"}
     if unknown:
-        raise ValueError(f"warpaes serde: {sorted(unknown)[0]} is unknown")
+        raise ValueError(f"warpaes serde: the option {sorted(unknown)[0]} is unknown")
     keyset, path = options.get("keyset"), options.get("master_key_path")
     if (keyset is None) == (path is None):
         raise ValueError("warpaes serde: give keyset, or master_key_path for LMCache's own frame")
     workers = options.get("max_workers", min(4, len(os.sched_getaffinity(0))))
     if type(workers) is not int or workers < 1:
-        raise ValueError("warpaes serde: max_workers must be an integer above 0")
+        raise ValueError("warpaes serde: max_workers must be a positive integer")
     if keyset is not None:
         for name in ("aes_bits", "key_provider"):
             if name in options:
                 raise ValueError(
-                    f"warpaes serde: {name} applies only to master_key_path; frames of a keyset have 256 bits"
+                    f"warpaes serde: {name} applies only to master_key_path: leave it out, because frames of a keyset "
+                    "use 256-bit keys"
                 )
         if not isinstance(keyset, (str, Keyset)):
             raise ValueError("warpaes serde: keyset must be the place of a keyset")

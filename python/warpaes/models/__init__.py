@@ -1,9 +1,9 @@
 """Encrypted model folders in Hugging Face's layout, with all shards authenticated together.
 
-``encrypt`` creates one from a folder in clear, under a keyset instead of two JSON Web Keys: ``model*.safetensors``
-become CryptoTensors under the same names, and ``warpaes-model.json`` names every file with its hash. ``load`` returns
-tensors. Within ``unlocked``, ``from_pretrained`` of transformers and diffusers loads such a folder as it loads one in
-clear.
+``encrypt`` creates an encrypted folder from an unencrypted one, under a keyset instead of two JSON Web Keys:
+``model*.safetensors`` become CryptoTensors under the same names, and ``warpaes-model.json`` names every file with its
+hash. ``load`` returns tensors. Within ``unlocked``, ``from_pretrained`` of transformers and diffusers loads such a
+folder like an unencrypted one.
 
 docs/serving.md describes the encrypted parts, and the data that the host can see.
 """

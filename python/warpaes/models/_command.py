@@ -30,8 +30,8 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 
 DESCRIPTION = """\
 Encrypts and authenticates model folders in Hugging Face's layout: *.safetensors
-are encrypted, all other files are in clear, and a manifest authenticates all.
-PLACE of a keyset: PATH, env:NAME, fd:NUMBER, exec:COMMAND; docs/keys.md
+are encrypted, all other files are copied unencrypted, and a manifest authenticates all files. PLACE of a keyset: PATH,
+env:NAME, fd:NUMBER, exec:COMMAND; docs/keys.md
 """
 
 EXAMPLES = """\
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
                 action="append",
                 default=[],
                 metavar="NAME",
-                help="also copy this file, which may contain weights, in clear",
+                help="also copy this file unencrypted, although it may contain weights",
             )
             each.add_argument("target", metavar="TARGET", help="the new folder; it must not exist")
         each.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -69,10 +69,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Run a command; return its report, and a readable form."""
+    """Run a command. Return its report and the readable form of the report."""
     if given.command == "encrypt":
         in_clear = encrypt(given.folder, given.target, given.key, clear=given.in_clear)
-        text = "".join(f"in clear: {printable(name)} ({size} bytes)\n" for name, size in in_clear.items())
+        text = "".join(f"unencrypted: {printable(name)} ({size} bytes)\n" for name, size in in_clear.items())
         return {"target": given.target, "in_clear": in_clear}, f"{text}encrypted: {printable(given.target)}"
     if given.command == "verify":
         count = verify(given.folder, given.key)
@@ -84,7 +84,7 @@ def _run(given: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``warpaes model``; return its exit status."""
+    """Run ``warpaes model`` and return its exit status."""
     secure_process()
     prepare_streams()
     given = _parser().parse_args(arguments)

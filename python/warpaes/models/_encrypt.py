@@ -19,7 +19,7 @@ from ._folder import INDEX, MANIFEST, WEIGHTS, header_of, sealed_manifest
 from ._keys import ModelKeys, keys_of
 from ._places import LocalPlace, files_of
 
-#: Lower-case suffixes of files that contain no weights and are copied in clear.
+#: The lower-case suffixes of files that contain no weights and are copied unencrypted.
 IN_CLEAR = (
     ".jinja", ".jpeg", ".jpg", ".json", ".jsonl", ".md", ".model", ".png", ".py", ".spm", ".svg", ".tiktoken", ".txt",
     ".vocab", ".webp", ".yaml", ".yml", "copying", "license", "notice", "readme", "use_policy",
@@ -33,22 +33,23 @@ def encrypt(
     """Encrypt the weights of a model folder into a new folder, which appears when it is complete.
 
     Every ``*.safetensors`` becomes an encrypted file of the same name, which readers without the key refuse.
-    Configurations, tokenizers, programs, texts and pictures are copied in clear, and the manifest binds their content.
-    Any other file is refused, because it may have weights. Subfolders are kept; a hub client's own files are skipped.
+    Configurations, tokenizers, programs, texts and pictures are copied unencrypted, and the manifest binds their
+    content. Any other file is refused, because it may contain weights. Subfolders are kept; a hub client's own files
+    are skipped.
 
     Args:
-        source: The folder in clear. It must not change during the call.
+        source: The unencrypted folder. It must not change during the call.
         target: The new folder, which must not exist.
         keys: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts.
-        clear: Names of other files, with slashes, to copy in clear.
+        clear: The names of other files, with slashes, to copy unencrypted.
 
     Returns:
-        The size in bytes of each file that is in clear in the target, by its name.
+        The size in bytes of each unencrypted file in the target, by name.
 
     Raises:
-        FileExistsError: There is something at the target.
-        FormatError: The folder has no ``*.safetensors``, has a file that may have weights in another format, a link
-            to a file outside, an encrypted model, or an index that does not fit its shards.
+        FileExistsError: The target exists.
+        FormatError: The folder has no ``*.safetensors``, is an encrypted model, or contains a file that may have
+            weights in another format, a link to a file outside, or an index that does not match its shards.
         OSError: A file cannot be read or written.
     """
     source, target = os.path.abspath(source), os.path.abspath(target)
@@ -72,7 +73,8 @@ def encrypt(
 
 
 def _places(source: str) -> list[str]:
-    """Return the folders that links of a model may lead to: itself, and the blobs of the cache that it is part of."""
+    """Return the folders that links of a model may point to: the model itself, and the blobs of the cache that contains
+    it."""
     found, folder = [os.path.realpath(source)], source
     while (parent := os.path.dirname(folder)) != folder:
         if os.path.basename(parent) == "snapshots":
@@ -82,27 +84,27 @@ def _places(source: str) -> list[str]:
 
 
 def _check_link(path: str, places: list[str]) -> None:
-    """Refuse a file outside the model that would be copied in clear, such as a key that a cloned model links to."""
+    """Refuse a file outside the model that would be copied unencrypted, such as a key that a cloned model links to."""
     real = os.path.realpath(path)
     if not any(os.path.commonpath([place, real]) == place for place in places):
         raise FormatError(
-            f"{path} is a link to a file outside of the model, which would be copied in clear: "
-            f"replace the link with the file, or name it as a file that may be in clear"
+            f"{path} is a link to a file outside the model, which would be copied unencrypted: "
+            f"replace the link with the file, or name it with --in-clear"
         )
 
 
 def _check(source: str, names: list[str], clear: Collection[str]) -> None:
     places = _places(source)
     if MANIFEST in names:
-        raise FormatError(f"{source} is an encrypted model already")
+        raise FormatError(f"{source} is already an encrypted model")
     weights = [name for name in names if name.endswith(WEIGHTS)]
     if not weights:
-        raise FormatError(f"{source} has no *{WEIGHTS}: convert its weights first, for example by save_pretrained")
+        raise FormatError(f"{source} has no *{WEIGHTS}: convert its weights first, for example with save_pretrained")
     for name in names:
         if not name.endswith(WEIGHTS) and not name.lower().endswith(IN_CLEAR) and name not in clear:
             raise FormatError(
-                f"{os.path.join(source, name)} may contain weights, and would be copied in clear: convert "
-                f"it to *{WEIGHTS}, remove it, or name it as a file that may be in clear"
+                f"{os.path.join(source, name)} may contain weights and would be copied unencrypted: convert "
+                f"it to *{WEIGHTS}, remove it, or name it with --in-clear"
             )
         if not name.endswith(WEIGHTS) and name not in clear:
             _check_link(os.path.join(source, name), places)
@@ -111,7 +113,7 @@ def _check(source: str, names: list[str], clear: Collection[str]) -> None:
 
 
 def _check_index(source: str, name: str, weights: list[str]) -> None:
-    """Compare an index with the shards that it names, tensor by tensor."""
+    """Check that an index and the shards that it names contain the same tensors."""
     path = os.path.join(source, name)
     folder = name.rpartition("/")[0]
     try:
@@ -128,11 +130,11 @@ def _check_index(source: str, name: str, weights: list[str]) -> None:
         there = set(_entries(os.path.join(source, shard))[0])
         if there != tensors:
             other = sorted(there ^ tensors)[0]
-            raise FormatError(f"{path}: the tensor {other!r:.80} is not in both the index and {shard}")
+            raise FormatError(f"{path}: the tensor {other!r:.80} must be in both the index and {shard}")
 
 
 def _entries(path: str) -> tuple[dict[str, Any], dict[str, str], int]:
-    """Return the tensors of a file in clear, its metadata, and the offset of the data."""
+    """Return the tensors of an unencrypted file, its metadata, and the offset of the data."""
     header = header_of(path)
     try:
         entries = json.loads(header[8:])
@@ -145,12 +147,12 @@ def _entries(path: str) -> tuple[dict[str, Any], dict[str, str], int]:
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise FormatError(f"{path} is not a safetensors file") from None
     if any(name.startswith("__") for name in metadata):
-        raise FormatError(f"{path} is encrypted already")
+        raise FormatError(f"{path} is already encrypted")
     return entries, metadata, len(header)
 
 
 def _write(source: str, target: str, keys: ModelKeys) -> dict[str, Any]:
-    """Write one file, and return its entry in the manifest."""
+    """Write a file and return its entry in the manifest."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
     encrypted = source.endswith(WEIGHTS)
     if encrypted:
@@ -174,6 +176,6 @@ def _write(source: str, target: str, keys: ModelKeys) -> dict[str, Any]:
             while piece := file.read(_PIECE):
                 output.write(piece)
         shutil.copymode(source, target)
-    # The hash of an encrypted file is that of its header, which authenticates the rest.
+    # For an encrypted file, only the header is hashed, because it authenticates the rest.
     digest = hashlib.sha256(header_of(target)).hexdigest() if encrypted else LocalPlace("").sha256(target)
     return {"bytes": os.path.getsize(target), "sha256": digest, "encrypted": encrypted}

@@ -1,4 +1,4 @@
-"""An encrypted model folder, and its manifest: every file, by its hash, under one authentication code."""
+"""An encrypted model folder and its manifest, which lists every file by its hash and has an authentication code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_HEADER = 100_000_000
 
 
 def header_of(path: str) -> bytes:
-    """Return the header of a file of tensors, preceded by its length. It has the tags of all tensors."""
+    """Return the header of a file of tensors, preceded by its length. The header contains the tags of all tensors."""
     with open(path, "rb") as file:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
@@ -49,7 +49,7 @@ def _code(keys: ModelKeys, text: bytes) -> bytes:
 
 
 class Folder:
-    """An encrypted model folder with an authentic manifest and the files in clear that it names.
+    """An encrypted model folder with an authentic manifest and the unencrypted files that it names.
 
     A shard is compared with the manifest when it is opened.
     """
@@ -61,7 +61,7 @@ class Folder:
         storage_options: dict[str, Any] | None = None,
         reader: str = "threads",
     ) -> None:
-        """Read the manifest, and check the names of all files and the content of those in clear.
+        """Read the manifest, and check the names of all files and the content of the unencrypted files.
 
         Args:
             folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
@@ -71,9 +71,9 @@ class Folder:
 
         Raises:
             FileNotFoundError: There is no manifest, so the folder is not an encrypted model.
-            InvalidTag: The manifest was altered; a file in clear was altered or exchanged.
-            FormatError: A file is missing, or was added or renamed; the manifest is not one.
-            KeysetError: No key of the keyset made the manifest.
+            InvalidTag: The manifest or an unencrypted file was altered or replaced.
+            FormatError: A file is missing, added or renamed, or the manifest is damaged.
+            KeysetError: No key of the keyset belongs to the manifest.
             OSError: A file cannot be read.
         """
         self._place = place_of(folder, storage_options, reader)
@@ -88,16 +88,16 @@ class Folder:
             if len(data) > MOST_MANIFEST or not isinstance(self.files, dict) or type(key_id) is not int:
                 raise ValueError
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise FormatError(f"{place} is not a manifest of a model: restore it") from None
+            raise FormatError(f"{place} is not the manifest of a model: restore it") from None
         if found != FORMAT:
             raise FormatError(f"{place} has another version, {found!r:.40}: use the version of warpaes that wrote it")
         every = keys_of(keys)
         if key_id not in every:
-            raise KeysetError(f"{place}: the keyset has no enabled key {key_id!r:.20}, which encrypts this model")
+            raise KeysetError(f"{place}: the keyset has no enabled key {key_id!r:.20}, which encrypted this model")
         self.keys = every[key_id]
         if not hmac.compare_digest(_code(self.keys, text), code):
             raise InvalidTag(f"{place} is not authentic: it was altered, or the key is wrong")
-        self.identity = hashlib.sha256(text).hexdigest()  #: of this version of this model
+        self.identity = hashlib.sha256(text).hexdigest()  #: identifies this version of this model
         self.check_clear()
 
     def _check_names(self) -> None:
@@ -107,11 +107,11 @@ class Folder:
             raise FormatError(f"{self._place.shown(name)} {what}")
 
     def check_clear(self) -> None:
-        """Compare the names of all files, and the content of those in clear, with the manifest.
+        """Compare the names of all files, and the content of the unencrypted files, with the manifest.
 
         Raises:
-            FormatError: A file is missing, or was added.
-            InvalidTag: A file in clear was altered, or exchanged for another.
+            FormatError: A file is missing or was added.
+            InvalidTag: An unencrypted file was altered or replaced.
         """
         self._check_names()
         for name, about in self.files.items():
@@ -127,8 +127,8 @@ class Folder:
         """Open an encrypted file of the folder, as ``warpaes.safetensors.safe_open`` does.
 
         Raises:
-            FormatError: The manifest has no encrypted file of this name.
-            InvalidTag: It is not the file that the manifest has.
+            FormatError: The manifest does not contain an encrypted file with this name.
+            InvalidTag: The file differs from the one in the manifest.
         """
         path, about = self._place.shown(name), self.files.get(name)
         if about is None or not about["encrypted"]:
@@ -136,7 +136,7 @@ class Folder:
         file = self._place.open(name)
         try:
             if file.size != about["bytes"]:
-                raise FormatError(f"{path} has {file.size} bytes, but {about['bytes']} were written")
+                raise FormatError(f"{path} has {file.size} bytes, but the manifest states {about['bytes']}")
             enc, sign = self.keys.enc, self.keys.sign
             return safe_open(file, framework, device, enc_key=enc, sign_key=sign, _header_sha256=about["sha256"])
         except BaseException:
@@ -144,13 +144,13 @@ class Folder:
             raise
 
     def check_shards(self) -> None:
-        """Compare the headers of all encrypted files with the manifest; exceptions are those of ``open``."""
+        """Compare the headers of all encrypted files with the manifest. Exceptions are those of ``open``."""
         for name in self.shards:
             self.open(name, "numpy").close()
 
 
 def verify(folder: str | os.PathLike[str], keys: Keyset | str, storage_options: dict[str, Any] | None = None) -> int:
-    """Authenticate every byte of an encrypted model folder; return the number of its tensors.
+    """Authenticate every byte of an encrypted model folder, and return the number of its tensors.
 
     Args:
         folder: The path, or a URL that fsspec opens.
@@ -170,7 +170,7 @@ def verify(folder: str | os.PathLike[str], keys: Keyset | str, storage_options: 
 
 
 def inspect(folder: str | os.PathLike[str], storage_options: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the claims of a folder's manifest. This needs no key and authenticates nothing.
+    """Return the content of a folder's manifest without a key. Nothing is authenticated.
 
     Args:
         folder: The path, or a URL that fsspec opens.
@@ -194,4 +194,4 @@ def inspect(folder: str | os.PathLike[str], storage_options: dict[str, Any] | No
             "in_clear": {name: each["bytes"] for name, each in files.items() if not each["encrypted"]},
         }
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        raise FormatError(f"{os.fspath(folder)}/{MANIFEST} is not a manifest of a model") from None
+        raise FormatError(f"{os.fspath(folder)}/{MANIFEST} is not the manifest of a model") from None

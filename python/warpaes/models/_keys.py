@@ -1,4 +1,5 @@
-"""The keys of a model, derived from a keyset: one that wraps tensors' keys, one that signs, one for the manifest."""
+"""The keys of a model, derived from a keyset: one wraps tensors' keys, one signs headers, and one authenticates the
+manifest."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ class ModelKeys:
     mac: bytes = field(repr=False)  #: authenticates the manifest
 
     def __reduce__(self) -> Any:
-        """Refuse to be pickled, because the keys would be in the pickle."""
-        raise TypeError("the keys of a model are not pickled: open the folder in each process, by the keyset's place")
+        """Raise TypeError, because a pickle would contain the keys."""
+        raise TypeError(
+            "the keys of a model cannot be pickled: open the folder in each process, with the place of the keyset"
+        )
 
 
 def _derived(secret: bytes, purpose: bytes) -> bytes:
@@ -50,7 +53,7 @@ def _of_key(key: dict[str, Any]) -> ModelKeys:
 
 
 def keys_of(keyset: Keyset | str) -> dict[int, ModelKeys]:
-    """Return the keys derived from a keyset's enabled keys by ID, the primary key first.
+    """Return the keys that are derived from a keyset's enabled keys, by ID, with the primary key first.
 
     ``keyset``: a Keyset, or its place as for ``Keyset.load``.
     """

@@ -29,10 +29,10 @@ def load(
     reader: str = "threads",
     group: Any = None,
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors of an encrypted model folder, shard after shard. On a GPU, the GPU decrypts.
+    """Yield the tensors of an encrypted model folder, shard after shard. For a GPU, the GPU decrypts them.
 
-    Manifest, names, files in clear and all headers are checked before the first tensor is yielded. A tensor is
-    authentic when it is yielded. An iterator that is closed early closes all files.
+    The manifest, the names, the unencrypted files and all headers are checked before the first tensor is yielded. Each
+    tensor is authenticated before it is yielded. Closing the iterator early closes all files.
 
     Args:
         folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
@@ -40,18 +40,19 @@ def load(
         framework: ``torch`` or ``numpy``.
         device: The device of PyTorch's tensors, such as ``cuda:1``; each rank names its own.
         device_map: The device of each module, in place of ``device``: ``{"model.layers.0": 0, "": "cpu"}``. The longest
-            name that a tensor's name begins with counts, and "" stands for all others. Several GPUs load at once.
-        dtype: A dtype of PyTorch: floating-point tensors are cast to it, on the device. None: as stored.
+            module name that begins a tensor's name applies; "" stands for all other tensors. Several GPUs load in
+            parallel.
+        dtype: A PyTorch dtype for floating-point tensors, which are cast on the device. None keeps the stored dtype.
         rank: The number of this process, from 0.
-        world_size: The number of processes that share the model. Each gets every ``world_size``-th tensor.
+        world_size: The number of processes that share the model. Each process gets every ``world_size``-th tensor.
         wanted: A function that selects tensors by name, instead of ``rank`` and ``world_size``.
-        subfolder: The part of the model to read, such as ``vae``, or "" for the folder itself; None: all of them.
+        subfolder: The part of the model to read, such as ``vae``, or "" for the folder itself. None reads all parts.
         storage_options: The options of the URL's file system.
         reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio`` reads it into
             device memory, by GPUDirect Storage where the file system supports it, also from s3: and http: URLs.
         group: A process group of ``torch.distributed`` whose ranks all load. They wait for one another before the first
-            tensor and after the last one, and if one has failed or stopped, all others raise an exception. Do nothing
-            else with the group between.
+            tensor and after the last one. If one rank fails or stops, all others raise an exception. Do not use the
+            group for anything else in between.
 
     Yields:
         Names and tensors.
@@ -60,14 +61,14 @@ def load(
         InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``; the message names file and
             tensor.
         ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them; ``device_map`` has no
-            device for a tensor, or names a disk; a tensor is in two files, which is possible in the parts of a
-            pipeline: name a subfolder.
+            device for a tensor, or names a disk; or a tensor is in two files, as is possible for the parts of a
+            pipeline, for which a subfolder must be named.
         RuntimeError: Another rank of ``group`` failed or stopped, or has opened another model or version.
     """
     if not 0 <= rank < world_size:
-        raise ValueError(f"rank must be 0 to world_size - 1, not {rank} of {world_size}")
+        raise ValueError(f"rank must be from 0 to world_size - 1, not {rank} of {world_size}")
     if wanted is not None and world_size != 1:
-        raise ValueError("wanted already selects the tensors: leave rank and world_size out")
+        raise ValueError("wanted: already selects the tensors: leave rank and world_size out")
     _check_device_map(device_map, framework, device)
 
     def is_wanted(number: int, name: str) -> bool:
@@ -96,17 +97,19 @@ def _check_device_map(device_map: Any, framework: str, device: Any) -> None:
             "accelerate.infer_auto_device_map creates one"
         )
     if framework not in ("torch", "pt") or device != "cpu":
-        raise ValueError("device_map already sets the devices of PyTorch's tensors: leave device and framework out")
+        raise ValueError("device_map: already sets the devices: leave device and framework out")
     for module, place in device_map.items():
         if place == "disk":
-            raise ValueError(f"device_map: {module!r:.80} would be in clear on the disk: give it a device or the cpu")
+            raise ValueError(
+                f"device_map: {module!r:.80} would be unencrypted on the disk: give it a device or the cpu"
+            )
 
 
 def _device_of(name: str, device_map: Mapping[str, Any]) -> Any:
     module = name
     while module not in device_map:
         if not module:
-            raise ValueError(f"device_map has no device for {name!r:.80}: name its module, or '' for all others")
+            raise ValueError(f"device_map has no device for {name!r:.80}: name its module, or give '' for all others")
         module = module.rpartition(".")[0]
     return device_map[module]
 
@@ -116,7 +119,7 @@ def _all_of(file: safe_open, names: list[str], device: Any) -> list[tuple[str, A
 
 
 class _Opened:
-    """The open files of a folder, and the tensors to read from each by their devices."""
+    """The open files of a folder, and the tensors to read from each file, by device."""
 
     def __init__(self, folder: Folder, framework: str, device: Any) -> None:
         self._folder, self._framework, self._device = folder, framework, device
@@ -126,7 +129,7 @@ class _Opened:
     def choose(
         self, subfolder: str | None, is_wanted: Callable[[int, str], bool], device_map: Mapping[str, Any] | None
     ) -> None:
-        """Open the files, and choose what to read."""
+        """Open the files and choose the tensors to read."""
         seen: set[str] = set()
         for name in self._folder.shards:
             if subfolder is not None and name.rpartition("/")[0] != subfolder:
@@ -136,14 +139,14 @@ class _Opened:
             self._files.append((name, file, by_device))
             for tensor in file.offset_keys():
                 if tensor in seen:
-                    raise ValueError(f"{name}: another file also has a tensor {tensor!r:.80}: name a subfolder")
+                    raise ValueError(f"{name}: another file also contains the tensor {tensor!r:.80}: give a subfolder")
                 if is_wanted(len(seen), tensor):
                     device = self._device if device_map is None else _device_of(tensor, device_map)
                     by_device.setdefault(device, []).append(tensor)
                 seen.add(tensor)
 
     def tensors(self, dtype: Any) -> Iterator[tuple[str, Any]]:
-        """Yield the chosen tensors, and close each file after its last."""
+        """Yield the chosen tensors, and close each file after its last tensor."""
         for _, file, by_device in self._files:
             for name, tensor in self._of_file(file, by_device):
                 if dtype is not None and tensor.is_floating_point():

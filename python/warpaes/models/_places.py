@@ -1,4 +1,4 @@
-"""Places of encrypted model folders: a local file system, or a URL that fsspec opens."""
+"""The places of encrypted model folders: a local file system, or a URL that fsspec opens."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from .._kvikio import RemoteDeviceRanges, check_reader, ranges_of
 from .._sealed_file import Ranges
 from ..exceptions import FormatError
 
-#: What a hub's client keeps next to a model. Nothing loads it, so it is neither copied nor looked at.
+#: The folder of a hub's client next to a model. No reader loads its files, so they are neither copied nor checked.
 _FOLDERS_OF_A_HUB, _FILES_OF_A_HUB = (".cache", ".git"), (".gitattributes", ".gitignore")
 _PIECE = 1 << 20
 
 
 def files_of(folder: str, follow: bool = False) -> Iterator[str]:
-    """Return the names of all files below a folder but a hub's, with slashes; ``follow``: links to files are files.
+    """Return the names, with slashes, of all files below a folder except those of a hub's client. ``follow``: whether
+    links to files count as files.
 
     Raises:
-        FormatError: There is something else than files and folders, such as a link.
+        FormatError: The folder contains something other than files and folders, such as a link.
     """
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         is_folder = entry.is_dir(follow_symlinks=False)
@@ -39,7 +40,7 @@ class LocalPlace:
     """A folder of a local file system."""
 
     def __init__(self, path: str, reader: str = "threads") -> None:
-        """Take a path and the name of a reader."""
+        """Store a path and the name of a reader."""
         self.path, self._reader = path, reader
 
     def shown(self, name: str) -> str:
@@ -47,11 +48,11 @@ class LocalPlace:
         return os.path.join(self.path, name)
 
     def names(self) -> Iterator[str]:
-        """Return the names of all files; exceptions are those of ``files_of``."""
+        """Return the names of all files. Exceptions are those of ``files_of``."""
         return files_of(self.path)
 
     def read(self, name: str, most: int) -> bytes:
-        """Return the beginning of a regular file, ``most`` bytes."""
+        """Return the first ``most`` bytes of a regular file."""
         path = self.shown(name)
         if not stat.S_ISREG(os.lstat(path).st_mode):
             raise FormatError(f"{path} is not a file")
@@ -72,7 +73,7 @@ class LocalPlace:
 
 
 class _Remote(Ranges):
-    """A file of fsspec's, each read a request of its own."""
+    """An fsspec file for which each read is a separate request."""
 
     piece_bytes, threads = 16 << 20, 8
 
@@ -104,7 +105,7 @@ class RemotePlace:
     """A folder at a URL, such as ``s3://bucket/model``."""
 
     def __init__(self, url: str, options: dict[str, Any] | None, reader: str) -> None:
-        """Make the file system of a URL; ``reader`` says how shards are read.
+        """Create the file system of a URL. ``reader`` names the way to read shards.
 
         Raises:
             ImportError: fsspec, or the package for the URL's protocol, is missing.
@@ -124,7 +125,7 @@ class RemotePlace:
         return f"{self._root}/{name}"
 
     def names(self) -> Iterator[str]:
-        """Return the names of all files but a hub's, without the empty objects that mark folders."""
+        """Return the names of all files except those of a hub's client, without the empty objects that mark folders."""
         for path, about in self._files.find(self._root, detail=True).items():
             name = path.removeprefix(f"{self._root}/")
             *folders, last = name.split("/")
@@ -134,7 +135,7 @@ class RemotePlace:
                 yield name
 
     def read(self, name: str, most: int) -> bytes:
-        """Return the beginning of a file, ``most`` bytes."""
+        """Return the first ``most`` bytes of a file."""
         data: bytes = self._files.cat_file(self._at(name), start=0, end=most)
         return data
 
@@ -161,7 +162,7 @@ def place_of(
     ``reader``: ``threads`` or ``kvikio``, as for ``safetensors.safe_open``.
 
     Raises:
-        ValueError: Options are given for a path, or ``reader`` is another word.
+        ValueError: Options are given for a path, or ``reader`` is unknown.
         ImportError: fsspec, or the package for the URL's protocol, is missing.
     """
     check_reader(reader)

@@ -1,4 +1,5 @@
-"""Ranks of ``torch.distributed`` that load one model: none goes on, and none waits, when another one has failed."""
+"""Ranks of ``torch.distributed`` that load one model. If one rank fails, the others neither continue nor wait for
+it."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 
 class Opened(Protocol):
-    """An open model."""
+    """A model that is open."""
 
     identity: str  #: equal on all ranks that opened the same version of the same model
 
@@ -22,11 +23,11 @@ Model = TypeVar("Model", bound=Opened)
 def together(
     group: Any, begin: Callable[[], Model], work: Callable[[Model], Iterator[tuple[str, Any]]]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the results of ``work``, with the outcomes of all ranks compared after ``begin`` and after ``work``.
+    """Yield the results of ``work``. All ranks compare their outcomes after ``begin`` and after ``work``.
 
     Args:
-        group: A process group, or None for a process of its own.
-        begin: Opens the model, which is closed at the end, whatever happens.
+        group: A process group, or None for a single process.
+        begin: Opens the model, which is always closed at the end.
         work: Returns the results.
 
     Raises:
@@ -43,10 +44,10 @@ def together(
 
 @contextlib.contextmanager
 def _compared(group: Any, what: str) -> Iterator[list[str]]:
-    """Tell the other ranks how a block ended, and the facts that it put into the list.
+    """Send the other ranks the outcome of a block, and the facts that the block put into the list.
 
     Raises:
-        RuntimeError: Another rank's block ended by an exception, or with other facts.
+        RuntimeError: Another rank's block raised an exception or had other facts.
     """
     facts: list[str] = []
     if group is None:
@@ -62,7 +63,7 @@ def _compared(group: Any, what: str) -> Iterator[list[str]]:
     try:
         yield facts
     except BaseException as error:
-        with contextlib.suppress(Exception):  # the others have gone
+        with contextlib.suppress(Exception):  # the other ranks have ended
             outcomes(f"{type(error).__name__}: {error}")
         raise
     found = outcomes("")

@@ -1,4 +1,4 @@
-"""``from_pretrained`` of other packages, on encrypted folders."""
+"""Lets ``from_pretrained`` of other packages load encrypted folders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class _Opener:
             self._folder_at(self._root)
 
     def __call__(self, filename: Any, framework: str, device: Any = "cpu", **options: Any) -> safe_open:
-        """Open a file; ``options``, such as safetensors' ``backend``, choose how plain files are read."""
+        """Open a file. ``options``, such as safetensors' ``backend``, affect only the reading of unencrypted files and
+        are ignored."""
         path = os.path.abspath(os.fsdecode(filename))
         root = self._root or self._root_of(path)
         folder = self._folder_at(root)
@@ -52,14 +53,14 @@ class _Opener:
         while not os.path.lexists(os.path.join(root, MANIFEST)):
             if root == os.path.dirname(root):
                 raise FormatError(
-                    f"{path} is not in an encrypted model folder, so nothing authenticates it: load it outside of "
+                    f"{path} is not in an encrypted model folder, so it cannot be authenticated: load it outside "
                     "unlocked()"
                 )
             root = os.path.dirname(root)
         return root
 
     def check(self) -> None:
-        """Compare the folders' names and files in clear again with their manifests."""
+        """Compare the names and the unencrypted files of the folders with their manifests again."""
         if not self._opened:
             raise FormatError("no file of an encrypted model folder was opened within unlocked()")
         for folder in self._folders.values():
@@ -67,9 +68,9 @@ class _Opener:
 
 
 def _replace(old: Any, new: Any) -> None:
-    """Put another function in the place of one in all modules that have imported it, under any name."""
+    """Replace a function in all modules that have imported it, under any name."""
     for module in list(sys.modules.values()):
-        with contextlib.suppress(Exception):  # modules that are made up
+        with contextlib.suppress(Exception):  # modules that are not real module objects
             for name in [name for name, value in vars(module).items() if value is old]:
                 setattr(module, name, new)
 
@@ -78,14 +79,14 @@ def _refusing(what: str) -> Callable[..., Any]:
     """Return the replacement for a function that reads weights without authentication."""
 
     def refuse(*_: Any, **__: Any) -> Any:
-        raise FormatError(f"{what}: nothing authenticates the data it reads: load it outside of unlocked()")
+        raise FormatError(f"{what}: reads unauthenticated data: load it outside unlocked()")
 
     return refuse
 
 
 @contextlib.contextmanager
 def in_place_of(old: Any, new: Any) -> Iterator[None]:
-    """Put another function in the place of one, in all modules, until the block ends."""
+    """Replace a function in all modules until the block ends."""
     _replace(old, new)
     try:
         yield
@@ -99,17 +100,17 @@ def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -
 
     Within the ``with`` block ``safetensors.safe_open``, also as other modules have imported it, opens only files of
     encrypted folders, and each tensor is authenticated when it is read. Any other file is refused, and so are
-    ``torch.load`` and ``safetensors.torch.load``, which reads bytes. The headers of all shards and the files in clear,
-    such as ``config.json``, are compared with the manifest before the block begins, and the latter again at its end,
-    which raises if they have changed or if nothing was opened. The block affects the entire process, so only one can be
-    active.
+    ``torch.load`` and ``safetensors.torch.load``, which reads bytes. The headers of all shards and the unencrypted
+    files, such as ``config.json``, are compared with the manifest before the block begins. The unencrypted files are
+    compared again at the end, and the block raises an exception if they have changed or if no file was opened. The
+    block affects the entire process, so only one can be active.
 
     Args:
         keys: A Keyset, or its place as for ``Keyset.load``.
         folder: The encrypted folder that the block loads; files of other folders are refused. None: any encrypted
-            folders. Each is then compared when its first shard is opened, and nothing binds them to the folder that
-            ``from_pretrained`` reads: a folder with a configuration of an attacker can have an index that leads to the
-            shards of an encrypted folder.
+            folders. Each folder is then compared when its first shard is opened, and nothing binds these folders to the
+            folder that ``from_pretrained`` reads: an attacker's folder with its own configuration can contain an index
+            that points to the shards of an encrypted folder.
 
     Raises:
         RuntimeError: Another block is active.
@@ -124,25 +125,25 @@ def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -
 def opening(
     keys: Keyset | str, folder: str | os.PathLike[str] | None, reader: str = "threads"
 ) -> Iterator[Callable[..., safe_open]]:
-    """Do the work of ``unlocked``; the block gets the function that replaces ``safetensors.safe_open``.
+    """Do the work of ``unlocked``. The block gets the function that replaces ``safetensors.safe_open``.
 
     ``reader``: how a GPU gets the ciphertext, as for ``safetensors.safe_open``.
     """
     import safetensors
 
-    with contextlib.suppress(ModuleNotFoundError):  # its functions have their own name for the function
+    with contextlib.suppress(ModuleNotFoundError):  # its functions refer to the function by their own name
         importlib.import_module("safetensors.torch")
 
     if not _turn.acquire(blocking=False):
-        raise RuntimeError("unlocked: another block is active in this process")
+        raise RuntimeError("unlocked: another block is active in this process: end it first")
     try:
         opener = _Opener(keys, folder, reader)
         with contextlib.ExitStack() as places:
             places.enter_context(in_place_of(safetensors.safe_open, opener))
-            # transformers and diffusers read whole files so, for example with disable_mmap.
+            # transformers and diffusers read whole files this way, for example with disable_mmap.
             places.enter_context(in_place_of(safetensors.deserialize, _refusing("safetensors.deserialize")))
             if (torch := sys.modules.get("torch")) is not None:
-                # Packages fall back to it where they find no *.safetensors.
+                # Packages fall back to this function if they find no *.safetensors.
                 places.enter_context(in_place_of(torch.load, _refusing("torch.load")))
             yield opener
         opener.check()

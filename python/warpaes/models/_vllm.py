@@ -12,12 +12,12 @@ from ..safetensors import safe_open
 from ._unlocked import in_place_of, opening
 
 LOAD_FORMAT = "warpaes"
-#: Bytes of weights that are decrypted at once, in addition to the model.
+#: Number of bytes of weights that are decrypted together, in addition to the model.
 GROUP_BYTES = 1 << 30
 
 
 def _device_of(model: Any) -> Any:
-    """Return the device of a model's weights. Weights that are quantized while they are loaded are nowhere before."""
+    """Return the device of a model's weights. Weights that are quantized during loading have no device before."""
     import torch
 
     for weight in model.parameters():
@@ -27,7 +27,7 @@ def _device_of(model: Any) -> Any:
 
 
 def _is_wanted(experts: set[int] | None) -> Callable[[str], bool]:
-    """Return whether this rank has the weight of a name; ``experts``: those of this rank, or None for all."""
+    """Return whether this rank needs the weight with a name. ``experts``: the experts of this rank, or None for all."""
     if experts is None:
         return lambda name: True
     from vllm.model_executor.model_loader.ep_weight_filter import should_skip_weight
@@ -36,7 +36,7 @@ def _is_wanted(experts: set[int] | None) -> Callable[[str], bool]:
 
 
 def _groups(file: safe_open, names: list[str]) -> Iterator[list[str]]:
-    """Yield names of tensors that have about ``GROUP_BYTES`` together."""
+    """Yield groups of tensor names, each of about ``GROUP_BYTES`` of data."""
     group: list[str] = []
     size = 0
     for name in names:
@@ -51,7 +51,7 @@ def _groups(file: safe_open, names: list[str]) -> Iterator[list[str]]:
 
 
 def _weights_on(device: Any, opener: Callable[..., safe_open], real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that stands in the place of ``real``, vLLM's iterator over the weights of files.
+    """Return a function that replaces ``real``, vLLM's iterator over the weights in files.
 
     The weights are decrypted on a device.
     """
@@ -70,14 +70,17 @@ def _weights_on(device: Any, opener: Callable[..., safe_open], real: Callable[..
 
 
 def register() -> None:
-    """Register the load format; vLLM calls it in each of its processes (entry point ``vllm.general_plugins``)."""
+    """Register the load format. vLLM calls this function in each of its processes (entry point
+    ``vllm.general_plugins``)."""
     from vllm.model_executor.model_loader import default_loader, register_model_loader
 
     class WarpaesModelLoader(default_loader.DefaultModelLoader):  # type: ignore[misc]  # vLLM has no types here
-        """Loads encrypted model folders like vLLM's own loader for ``*.safetensors``. A GPU decrypts its weights."""
+        """Loads encrypted model folders like vLLM's own loader for ``*.safetensors``. Each GPU decrypts its own
+        weights."""
 
         def __init__(self, load_config: Any) -> None:
-            """Take ``keyset`` and ``reader`` out of ``model_loader_extra_config``, or WARPAES_KEYSET.
+            """Read ``keyset`` and ``reader`` from ``model_loader_extra_config``, or the keyset's place from
+            WARPAES_KEYSET.
 
             Raises:
                 ValueError: Neither names a keyset.
@@ -87,7 +90,7 @@ def register() -> None:
             keys = extra.pop("keyset", None) or os.environ.get("WARPAES_KEYSET")
             if not keys:
                 raise ValueError(
-                    "--load-format warpaes: name the keyset by WARPAES_KEYSET or "
+                    "--load-format warpaes: there is no keyset: name it with WARPAES_KEYSET or "
                     '--model-loader-extra-config \'{"keyset": "PLACE"}\''
                 )
             self._keys: str = keys
@@ -96,7 +99,7 @@ def register() -> None:
             super().__init__(plain)
 
         def load_weights(self, model: Any, model_config: Any) -> None:
-            """Load the weights of a model; exceptions are those of ``unlocked``."""
+            """Load the weights of a model. Exceptions are those of ``unlocked``."""
             place = model_config.model
             iterators = (
                 default_loader.safetensors_weights_iterator,

@@ -1,7 +1,7 @@
-"""Iceberg's AES GCM Stream, AGS1: manifests, manifest lists and data files that are not Parquet.
+"""Iceberg's AES GCM Stream (AGS1), for manifests, manifest lists and data files that are not Parquet.
 
 ``"AGS1"``, the block size (4 bytes, little-endian), then blocks of nonce (12), ciphertext and tag (16). The associated
-data of a block are the AAD prefix and its number (4 bytes, little-endian).
+data of a block consists of the AAD prefix and the block's number (4 bytes, little-endian).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HEADER_BYTES = 8
 _NONCE_BYTES, _OVERHEAD = 12, 28
 _DEFAULT_BLOCK = 1 << 20
 _MAX_BLOCK = 1 << 28
-#: Number of bytes to decrypt at a time, if blocks are shorter.
+#: Number of bytes to decrypt at a time if blocks are shorter.
 _WINDOW_BYTES = 4 << 20
 
 
@@ -34,10 +34,11 @@ def _aad(prefix: bytes, block: int) -> bytes:
 
 
 class Ags1Reader(PlainFile):
-    """The plaintext of an AGS1 stream, read at any position. Only authentic bytes are returned.
+    """The plaintext of an AGS1 stream, read at any position.Only authentic bytes are returned, and only the blocks that
+    a read needs are fetched.
 
-    Only the blocks under a read are fetched. The file's length must come from trusted metadata: it alone reveals blocks
-    removed from the end. One thread at a time uses the position; ``read_at`` is for any number of threads.
+    The file's length must come from trusted metadata, because only the length reveals that blocks were removed from the
+    end. Only one thread at a time may use the position; ``read_at`` is thread-safe.
     """
 
     def __init__(self, source: Source, metadata: IcebergKeyMetadata) -> None:
@@ -46,7 +47,7 @@ class Ags1Reader(PlainFile):
         self._source = source
         self._cipher, self._prefix = AESGCM(metadata.encryption_key), metadata.aad_prefix
         if metadata.file_length not in (None, source.size):
-            raise ValueError(f"file: it has {source.size} bytes, and its key metadata records {metadata.file_length}")
+            raise ValueError(f"file: has {source.size} bytes, but its key metadata records {metadata.file_length}")
         if source.size < _HEADER_BYTES + _OVERHEAD:
             raise FormatError("not an AGS1 stream: it is too short")
         header = source.read(0, _HEADER_BYTES)
@@ -60,7 +61,7 @@ class Ags1Reader(PlainFile):
         self._size = sealed - self._blocks * _OVERHEAD
         last = self.size - (self._blocks - 1) * self.block_size
         if last < 0 or (last == 0 and self._blocks > 1) or self._blocks > 1 << 32:
-            raise FormatError("the AGS1 stream is damaged: its last block is cut off")
+            raise FormatError("the AGS1 stream is damaged: the last block is truncated")
         self._kept: tuple[int, bytes] | None = None
         self._read_blocks(self._blocks - 1, self._blocks)  # the key is right
 
@@ -105,7 +106,9 @@ class Ags1Reader(PlainFile):
         )
         for number, one in enumerate(found, first):
             if isinstance(one, BaseException):
-                raise InvalidTag(f"block {number} is not authentic: wrong key or AAD prefix, or an altered file")
+                raise InvalidTag(
+                    f"block {number} is not authentic: the key or the AAD prefix is wrong, or the file was altered"
+                )
         self._kept = (last - 1, found[-1])
         return list(found)
 
@@ -118,9 +121,9 @@ def open_ags1(file: Any, metadata: IcebergKeyMetadata) -> Ags1Reader:
         metadata: Key, AAD prefix and, from trusted metadata, the length of the file.
 
     Raises:
-        FormatError: Not an AGS1 stream, or a damaged one.
-        InvalidTag: Its last block is not authentic.
-        ValueError: The file has another length than the metadata record.
+        FormatError: The file is not an AGS1 stream, or is damaged.
+        InvalidTag: The last block is not authentic.
+        ValueError: The file's length differs from that in the metadata.
     """
     source = open_source(file)
     try:
@@ -131,7 +134,7 @@ def open_ags1(file: Any, metadata: IcebergKeyMetadata) -> Ags1Reader:
 
 
 def _blocks_of(data: Any, block_size: int) -> Iterator[bytes]:
-    """Yield the blocks of bytes or of a file object, at least one."""
+    """Yield the blocks of a bytes object or of a file object. There is at least one block."""
     file = data if hasattr(data, "read") else io.BytesIO(data)
     first = True
     while True:
@@ -148,20 +151,20 @@ def _blocks_of(data: Any, block_size: int) -> Iterator[bytes]:
 def write_ags1(
     data: Any, where: Any, key: bytes, aad_prefix: bytes = b"", block_size: int = _DEFAULT_BLOCK
 ) -> IcebergKeyMetadata:
-    """Write an AGS1 stream, and return its key metadata to record.
+    """Write an AGS1 stream. Return its key metadata, which the caller records.
 
     Args:
         data: Bytes, or a file object with ``read``.
-        where: A path, which appears when the file is complete and is replaced; or a file object with ``write``.
+        where: A path, where the file appears or is replaced when it is complete; or a file object with ``write``.
         key: 16, 24 or 32 bytes.
         aad_prefix: Binds the file to its place.
-        block_size: Bytes of plaintext in a block: 1 to 2^28.
+        block_size: Number of plaintext bytes in a block, from 1 to 2^28.
 
     Raises:
-        ValueError: The key has another length, or the block size is out of range.
+        ValueError: The key has the wrong length, or the block size is out of range.
     """
     if not 0 < block_size <= _MAX_BLOCK:
-        raise ValueError(f"block_size: must be from 1 to 2^28, got {block_size}")
+        raise ValueError(f"block_size: must be from 1 to 2^28, not {block_size}")
     cipher = AESGCM(key)
     if isinstance(where, (str, os.PathLike)):
         with Output(where, replace=True) as output, buffered(output) as sink:

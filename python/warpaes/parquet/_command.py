@@ -37,8 +37,7 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 DESCRIPTION = """\
 Encrypts and decrypts Parquet files by Parquet modular encryption, like Spark,
 parquet-mr and pyarrow. Pages are copied without decoding.
-PLACE of a key: file:PATH, env:NAME, fd:NUMBER or exec:COMMAND, which contain
-16, 24 or 32 bytes, raw or as hexadecimal digits
+PLACE of a key: file:PATH, env:NAME, fd:NUMBER or exec:COMMAND, with 16, 24 or 32 bytes, raw or as hexadecimal digits
 """
 
 EXAMPLES = """\
@@ -51,11 +50,11 @@ examples:
   warpaes parquet encrypt -r --bind-names -k file:footer.key -o sealed/ trips/"""
 
 WORDS = {
-    "inspect": "show algorithm, keys and columns; without a key only the unencrypted parts",
-    "verify": "authenticate every module, without output",
-    "decrypt": "write the file in clear",
-    "encrypt": "encrypt a file in clear",
-    "rekey": "encrypt a file under other keys",
+    "inspect": "show algorithm, keys and columns; without a key, only the unencrypted parts",
+    "verify": "authenticate every module; write no output",
+    "decrypt": "decrypt a file",
+    "encrypt": "encrypt an unencrypted file",
+    "rekey": "re-encrypt a file under other keys",
 }
 
 
@@ -82,16 +81,22 @@ def _parser() -> argparse.ArgumentParser:
         word.add_argument(
             "--column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[], help="a column's own key"
         )
-        word.add_argument("--aad-prefix", metavar="TEXT", help="AAD prefix, if the file does not store it")
+        word.add_argument("--aad-prefix", metavar="TEXT", help="AAD prefix, if it is not stored in the file")
         if name != "inspect":
             word.add_argument("-r", "--recursive", action="store_true", help="process the Parquet files of folders")
             word.add_argument(
-                "--bind-names", action="store_true", help="a file's path in its folder is part of its AAD prefix"
+                "--bind-names", action="store_true", help="the AAD prefix of each file includes its path in the folder"
             )
         if name != "encrypt":
             word.add_argument("--require-gcm", action="store_true", help="refuse AES_GCM_CTR_V1")
         if writes:
-            word.add_argument("-o", "--output", metavar="PATH", required=True, help="file, or directory for several")
+            word.add_argument(
+                "-o",
+                "--output",
+                metavar="PATH",
+                required=True,
+                help="the output file, or a directory for several files",
+            )
             word.add_argument("-f", "--force", action="store_true", help="replace existing files")
             word.add_argument("--resume", action="store_true", help="skip files whose output exists")
         else:
@@ -102,14 +107,18 @@ def _parser() -> argparse.ArgumentParser:
                 word.add_argument("--new-key", metavar="PLACE", required=True, help="new key of the footer")
                 word.add_argument("--new-column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[])
                 word.add_argument("--new-aad-prefix", metavar="TEXT")
-                word.add_argument("--bind-new-names", action="store_true", help="bind names that were not bound before")
+                word.add_argument(
+                    "--bind-new-names", action="store_true", help="bind the names, which were not bound before"
+                )
             word.add_argument(
-                "--key-metadata", metavar="TEXT", default="", help="metadata by which readers find the key"
+                "--key-metadata", metavar="TEXT", default="", help="key metadata that readers find the key by"
             )
             word.add_argument("--column-key-metadata", metavar="COLUMN=TEXT", type=_pair, action="append", default=[])
             word.add_argument("--supply-aad-prefix", action="store_true", help="do not store the prefix in the file")
             word.add_argument("--ctr", action="store_true", help="AES_GCM_CTR_V1: pages are not authenticated")
-            word.add_argument("--plaintext-footer", action="store_true", help="sign the footer, do not encrypt it")
+            word.add_argument(
+                "--plaintext-footer", action="store_true", help="sign the footer instead of encrypting it"
+            )
     return parser
 
 
@@ -132,7 +141,7 @@ def _encryption(options: argparse.Namespace) -> Encryption:
 
 
 class _Progress:
-    """Percent on a terminal's standard error."""
+    """Shows the percentage on standard error if that is a terminal."""
 
     def __init__(self, name: str) -> None:
         self._name, self._last = printable(os.path.basename(name)), -1
@@ -173,7 +182,7 @@ def _write(options: argparse.Namespace, job: _trees.Job, keys: Keys | None, encr
         encryption = dataclasses.replace(encryption, aad_prefix=_trees.prefix(text, job.name, bound) or b"")
     with job.opened() as file:
         if clear and _described(file)["algorithm"] is not None:
-            raise ValueError(f"'{path}' is encrypted already; `warpaes parquet rekey` changes its keys")
+            raise ValueError(f"'{path}' is already encrypted; use `warpaes parquet rekey` to change its keys")
         with (
             open_view(
                 file,
@@ -243,20 +252,20 @@ def _run(options: argparse.Namespace) -> int:
         except (exceptions.InvalidTag, exceptions.FormatError, KeyError) as error:
             raise type(error)(f"'{job.path}': {error.args[0] if error.args else error}") from None
         except ValueError as error:
-            said = str(error).replace("; pass allow_plaintext=True to open it in clear", "")
+            said = str(error).replace("; pass allow_plaintext=True to open it", "")
             raise ValueError(said if job.path in said else f"'{job.path}': {said.removeprefix('file: ')}") from None
 
     _trees.each(work, found, 1 if options.word in ("inspect", "verify") else os.cpu_count() or 1)
     if others:
         some = ", ".join(printable(one) for one in others[:3]) + (", …" if len(others) > 3 else "")
         print(
-            f"warpaes: {len(others)} files were skipped, because they are links or not Parquet: {some}", file=sys.stderr
+            f"warpaes: {len(others)} files were skipped because they are links or not Parquet: {some}", file=sys.stderr
         )
     return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
+    """Run the command and return its exit status."""
     secure_process()
     prepare_streams()
     options = _parser().parse_args(arguments)

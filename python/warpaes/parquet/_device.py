@@ -1,4 +1,4 @@
-"""Column chunks in the memory of a GPU, as cuDF's HybridScanReader takes them."""
+"""Column chunks in the memory of a GPU, in the form that cuDF's HybridScanReader accepts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ._pages import Pages
 
 #: Number of bytes that a thread copies at a time.
 _PIECE_BYTES = 4 << 20
-#: cuDF's decompressors read whole words at a span's end.
+#: cuDF's decompressors read complete words at the end of a span.
 _PADDING_BYTES = 256
-#: One thread reads some GB/s from the page cache.
+#: One thread reads a few GB/s from the page cache.
 _MOST_THREADS = 8
 
 
 class View(Protocol):
-    """The interface of a plain view that this module uses."""
+    """The part of a plain view's interface that this module uses."""
 
     footer: Footer
 
@@ -32,14 +32,14 @@ class View(Protocol):
 
 
 class DeviceSpan:
-    """Bytes of the plain view in device memory, or in page-locked host memory.
+    """Bytes of the plain view in device memory or in page-locked host memory.
 
-    It has ``ptr`` and ``size``, like pylibcudf's spans, and ``__cuda_array_interface__`` if it is device memory. It
-    keeps the memory alive.
+    It has ``ptr`` and ``size``, like pylibcudf's spans, and ``__cuda_array_interface__`` if it is device memory. The
+    span keeps the memory alive.
     """
 
     def __init__(self, memory: _native.Memory, base: int, size: int, offset: int) -> None:
-        """Take memory that is filled from byte ``base`` on; ``offset``: the offset of the bytes in the view."""
+        """Wrap memory, whose bytes begin at byte ``base``. ``offset``: the offset of the bytes in the view."""
         self._memory, self._base = memory, base
         self.size = size
         self.offset = offset
@@ -83,7 +83,7 @@ class _Staging:
         return _native.Memory(size)
 
     def give(self, memory: _native.Memory) -> None:
-        """Wipe a buffer, since page headers contain statistics, and keep it unless there are too many."""
+        """Wipe a buffer, because page headers contain statistics, and keep it unless there are too many buffers."""
         with memoryview(memory) as view:
             view[:] = bytes(len(view))
         with self._lock:
@@ -103,7 +103,7 @@ def make_memory(size: int, device: int | str) -> _native.Memory:
 
     Raises:
         ValueError: ``device`` is something else.
-        Error: There is no such device.
+        Error: The device does not exist.
     """
     size = _padded(max(size, 1))
     if device == "cpu":
@@ -116,11 +116,11 @@ def make_memory(size: int, device: int | str) -> _native.Memory:
 
 
 def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> list[DeviceSpan]:
-    """Fetch ranges of the view, offset and size each, to a device."""
+    """Fetch ranges of the view, each given by offset and size, to a device."""
     wanted = list(ranges)
     for offset, size in wanted:
         if offset < 0 or size < 0 or offset + size > view.size:
-            raise ValueError(f"ranges: {size} bytes at {offset} are not in a view of {view.size} bytes")
+            raise ValueError(f"ranges: {size} bytes at {offset} extend past the view of {view.size} bytes")
     known = view.column_pages()
     starts = [pages.chunk.start for pages in known]
 
@@ -142,14 +142,14 @@ def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> l
         try:
             while True:
                 try:
-                    number = queue.pop()  # CPython's lists need no lock for that
+                    number = queue.pop()  # CPython's lists need no lock for this
                 except IndexError:
                     return
                 pages = chunks[number]
                 if pages is not None:
                     pages.move(shared, bases[number], staging)
         finally:
-            queue.clear()  # after a failure no thread begins another chunk
+            queue.clear()  # after a failure, no thread begins another chunk
             _staging.give(staging)
 
     threads = min(_MOST_THREADS, len(queue))
@@ -167,7 +167,7 @@ def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> l
 
 
 def _copied(view: View, offset: int, size: int, device: int | str) -> _native.Memory:
-    """Decrypt on the processor: indexes, Bloom filters, single pages, and columns that are not encrypted."""
+    """Decrypt on the CPU: indexes, Bloom filters, single pages, and columns that are not encrypted."""
     memory = make_memory(size, device)
     if size:
         _native.copy(memory, view.read_at(offset, size).ljust(len(memory), b"\0"))
@@ -175,10 +175,10 @@ def _copied(view: View, offset: int, size: int, device: int | str) -> _native.Me
 
 
 def chosen(view: View, row_groups: Sequence[int] | None, columns: Sequence[str] | None) -> list[tuple[int, int]]:
-    """Return offset and size of column chunks: row group by row group, in each the columns in the order of the file.
+    """Return the offsets and sizes of column chunks, row group by row group, with columns in the order of the file.
 
     Raises:
-        ValueError: There is no such row group or column.
+        ValueError: The row group or column does not exist.
     """
     rows = view.footer.chunks
     groups = range(len(rows)) if row_groups is None else row_groups
@@ -197,7 +197,7 @@ def chosen(view: View, row_groups: Sequence[int] | None, columns: Sequence[str] 
 
 
 def _names(path: str, name: str) -> bool:
-    """Whether a column or a group above it has a name."""
+    """Return whether a name is that of a column or of a group above it."""
     return path == name or path.startswith(name + ".")
 
 

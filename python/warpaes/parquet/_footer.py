@@ -1,4 +1,4 @@
-"""Footers of encrypted Parquet files: decrypted, verified, and rewritten to the footer of the plain view."""
+"""Footers of encrypted Parquet files. They are decrypted or verified, and rewritten to the footer of the plain view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._keys import KeyRing, checked_key
 from ._modules import OVERHEAD, Place
 from ._thrift import BINARY, I32, I64, STRUCT, Struct
 
-#: Reads this many bytes of the file from an offset.
+#: A function that reads a number of bytes of the file from an offset.
 ReadAt = Callable[[int, int], bytes]
 
 _MAX_ORDINALS = 1 << 15
@@ -33,11 +33,11 @@ DATA_OFFSET, INDEX_PAGE_OFFSET, DICTIONARY_OFFSET, BLOOM_OFFSET, BLOOM_LENGTH = 
 
 @dataclass(slots=True)
 class Chunk:
-    """A column chunk: its position in the file, and its key if it is encrypted."""
+    """A column chunk: its position in the file and, if it is encrypted, its key."""
 
     place: Place
     encrypted: bool
-    key: bytes | None  #: None with ``encrypted``: there is no key for it
+    key: bytes | None  #: None with ``encrypted``: there is no key for the chunk
     start: int = 0
     length: int = 0
     dictionary: bool = False
@@ -47,7 +47,7 @@ class Chunk:
 
 @dataclass(slots=True)
 class Span:
-    """A module outside the chunks, or a Bloom filter's pair of modules: its position and its plain view."""
+    """A module outside the chunks, or the two modules of a Bloom filter: its position and its plain view."""
 
     start: int
     length: int
@@ -57,10 +57,10 @@ class Span:
 
 @dataclass
 class Footer:
-    """What a file's footer contains."""
+    """The content of a file's footer."""
 
     file_size: int
-    start: int  #: of the footer: the end of the data
+    start: int  #: offset of the footer, which is the end of the data
     encrypted_footer: bool
     encrypted: bool  #: False for a file without any encryption
     ctr: bool
@@ -74,26 +74,26 @@ class Footer:
 
 
 def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | None, allow_plaintext: bool) -> Footer:
-    """Read, decrypt and verify a footer, and rewrite it to that of the plain view.
+    """Read, decrypt or verify a footer, and rewrite it to the footer of the plain view.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
         InvalidTag: A module is not authentic.
         KeyError: There is no key for the footer.
-        ValueError: The AAD prefix is missing, or not the one in the file; or the file is not encrypted.
+        ValueError: The AAD prefix is missing or differs from that in the file, or the file is not encrypted.
     """
     data = read_end(read_at, size)
     encrypted, plaintext, ctr, supply, stored, unique, key_metadata, length = _native.parquet_footer(data)
     start = size - len(data)
     if not encrypted and not allow_plaintext:
-        raise ValueError("file: it is not encrypted; pass allow_plaintext=True to open it in clear")
+        raise ValueError("file: is not encrypted; pass allow_plaintext=True to open it")
     if read_at(0, 4) != data[-4:]:
         raise FormatError("the file is damaged: it begins and ends with different magic bytes")
     footer = Footer(size, start, not plaintext, encrypted, ctr)
     if encrypted:
         _bind(footer, stored, unique or b"", supply, aad_prefix)
         key = _footer_key(footer, keys, key_metadata or b"")
-        # Only authentic bytes are parsed into objects: otherwise an attacker could fill memory.
+        # Only authentic bytes are parsed into objects, because an attacker could otherwise fill the memory.
         text = _native.parquet_open_footer(key, footer.aad, data, length)
     else:
         text = data[:length]
@@ -103,10 +103,10 @@ def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | N
 
 
 def read_end(read_at: ReadAt, size: int) -> bytes:
-    """Return a file's end, from the footer's first byte on.
+    """Return the end of a file, beginning with the footer's first byte.
 
     Raises:
-        FormatError: Not a Parquet file, or damaged.
+        FormatError: The file is not a Parquet file, or is damaged.
     """
     if size < 12:
         raise FormatError("not a Parquet file: it is shorter than 12 bytes")
@@ -120,11 +120,11 @@ def read_end(read_at: ReadAt, size: int) -> bytes:
 
 
 def _bind(footer: Footer, stored: bytes | None, unique: bytes, supply: bool, aad_prefix: bytes | None) -> None:
-    """Set the associated data of the file."""
+    """Store the associated data of the file."""
     if stored is not None and aad_prefix is not None and stored != aad_prefix:
-        raise ValueError("aad_prefix: the file stores another prefix: it is another file, or was moved")
+        raise ValueError("aad_prefix: differs from the prefix in the file, which is another file or was moved")
     if stored is None and aad_prefix is None and supply:
-        raise ValueError("aad_prefix: the file does not store its prefix; pass it")
+        raise ValueError("aad_prefix: the prefix is not stored in the file; pass it")
     footer.stored_prefix = stored is not None
     footer.aad = (stored if stored is not None else aad_prefix or b"") + unique
     if len(footer.aad) > 65536:
@@ -141,7 +141,7 @@ def _footer_key(footer: Footer, keys: KeyRing, metadata: bytes) -> bytes:
 
 
 def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
-    """Find all chunks and their keys, and convert the footer to that of a file in clear."""
+    """Find all chunks and their keys, and convert the footer to that of an unencrypted file."""
     metadata = footer.metadata
     metadata.pop(ALGORITHM, None)
     metadata.pop(SIGNING_KEY_METADATA, None)
@@ -152,11 +152,11 @@ def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
         ordinal = index if stored is None else stored
         taken = not 0 <= ordinal < _MAX_ORDINALS or ordinal in ordinals
         if taken and footer.encrypted:
-            raise FormatError(f"row group {index}: its ordinal is {ordinal}, which repeats or is out of range")
+            raise FormatError(f"row group {index}: the ordinal {ordinal} repeats or is out of range")
         ordinals.add(ordinal)
         columns = _thrift.structs(group, COLUMNS, f"row group {index}")
         if len(columns) != len(leaves) or len(columns) > _MAX_ORDINALS:
-            raise FormatError(f"row group {index}: it has {len(columns)} columns, and the schema {len(leaves)}")
+            raise FormatError(f"row group {index}: has {len(columns)} columns, but the schema has {len(leaves)}")
         row = []
         for number, (column, (path, leaf)) in enumerate(zip(columns, leaves, strict=True)):
             row.append(_Column(footer, read_at, keys, group, column, Place(ordinal, number, path), leaf).chunk)
@@ -165,10 +165,10 @@ def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
 
 
 def _leaves(metadata: Struct) -> list[tuple[str, Struct]]:
-    """Return path and schema element of each leaf, in order."""
+    """Return the path and the schema element of each leaf, in order."""
     elements = _thrift.structs(metadata, SCHEMA, "the footer")
     leaves: list[tuple[str, Struct]] = []
-    above: list[tuple[str, int]] = []  # groups that have children left
+    above: list[tuple[str, int]] = []  # groups that still have children
     for index, element in enumerate(elements):
         name = (_thrift.get(element, 4, BINARY, "the schema") or b"").decode("utf-8", "replace")
         children = _thrift.get(element, 5, I32, "the schema") or 0
@@ -191,7 +191,7 @@ def _leaves(metadata: Struct) -> list[tuple[str, Struct]]:
 
 
 class _Column:
-    """One column chunk's part of the footer."""
+    """The part of the footer for one column chunk."""
 
     def __init__(
         self,
@@ -208,13 +208,13 @@ class _Column:
         sealed = column.pop(ENCRYPTED_META_DATA, None)
         chunk = self.chunk = Chunk(place, crypto is not None and footer.encrypted, None)
         if FILE_PATH in column and chunk.encrypted:
-            raise FormatError(f"{place}: its data is in another file, which is not supported")
+            raise FormatError(f"{place}: the data is in another file, which is not supported")
         if chunk.encrypted:
             self._find_key(keys, crypto)
         if sealed is not None:
             if chunk.key is not None:
                 if sealed[0] != BINARY:
-                    raise FormatError(f"{place}: its encrypted metadata are damaged")
+                    raise FormatError(f"{place}: the encrypted metadata is damaged")
                 module = sealed[1]
                 text = _modules.open_module(chunk.key, footer.aad, module, _modules.COLUMN_META_DATA, place)
                 column[META_DATA] = (STRUCT, _thrift.Reader(text, f"{place}: the column metadata").struct())
@@ -228,20 +228,20 @@ class _Column:
     def _find_key(self, keys: KeyRing, crypto: Any) -> None:
         chunk, place = self.chunk, self.chunk.place
         if crypto is None or crypto[0] != STRUCT or len(crypto[1]) != 1:
-            raise FormatError(f"{place}: its crypto metadata is damaged")
+            raise FormatError(f"{place}: the crypto metadata is damaged")
         number = next(iter(crypto[1]))
         if number == 1:
             chunk.key = self._footer.key
             return
         if number != 2:
-            raise FormatError(f"{place}: its crypto metadata is of an unknown kind")
+            raise FormatError(f"{place}: the kind of the crypto metadata is unknown")
         own = _thrift.need(crypto[1], 2, STRUCT, str(place))
         chunk.own_key = True
         chunk.key_metadata = _thrift.get(own, 2, BINARY, str(place)) or b""
         chunk.key = checked_key(keys.column(place.path, chunk.key_metadata), f"column {place.path}")
 
     def _inside(self, start: int | None, length: int | None, what: str) -> bool:
-        """Whether a part exists. Parts of chunks in clear are left to readers."""
+        """Return whether a part must be decrypted. Parts of unencrypted chunks are left to readers."""
         if start is None or length is None:
             return False
         if start < 4 or length < 0 or start + length > self._footer.start:
@@ -301,14 +301,14 @@ class _Column:
         footer.spans.append(Span(start, length, chunk, _modules.BLOOM_HEADER))
 
 
-#: The offset of a chunk without metadata. The view puts all chunks without a key after the data, and refuses to read
-#: them.
+#: Return the offset of a chunk without metadata. The view puts all chunks without a key after the data, and refuses to
+#: read them.
 HIDDEN_OFFSET = 1 << 62
 HIDDEN_BYTES = 64
 
 
 def _hidden(group: Struct, place: Place, leaf: Struct) -> Struct:
-    """Return metadata for a column whose own metadata is encrypted under a missing key."""
+    """Return substitute metadata for a column whose metadata is encrypted under a missing key."""
     rows = _thrift.get(group, RG_ROWS, I64, str(place)) or 0
     return {
         TYPE: (I32, _thrift.need(leaf, 1, I32, "the schema")),

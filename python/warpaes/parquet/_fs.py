@@ -1,4 +1,5 @@
-"""The fsspec protocol ``warpaes-parquet``: encrypted Parquet files of another file system, as plain ones."""
+"""The fsspec protocol ``warpaes-parquet``, which shows encrypted Parquet files of another file system as plain
+files."""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ _STAMPS = ("size", "mtime", "LastModified", "ETag", "etag", "created", "updated"
 class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     """Encrypted Parquet files under the paths of another file system, read-only.
 
-    Sizes are those of the plain views. To find a size, the file's footer is read; the size is cached until the file is
-    replaced. A file that is not an encrypted Parquet file, or has no key, is listed with its own size, and refused when
-    it is opened. Only the bytes under a read are fetched.
+    Sizes are those of the plain views. The file's footer is read to find a size, which is cached until the file is
+    replaced. A file that is not an encrypted Parquet file, or for which there is no key, is listed with its own size
+    and refused when it is opened. Only the bytes that a read needs are fetched.
     """
 
     protocol = "warpaes-parquet"
@@ -47,9 +48,9 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         fo: str = "",
         **options: Any,
     ) -> None:
-        """Make a file system on top of ``fs``, or of a protocol with its options.
+        """Create a file system on top of ``fs``, or on top of a protocol with its options.
 
-        It can be pickled, for Dask and Ray, if ``keys`` is a place: each process then reads the key itself.
+        It can be pickled, as Dask and Ray require, if ``keys`` is a place. Each process then reads the key itself.
 
         Args:
             keys: As for ``warpaes.parquet.open``; or the place of a key as text: ``file:PATH``, ``env:NAME`` or
@@ -65,7 +66,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             options: Further options of fsspec.
 
         Raises:
-            ValueError: There are no keys, or no underlying file system, or an asynchronous one.
+            ValueError: There are no keys, or the underlying file system is missing or asynchronous.
         """
         super().__init__(**options)
         if keys is None:
@@ -75,7 +76,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         self._datasets = None
         if datasets is not None:
             if aad_prefix is not None:
-                raise ValueError("aad_prefix: the manifest of the dataset has the prefixes; leave it out")
+                raise ValueError("aad_prefix: the manifest of the dataset contains the prefixes; leave it out")
             from ..bulk.reading import Datasets
 
             self._datasets = Datasets(datasets, lambda: self.fs.fs)
@@ -101,12 +102,12 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return stringify_path(path).removeprefix("warpaes-parquet::").removeprefix("warpaes-parquet://")
 
     def _below(self, path: Any) -> Any:
-        """Return a path in the underlying file system's form."""
+        """Return a path in the form of the underlying file system."""
         return self.fs._strip_protocol(type(self)._strip_protocol(path))
 
     @property
     def storage_options(self) -> dict[str, Any]:
-        """The options of the file system, without keys unless they are a place."""
+        """The options of the file system. Keys are included only if they are a place."""
         return self._storage_options
 
     @storage_options.setter
@@ -117,7 +118,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
 
     @property
     def storage_args(self) -> tuple[Any, ...]:
-        """The positional arguments that the file system was made with."""
+        """The positional arguments with which the file system was created."""
         return self._storage_args
 
     @storage_args.setter
@@ -125,14 +126,16 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         self._storage_args = (self._place, *arguments[1:]) if arguments else arguments
 
     def __reduce__(self) -> Any:
-        """Pickle the arguments, with the place of the key."""
+        """Pickle the arguments with the place of the key."""
         if self._place is None:
-            raise TypeError("a file system whose keys are only in this process cannot be pickled: pass keys='env:NAME'")
+            raise TypeError(
+                "a file system whose keys exist only in this process cannot be pickled: pass keys='env:NAME'"
+            )
         return super().__reduce__()
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> PlainView:
         if mode != "rb":
-            raise ValueError(f"mode must be rb, not {mode!r}: warpaes.parquet.write_table writes encrypted files")
+            raise ValueError(f"mode must be rb, not {mode!r}: use warpaes.parquet.write_table to write encrypted files")
         path = self._below(path)
         prefix = self._aad_prefix(path) if callable(self._aad_prefix) else self._aad_prefix
         keys = self._keys
@@ -149,7 +152,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return view
 
     def _with_size(self, info: dict[str, Any]) -> dict[str, Any]:
-        """Replace the size of a file by its view's."""
+        """Replace the size of a file with the size of its view."""
         info = dict(info)
         if info.get("type") != "file":
             return info
@@ -166,7 +169,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return info
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Return name, type and size of a path."""
+        """Return the name, type and size of a path."""
         return self._with_size(self.fs.info(self._below(path), **options))
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
@@ -187,17 +190,17 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return bool(self.fs.isfile(self._below(path)))
 
     def modified(self, path: str) -> datetime.datetime:
-        """Return when a file was last modified."""
+        """Return the modification time of a file."""
         when: datetime.datetime = self.fs.modified(self._below(path))
         return when
 
     def created(self, path: str) -> datetime.datetime:
-        """Return when a file was created."""
+        """Return the creation time of a file."""
         when: datetime.datetime = self.fs.created(self._below(path))
         return when
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        """Read a file, or a range of it."""
+        """Return the bytes of a file or of a range of it."""
         with self._open(path) as view:
             first, last, _ = slice(start, end).indices(view.size)
             return view.read_at(first, max(last - first, 0))

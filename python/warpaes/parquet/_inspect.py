@@ -21,7 +21,7 @@ def _shown(data: bytes | None) -> str | None:
 
 
 def describe(source: Source) -> dict[str, Any]:
-    """Return facts that are readable without keys, unauthenticated.
+    """Return facts that can be read without keys. They are not authenticated.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
@@ -41,7 +41,7 @@ def describe(source: Source) -> dict[str, Any]:
 
 
 def describe_view(view: PlainView) -> dict[str, Any]:
-    """Return the footer's facts about rows and columns."""
+    """Return the facts about rows and columns in the footer."""
     footer = view.footer
     columns: dict[str, dict[str, Any]] = {}
     for row in footer.chunks:
@@ -59,7 +59,7 @@ def describe_view(view: PlainView) -> dict[str, Any]:
 
 
 def verify(view: PlainView, progress: Any = None) -> int:
-    """Decrypt all modules of all columns with keys; return their size in the file.
+    """Decrypt all modules of all columns that have keys. Return their size in the file.
 
     Raises:
         InvalidTag: A module is not authentic.

@@ -12,12 +12,12 @@ from typing import Any, Protocol, Union
 from ..aead import AESGCM
 from ..exceptions import FormatError, InvalidTag
 
-#: A function that returns the key for a key metadata, or None.
+#: A function that returns the key for key metadata, or None.
 KeyFunction = Callable[[bytes], "bytes | None"]
 
 
 class KeyRing(Protocol):
-    """Finds keys. A method returns None if there is no key: other columns stay readable."""
+    """Finds keys. A method returns None if there is no key, so that other columns stay readable."""
 
     def footer(self, metadata: bytes) -> bytes | None:
         """Return the footer's key for its key metadata, which may be empty."""
@@ -28,7 +28,7 @@ class KeyRing(Protocol):
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys by name: the footer's, and those of columns that have their own.
+    """Keys by name: the footer's key, and the keys of columns that have their own.
 
     Args:
         footer: 16, 24 or 32 bytes; None if unknown.
@@ -43,7 +43,7 @@ class Keys:
         return self.footer_key
 
     def column(self, path: str, metadata: bytes) -> bytes | None:
-        """Return the column's key, or that of the nearest group above it."""
+        """Return the key of a column, or of the nearest group above it."""
         while path not in self.columns:
             path, dot, _ = path.rpartition(".")
             if not dot:
@@ -67,20 +67,20 @@ class MetadataKeys:
 
 
 class KmsClient(Protocol):
-    """Unwraps keys that a KMS wrapped; pyarrow's ``KmsClient`` has the same method."""
+    """Unwraps keys that a KMS wrapped. pyarrow's ``KmsClient`` has the same method."""
 
     def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
-        """Return the key that was wrapped by a master key."""
+        """Return the key that a master key wrapped."""
 
 
 class SourceKms:
-    """A KMS client that uses key sources of ``warpaes.keysources``, one for each master key.
+    """A KMS client that uses a key source of ``warpaes.keysources`` for each master key.
 
     Wrapped keys are in base64, as pyarrow and parquet-mr store them.
     """
 
     def __init__(self, sources: Mapping[str, Any]) -> None:
-        """Take a dictionary of sources by master key identifier."""
+        """Store the sources by master key identifier."""
         self._sources = dict(sources)
 
     def _source(self, identifier: str) -> Any:
@@ -94,7 +94,7 @@ class SourceKms:
         return base64.b64encode(self._source(master_key_identifier).wrap(bytes(key_bytes)))
 
     def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
-        """Return the key that was wrapped by a master key."""
+        """Return the key that a master key wrapped."""
         wrapped = wrapped_key if isinstance(wrapped_key, bytes) else str(wrapped_key).encode()
         return bytes(self._source(master_key_identifier).unwrap(base64.b64decode(wrapped, validate=True)))
 
@@ -102,7 +102,7 @@ class SourceKms:
 def _text(material: dict[str, Any], name: str) -> str:
     value = material.get(name)
     if not isinstance(value, str):
-        raise FormatError(f"key material: '{name}' is missing or not a string")
+        raise FormatError(f"key material: '{name}' is missing or is not a string")
     return value
 
 
@@ -110,7 +110,7 @@ def _json(text: bytes, what: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise FormatError(f"{what} is not JSON; is it key metadata of another kind?") from None
+        raise FormatError(f"{what} is not JSON; it may be key metadata of another kind") from None
     if not isinstance(value, dict):
         raise FormatError(f"{what} is not a JSON object")
     return value
@@ -119,15 +119,16 @@ def _json(text: bytes, what: str) -> dict[str, Any]:
 class KeyMaterial:
     """Keys from pyarrow's and parquet-mr's key material: wrapped keys in JSON, in the file or next to it.
 
-    Each wrapped key is unwrapped once, by the KMS client.
+    The KMS client unwraps each wrapped key once.
     """
 
     def __init__(self, kms: KmsClient, external: bytes | None = None) -> None:
-        """Take a KMS client.
+        """Store a KMS client.
 
         Args:
-            kms: Unwraps keys: ``SourceKms``, or any pyarrow ``KmsClient``.
-            external: The content of the file ``_KEY_MATERIAL_FOR_….json``, if the key material is not in the file.
+            kms: The client that unwraps keys: a ``SourceKms``, or any pyarrow ``KmsClient``.
+            external: The content of the file ``_KEY_MATERIAL_FOR_….json``, if the Parquet file does not contain the key
+                material.
         """
         self._kms = kms
         self._external = _json(external, "external key material") if external is not None else {}
@@ -146,7 +147,9 @@ class KeyMaterial:
         if material.get("internalStorage") is False:
             name = _text(material, "keyReference")
             if name not in self._external:
-                raise KeyError(f"the key '{name}' is in external key material: pass the JSON file as external=")
+                raise KeyError(
+                    f"the key '{name}' is in external key material: pass the content of the JSON file as external="
+                )
             material = _json(str(self._external[name]).encode(), f"external key material '{name}'")
         wrapped, master = _text(material, "wrappedDEK"), _text(material, "masterKeyID")
         if not material.get("doubleWrapping", False):
@@ -177,7 +180,7 @@ def _decode(text: str, name: str) -> bytes:
 
 @dataclass(frozen=True)
 class IcebergKeyMetadata:
-    """Iceberg's StandardKeyMetadata: the key of a file, its AAD prefix, and its length if recorded."""
+    """Iceberg's StandardKeyMetadata: the key of a file, its AAD prefix and, if recorded, its length."""
 
     encryption_key: bytes = field(repr=False)
     aad_prefix: bytes = b""
@@ -185,10 +188,10 @@ class IcebergKeyMetadata:
 
     @classmethod
     def parse(cls, data: bytes) -> IcebergKeyMetadata:
-        """Read the key metadata of a manifest's entry: version 1, then Avro's binary encoding.
+        """Parse the key metadata of a manifest's entry: a version byte of 1, then Avro's binary encoding.
 
         Raises:
-            FormatError: It is another version or damaged.
+            FormatError: The version is not supported, or the metadata is damaged.
         """
         if data[:1] != b"\x01":
             raise FormatError("Iceberg key metadata: only version 1 is supported")
@@ -197,7 +200,7 @@ class IcebergKeyMetadata:
         prefix = avro.bytes() if avro.union() else b""
         length = avro.long() if avro.at < len(data) and avro.union() else None
         if avro.at != len(data) or len(key) not in (16, 24, 32) or (length is not None and length < 0):
-            raise FormatError("Iceberg key metadata: it is damaged")
+            raise FormatError("Iceberg key metadata: is damaged")
         return cls(key, prefix, length)
 
     def to_bytes(self) -> bytes:
@@ -211,7 +214,7 @@ class IcebergKeyMetadata:
         return self.encryption_key
 
     def column(self, path: str, metadata: bytes) -> bytes | None:
-        """Return None: Iceberg's files have one key."""
+        """Return None, because Iceberg's files have a single key."""
         return None
 
 
@@ -223,7 +226,7 @@ class _Avro:
         value = shift = 0
         while True:
             if self.at >= len(self._data) or shift > 63:
-                raise FormatError("Iceberg key metadata: it is damaged")
+                raise FormatError("Iceberg key metadata: is damaged")
             byte = self._data[self.at]
             self.at += 1
             value |= (byte & 0x7F) << shift
@@ -234,14 +237,14 @@ class _Avro:
     def bytes(self) -> bytes:
         length = self.long()
         if not 0 <= length <= len(self._data) - self.at:
-            raise FormatError("Iceberg key metadata: it is damaged")
+            raise FormatError("Iceberg key metadata: is damaged")
         self.at += length
         return self._data[self.at - length : self.at]
 
     def union(self) -> bool:
         branch = self.long()
         if branch not in (0, 1):
-            raise FormatError("Iceberg key metadata: it is damaged")
+            raise FormatError("Iceberg key metadata: is damaged")
         return branch == 1
 
 
@@ -265,7 +268,7 @@ KeysLike = Union[bytes, KeyFunction, KeyRing]
 def key_ring(keys: KeysLike) -> KeyRing:
     """Return a key ring for an argument ``keys``: one key, a function of the key metadata, or a key ring.
 
-    Raises: TypeError: The argument has another type.
+    Raises: TypeError: The argument has the wrong type.
     """
     if isinstance(keys, (bytes, bytearray, memoryview)):
         return Keys(bytes(keys))
@@ -277,10 +280,10 @@ def key_ring(keys: KeysLike) -> KeyRing:
 
 
 def checked_key(key: bytes | None, what: str) -> bytes | None:
-    """Check and return a key from a key ring.
+    """Check a key from a key ring and return it.
 
-    Raises: ValueError: The length is not that of an AES key.
+    Raises: ValueError: The key does not have the length of an AES key.
     """
     if key is not None and len(key) not in (16, 24, 32):
-        raise ValueError(f"keys: the key of {what} has {len(key)} bytes; AES keys have 16, 24 or 32")
+        raise ValueError(f"keys: the key of {what} has {len(key)} bytes, but AES keys have 16, 24 or 32")
     return key

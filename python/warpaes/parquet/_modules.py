@@ -13,7 +13,7 @@ from ..exceptions import FormatError, InvalidTag
 LENGTH_BYTES, NONCE_BYTES, TAG_BYTES = 4, 12, 16
 OVERHEAD = LENGTH_BYTES + NONCE_BYTES + TAG_BYTES
 CTR_OVERHEAD = LENGTH_BYTES + NONCE_BYTES
-#: Random nonces of 12 bytes allow this many modules under a key (SP 800-38D, 8.3).
+#: The maximum number of modules under a key with random 12-byte nonces (SP 800-38D, 8.3).
 MAX_MODULES = 1 << 32
 
 (
@@ -43,19 +43,19 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A column chunk in its file, for associated data and messages."""
+    """Identifies a column chunk in associated data and messages."""
 
     row_group: int
     column: int
     path: str
 
     def __str__(self) -> str:
-        """Name row group and column."""
+        """Return the row group and the column, for messages."""
         return f"row group {self.row_group}, column {self.column} ({self.path})"
 
 
 def module_aad(aad: bytes, kind: int, place: Place | None = None, page: int | None = None) -> bytes:
-    """Return the associated data of a module; ``aad`` is the AAD prefix and aad_file_unique."""
+    """Return the associated data of a module. ``aad``: the AAD prefix and aad_file_unique."""
     ordinals: Sequence[int] = () if place is None else (place.row_group, place.column)
     if page is not None:
         ordinals = (*ordinals, page)
@@ -65,19 +65,21 @@ def module_aad(aad: bytes, kind: int, place: Place | None = None, page: int | No
 def open_module(
     key: bytes, aad: bytes, module: bytes, kind: int, place: Place | None = None, page: int | None = None
 ) -> bytes:
-    """Decrypt a complete GCM module, with its length field.
+    """Decrypt a complete GCM module including its length field.
 
     Raises:
-        FormatError: The module's length is wrong.
-        InvalidTag: It is not authentic.
+        FormatError: The module has the wrong length.
+        InvalidTag: The module is not authentic.
     """
     name = f"{place}: the {_NAMES[kind]}" if place is not None else f"the {_NAMES[kind]}"
     if len(module) < OVERHEAD or int.from_bytes(module[:4], "little") != len(module) - LENGTH_BYTES:
-        raise FormatError(f"{name} has a wrong length: the file is damaged or truncated")
+        raise FormatError(f"{name} has a wrong length, so the file is damaged or truncated")
     try:
         return AESGCM(key).decrypt(module[4:16], module[16:], module_aad(aad, kind, place, page))
     except InvalidTag:
-        raise InvalidTag(f"{name} is not authentic: wrong key or AAD prefix, or an altered file") from None
+        raise InvalidTag(
+            f"{name} is not authentic: the key or the AAD prefix is wrong, or the file was altered"
+        ) from None
 
 
 def seal_module(key: bytes, aad: bytes, text: bytes, kind: int, place: Place | None = None) -> bytes:

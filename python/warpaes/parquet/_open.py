@@ -17,24 +17,24 @@ def open(
     allow_plaintext: bool = False,
     drop_missing: bool = False,
 ) -> PlainView:
-    """Open an encrypted Parquet file, and return a file object with the plain file.
+    """Open an encrypted Parquet file. Return a file object that contains the plain file.
 
     Args:
         file: A path, a URL that fsspec opens (``s3://…``), or a file object that can seek, which stays open.
         keys: A key of 16, 24 or 32 bytes for the footer and all columns without a key of their own; a function that
-            returns the key for a key metadata, or None; or ``Keys``, ``KeyMaterial`` or ``IcebergKeyMetadata``.
+            returns the key for key metadata, or None; or ``Keys``, ``KeyMaterial`` or ``IcebergKeyMetadata``.
         aad_prefix: The AAD prefix that the file was written with, unless it is stored in the file. A stored prefix must
-            equal it. None with ``IcebergKeyMetadata`` takes the prefix that it contains.
+            be equal. With ``IcebergKeyMetadata``, None means the prefix that it contains.
         require_gcm: Refuse files whose pages are not authenticated (AES_GCM_CTR_V1).
-        allow_plaintext: Open files without encryption as they are. Otherwise they are refused: anyone could replace an
-            encrypted file by one.
-        drop_missing: Leave columns without a key out of the view. Otherwise readers see them, and reading
-            one raises KeyError; a reader that reads the whole file, as Polars does with file objects, then fails.
+        allow_plaintext: Open unencrypted files unchanged. By default they are refused, because anyone could replace an
+            encrypted file with an unencrypted one.
+        drop_missing: Leave columns without a key out of the view. Otherwise readers see these columns, and reading one
+            raises KeyError. A reader that reads the whole file, as Polars does with file objects, then fails.
 
     Raises:
-        FormatError: Not a Parquet file, or a damaged one.
-        InvalidTag: The footer is not authentic: a wrong key or AAD prefix, or an altered file.
-        KeyError: There is no key for the footer, or with ``drop_missing`` for no column.
+        FormatError: The file is not a Parquet file, or is damaged.
+        InvalidTag: The footer is not authentic: the key or the AAD prefix is wrong, or the file was altered.
+        KeyError: There is no key for the footer, or, with ``drop_missing``, for any column.
         ValueError: The AAD prefix is missing or differs from the stored one, or a key has a wrong length.
         OSError: The file cannot be read.
     """
@@ -44,7 +44,7 @@ def open(
     source = open_source(file)
     try:
         if isinstance(ring, IcebergKeyMetadata) and ring.file_length not in (None, source.size):
-            raise ValueError(f"file: it has {source.size} bytes, and its key metadata records {ring.file_length}")
+            raise ValueError(f"file: has {source.size} bytes, but its key metadata records {ring.file_length}")
         return PlainView(source, ring, aad_prefix, require_gcm, allow_plaintext, drop_missing)
     except BaseException:
         source.close()

@@ -1,4 +1,4 @@
-"""The pages of a column chunk: their positions and their plain view."""
+"""The pages of a column chunk, with their positions and their plain view."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ._source import Source
 _MAX_ORDINAL = 32767
 #: Bytes that usually hold a header module and the next length field.
 _HEADER_BYTES = 256
-#: Threads of one read. Readers in C++ call Python for one read at a time, so each should be short.
+#: Number of threads for a read. C++ readers call Python for one read at a time, so each read should be short.
 _MOST_THREADS = 4
-#: Shorter reads are not worth a call that reads whole pages.
+#: Minimum length of reads for which a call that reads complete pages pays.
 _LEAST_STREAM = 4096
-#: The least header module: one byte of a header.
+#: The minimum length of a header module, for a header of one byte.
 _LEAST_HEADER = _modules.OVERHEAD + 1
 
 
@@ -33,10 +33,11 @@ def copy(data: bytes | memoryview, to: memoryview) -> int:
 
 
 class Pages:
-    """A column chunk's pages; any thread may read."""
+    """The pages of a column chunk. Any thread may read."""
 
     def __init__(self, source: Source, footer: Footer, chunk: Chunk, index: Span | None) -> None:
-        """Take a chunk with a key; ``index``: its OffsetIndex, which saves the walk over pages before a read."""
+        """Use a chunk with a key. ``index``: its OffsetIndex, which makes the search for pages before a read
+        unnecessary."""
         self._source, self._footer, self._chunk, self._index = source, footer, chunk, index
         self._starts = [0]  # where pages begin, as far as known, and the end of the last one
         self._checked = False  # that pages of AES_GCM_CTR_V1 are not renamed ones of AES_GCM_V1
@@ -46,7 +47,7 @@ class Pages:
 
     @property
     def chunk(self) -> Chunk:
-        """The chunk that they are of."""
+        """The chunk that contains the pages."""
         return self._chunk
 
     def move(self, to: Any, base: int, staging: Any) -> None:
@@ -55,7 +56,7 @@ class Pages:
         Ciphertext goes through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
 
         Raises:
-            InvalidTag: A module is not authentic; ``to`` then contains only authentic bytes.
+            InvalidTag: A module is not authentic. ``to`` then contains only authentic bytes.
             FormatError: The chunk is damaged.
         """
         chunk, shift = self._chunk, 0 if self._footer.ctr else _modules.TAG_BYTES
@@ -66,7 +67,7 @@ class Pages:
             if self._ordinal(page) > _MAX_ORDINAL:
                 raise FormatError(f"{chunk.place}: a column chunk has at most 32,768 data pages")
             size = min(want, chunk.length - at)
-            if len(memory) < shift + size:  # for a page that is longer
+            if len(memory) < shift + size:  # for a longer page
                 memory = _native.Memory(shift + size)
             image = memoryview(memory)[: shift + size]
             self._source.read_into(chunk.start + at, image[shift:])
@@ -99,7 +100,8 @@ class Pages:
             return list(self._starts)
 
     def read(self, begin: int, to: memoryview) -> int:
-        """Write bytes of the view, from as many pages as are decrypted at a time; return their number, at least one."""
+        """Write bytes of the view from the pages that are decrypted together. Return their number, which is at least
+        one."""
         with self._lock:
             return self._read(begin, to)
 
@@ -115,7 +117,7 @@ class Pages:
         modules = self._from(page, end)
         last = bisect.bisect_right(starts, low + len(modules)) - 1  # pages page to last - 1 are in `modules`
         whole = last
-        if begin == low:  # completely read pages are written to their final place
+        if begin == low:  # pages that are read completely are written to their final place
             while whole > page and starts[whole] > end:
                 whole -= 1
             if whole > page:
@@ -130,7 +132,7 @@ class Pages:
         return copy(memoryview(data)[begin - low :], to)
 
     def _stream(self, page: int, to: memoryview) -> int:
-        """Write as many complete pages of a local file as fit, in one call; return their bytes."""
+        """Write as many complete pages of a local file as fit, in one call. Return the number of bytes."""
         chunk, starts = self._chunk, self._starts
         descriptor = self._source.descriptor()
         low = starts[page]
@@ -176,11 +178,12 @@ class Pages:
         while starts[-1] < begin:
             if self._source.local:
                 self._hop()
-            else:  # a request costs more than the bytes of several pages
+            else:  # a request takes longer than reading several pages
                 self._from(len(starts) - 1, begin)
 
     def _indexed(self, index: Span) -> list[int] | None:
-        """Return the offsets of pages from the OffsetIndex; None if it does not list all of the chunk without gaps."""
+        """Return the offsets of pages from the OffsetIndex, or None if the index does not cover the chunk without
+        gaps."""
         chunk = self._chunk
         what = f"{chunk.place}: the offset index"
         module = self._source.read(index.start, index.length)
@@ -198,7 +201,7 @@ class Pages:
         return starts if fits and len(starts) <= _MAX_ORDINAL + 2 + chunk.dictionary else None
 
     def _hop(self) -> None:
-        """Add the next page, by its two length fields."""
+        """Add the next page, whose length follows from its two length fields."""
         at, length = self._starts[-1], self._chunk.length
         self._check_ordinal()
         held = self._source.read(self._chunk.start + at, min(_HEADER_BYTES, length - at))
@@ -214,7 +217,7 @@ class Pages:
         self._starts.append(at + header + page)
 
     def _from(self, page: int, end: int) -> memoryview:
-        """Read complete pages starting at a page: about a window or up to ``end``, and at least one."""
+        """Read complete pages beginning with a page: about one window, or up to ``end``, but at least one page."""
         starts, low, chunk = self._starts, self._starts[page], self._chunk
         limit = min(end, low + self._source.window_bytes)
         if starts[-1] >= limit:
@@ -226,12 +229,12 @@ class Pages:
             self._walk(held[starts[-1] - low :])
             if starts[-1] >= limit:
                 return held[: starts[-1] - low]
-            # Reads the rest of the page at the window's end, so that no byte is read twice.
+            # Reads the rest of the last page in the window, so that no byte is read twice.
             want = starts[-1] - low + self._needed(held[starts[-1] - low :])
             held = self._source.fetch(chunk.start + low, want, len(held))
 
     def _walk(self, held: memoryview) -> None:
-        """Add the complete pages in bytes that start at the end of the last known page."""
+        """Add the complete pages in bytes that begin at the end of the last known page."""
         starts, chunk = self._starts, self._chunk
         pages = _native.parquet_walk(
             held,
@@ -255,7 +258,7 @@ class Pages:
         return max(page - 1, 0) if self._chunk.dictionary else page
 
     def _needed(self, held: memoryview) -> int:
-        """Return the size of the page at the beginning of ``held``, as far as its length fields are complete."""
+        """Return the size of the page at the beginning of ``held``, or None if its length fields are incomplete."""
         need = 4
         if len(held) >= 4:
             header = 4 + int.from_bytes(held[:4], "little")
@@ -289,7 +292,7 @@ class Pages:
         )
 
     def _refuse_renamed(self, modules: Any, page: int) -> None:
-        """Refuse pages of AES_GCM_V1 in a file whose algorithm, which nothing authenticates, was changed to CTR."""
+        """Refuse pages of AES_GCM_V1 in a file whose unauthenticated algorithm was changed to AES_GCM_CTR_V1."""
         chunk = self._chunk
         header = 4 + int.from_bytes(modules[:4], "little")
         end = header + 4 + int.from_bytes(modules[header : header + 4], "little")
@@ -308,4 +311,4 @@ class Pages:
                 chunk.place,
                 None if dictionary else self._ordinal(page),
             )
-            raise ValueError(f"{chunk.place}: its pages are AES_GCM_V1; the footer was altered to AES_GCM_CTR_V1")
+            raise ValueError(f"{chunk.place}: the pages are AES_GCM_V1, but the footer was altered to AES_GCM_CTR_V1")

@@ -19,7 +19,7 @@ class PlainFile(io.RawIOBase):
 
     @abc.abstractmethod
     def read_at(self, offset: int, length: int) -> bytes:
-        """Read up to ``length`` bytes from an offset, without the position."""
+        """Read up to ``length`` bytes from an offset without moving the position."""
 
     @property
     def size(self) -> int:
@@ -27,11 +27,11 @@ class PlainFile(io.RawIOBase):
         return self._size
 
     def readable(self) -> bool:
-        """Whether the file object can be read: always."""
+        """Return True: the file object can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Whether the file object can seek: always."""
+        """Return True: the file object can seek."""
         return True
 
     def tell(self) -> int:
@@ -43,21 +43,21 @@ class PlainFile(io.RawIOBase):
         self._check_open()
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._size}.get(whence)
         if base is None:
-            raise ValueError(f"whence: must be 0, 1 or 2, got {whence}")
+            raise ValueError(f"whence: must be 0, 1 or 2, not {whence}")
         if base + offset < 0:
             raise ValueError(f"offset: position {base + offset} is before the start of the file")
         self._position = base + offset
         return base + offset
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to ``size`` bytes from the position, or all the rest if it is negative or None."""
+        """Read up to ``size`` bytes from the position, or all remaining bytes if ``size`` is negative or None."""
         position = self.tell()
         data = self.read_at(position, self._size if size is None or size < 0 else size)
         self._position = position + len(data)
         return data
 
     def readall(self) -> bytes:
-        """Read the rest."""
+        """Read all remaining bytes."""
         return self.read()
 
     def readinto(self, buffer: Buffer) -> int:

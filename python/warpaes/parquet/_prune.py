@@ -12,7 +12,7 @@ _SORTING_COLUMNS = 4
 _SORTED_COLUMN = 1
 _KEY = 1
 _CHILDREN = 5
-#: Metadata that lists all columns again.
+#: Metadata that repeats the list of columns.
 _LISTS = (b"ARROW:schema", b"pandas")
 
 
@@ -27,7 +27,7 @@ def drop_missing(footer: Footer) -> None:
     metadata = footer.metadata
     count = len(footer.chunks[0])
     if len(missing) == count:
-        raise KeyError("keys: there is a key for no column of the file")
+        raise KeyError("keys: the file has no column with a key")
     kept = [column for column in range(count) if column not in missing]
     schema = _thrift.structs(metadata, _footer.SCHEMA, "the footer")
     schema[:] = _tree(schema, missing)
@@ -50,7 +50,7 @@ def _items(struct: Struct, number: int) -> list[Struct]:
 
 
 def _tree(elements: list[Struct], missing: set[int]) -> list[Struct]:
-    """Return the elements of the schema without some leaves, and without groups that become empty."""
+    """Return the elements of the schema without the given leaves, and without groups that become empty."""
     position = leaf = 0
 
     def subtree() -> list[Struct]:
@@ -71,7 +71,7 @@ def _tree(elements: list[Struct], missing: set[int]) -> list[Struct]:
 
 
 def _resort(group: Struct, kept: list[int]) -> None:
-    """Keep the sorting columns before the first one that is left out."""
+    """Keep only the sorting columns before the first one that was removed."""
     sorting = _items(group, _SORTING_COLUMNS)
     for index, one in enumerate(sorting):
         column = _thrift.need(one, _SORTED_COLUMN, I32, "a sorting column")

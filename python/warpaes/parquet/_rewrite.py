@@ -1,6 +1,6 @@
-"""Parquet files rewritten page by page, without decoding pages: encrypted, decrypted, or under other keys.
+"""Rewrites Parquet files page by page without decoding pages, to encrypt, decrypt or re-encrypt them.
 
-The source is always a plain view, so that one loop serves all three.
+The source is always a plain view, so that a single loop serves all three purposes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 
 
 class Sink(Protocol):
-    """Takes the new file's bytes in order."""
+    """Receives the new file's bytes in order."""
 
     def write(self, data: Any, /) -> Any:
         """Write all of a buffer."""
@@ -41,18 +41,18 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Encryption:
-    """How a Parquet file is encrypted.
+    """The encryption of a Parquet file.
 
     Args:
         footer_key: The key of the footer, and of all columns without a key of their own: 16, 24 or 32 bytes. Use a new
-            key for each file, as key managers do: 2^32 modules are the limit of a key with random nonces.
+            key for each file, as key managers do, because a key with random nonces may encrypt at most 2^32 modules.
         columns: Columns with a key of their own, by path with dots.
-        footer_key_metadata: What readers find the footer's key by; stored in clear.
-        column_key_metadata: The same for columns with a key of their own.
+        footer_key_metadata: Metadata that readers find the footer's key by. It is stored unencrypted.
+        column_key_metadata: The same for columns that have their own key.
         aad_prefix: Binds the file to its place, for example a table and a file name.
         store_aad_prefix: Whether the file contains the prefix; otherwise readers must supply it.
         algorithm: ``"AES_GCM_V1"``, or ``"AES_GCM_CTR_V1"``, which does not authenticate pages.
-        plaintext_footer: Whether the footer is only signed: schema, row counts and sizes stay in clear.
+        plaintext_footer: Whether the footer is only signed, so that schema, row counts and sizes stay readable.
     """
 
     footer_key: bytes = field(repr=False)
@@ -68,7 +68,7 @@ class Encryption:
         """Check the values.
 
         Raises:
-            ValueError: A key has a wrong length, or the algorithm is unknown.
+            ValueError: A key has the wrong length, or the algorithm is unknown.
         """
         checked_key(self.footer_key, "the footer")
         for path, key in self.columns.items():
@@ -102,7 +102,7 @@ class _Writer:
         keep_crc: bool = True,
     ) -> None:
         self._source, self._sink, self._encryption, self._progress = source, sink, encryption, progress
-        #: A crc would have to cover the ciphertext, which has tags.
+        #: A crc would have to cover the ciphertext, which already has tags.
         self._keep_crc = keep_crc and encryption is None and not source.footer.encrypted
         self._at = 0
         unique = secrets.token_bytes(8)
@@ -155,7 +155,7 @@ class _Writer:
         return self._encryption.columns.get(place.path, self._encryption.footer_key)
 
     def _chunk(self, column: Struct, chunk: Chunk, place: Place) -> Generator[None, None, dict[int, tuple[int, int]]]:
-        """Write a chunk's pages; return where each data page went, by its old offset."""
+        """Write a chunk's pages. Return the new position of each data page by its old offset."""
         meta: Struct = column[_footer.META_DATA][1]
         begin = self._at
         places: dict[int, tuple[int, int]] = {}
@@ -214,7 +214,7 @@ class _Writer:
                 used += reader.at + size
             count += len(pages)
             if count > _MAX_PAGES + 1:
-                raise FormatError(f"{place}: a chunk of more than 32,768 pages cannot be encrypted")
+                raise FormatError(f"{place}: a column chunk with more than 32,768 pages cannot be encrypted")
             if not pages and want <= len(data):
                 want = min(2 * want, end - at)
             if pages:
@@ -222,7 +222,7 @@ class _Writer:
             at += used
 
     def _sealed(self, pages: list[_Page], place: Place, ordinal: int) -> list[list[bytes | memoryview]]:
-        """Return the modules of pages, or headers and pages in clear."""
+        """Return the modules of pages, or unencrypted headers and pages."""
         encryption = self._encryption
         overhead = 0 if encryption is None else CTR_OVERHEAD if encryption.ctr else OVERHEAD
         headers, kinds, bodies = [], [], []
@@ -237,7 +237,7 @@ class _Writer:
             ordinal += not dictionary
             bodies.append(page.body)
         if ordinal > _MAX_PAGES and encryption is not None:
-            raise FormatError(f"{place}: a chunk of more than 32,768 pages cannot be encrypted")
+            raise FormatError(f"{place}: a column chunk with more than 32,768 pages cannot be encrypted")
         if encryption is None:
             return [[header, body] for header, body in zip(headers, bodies, strict=True)]
         key = self._key(place)
@@ -269,7 +269,7 @@ class _Writer:
     def _count(self, modules: int) -> None:
         self._modules += modules
         if self._modules > _modules.MAX_MODULES:
-            raise ValueError("the file has more than 2^32 modules, which is the limit of a key with random nonces")
+            raise ValueError("the file has more than 2^32 modules, which is the limit for a key with random nonces")
 
     def _gcm(self, key: bytes, texts: list[Any], aads: list[bytes]) -> list[list[bytes]]:
         self._count(len(texts))
@@ -290,7 +290,7 @@ class _Writer:
         ]
 
     def _module(self, text: bytes, kind: int, place: Place) -> bytes:
-        """Return a module, or the text in clear."""
+        """Return a module, or the text unchanged if there is no encryption."""
         if self._encryption is None:
             return text
         self._count(1)
@@ -333,7 +333,7 @@ class _Writer:
                 for location in _thrift.structs(index, 1, f"{place}: the offset index"):
                     old = _thrift.need(location, 1, I64, f"{place}: the offset index")
                     if old not in places:
-                        raise FormatError(f"{place}: the offset index names a page at {old}, where there is none")
+                        raise FormatError(f"{place}: the offset index refers to a page at {old}, where no page begins")
                     location[1], location[2] = (I64, places[old][0]), (I32, places[old][1])
                 text = _thrift.write(index)
             column[start_field] = (I64, self._at)
@@ -393,16 +393,16 @@ class _Writer:
 
 
 def rewrite(source: PlainView, sink: Sink, encryption: Encryption | None, progress: Progress | None = None) -> None:
-    """Write a Parquet file again: encrypted, or in clear if ``encryption`` is None.
+    """Rewrite a Parquet file, encrypted, or unencrypted if ``encryption`` is None.
 
-    Pages are copied without decoding: compression, encodings, statistics, indexes and Bloom filters stay. The source's
-    footer is used up: the view cannot be read afterwards.
+    Pages are copied without decoding, so compression, encodings, statistics, indexes and Bloom filters are kept. The
+    source's footer is modified, so the view cannot be read afterwards.
 
     Args:
-        source: An open view, of an encrypted file or of one in clear.
-        sink: Takes the new file.
+        source: An open view of an encrypted or unencrypted file.
+        sink: Receives the new file.
         encryption: Keys and algorithm of the new file.
-        progress: Called with the bytes of the source that are done, and their total.
+        progress: A function that is called with the number of processed bytes of the source, and their total.
 
     Raises:
         InvalidTag: The source is not authentic. The sink's contents must be discarded.
@@ -417,8 +417,8 @@ def rewrite(source: PlainView, sink: Sink, encryption: Encryption | None, progre
 def rewritten(source: PlainView, encryption: Encryption | None) -> Iterator[memoryview]:
     """Yield the pieces of a file that ``rewrite`` would write, without ``crc`` fields, which encryption drops.
 
-    A piece is good until the next one is asked for. The same pages give the same bytes in clear, however often they
-    were encrypted and decrypted. Raises as ``rewrite``.
+    A piece is valid until the next one is requested. The same pages always decrypt to the same bytes, however often
+    they were encrypted and decrypted. Raises as ``rewrite``.
     """
     held = io.BytesIO()
     writer = _Writer(source, held, encryption, None, keep_crc=False)

@@ -12,25 +12,26 @@ from typing import Any
 from .._file_objects import can_seek, check_binary
 from .._file_objects import read_at as positional
 
-#: Bytes that are read and decrypted at a time, if pages are shorter: of a local file so many as stay in a processor's
-#: caches, of other files so many that a request's latency is paid seldom.
+#: Number of bytes to read and decrypt at a time if pages are shorter. For a local file, they stay in a processor's
+#: caches; for other files, there are few requests.
 _LOCAL_BYTES, _REMOTE_BYTES = 256 << 10, 16 << 20
 
 
 class Source:
-    """The encrypted file, read at any position, by any thread."""
+    """The encrypted file, which any thread can read at any position."""
 
     def __init__(self, file: Any, owned: bool, near: bool = False) -> None:
-        """Take a file object; ``owned``: ``close`` closes it; ``near``: its bytes are at hand, as those of a file."""
+        """Use a file object. ``owned``: whether ``close`` closes it. ``near``: whether reads have low latency, as for a
+        local file."""
         check_binary(file, "read", "readinto")
         found = positional(file) if can_seek(file) else None
         if found is None:
-            raise ValueError("file: a Parquet file is read from its end; this file object cannot seek")
+            raise ValueError("file: cannot seek, but a Parquet file is read from its end")
         self._read_at, self.size = found
         self._file, self._owned = file, owned
         self._own = threading.local()
         self.local = near or isinstance(getattr(file, "raw", file), (io.FileIO, io.BytesIO))
-        # Without a file object's own buffer: this file's bytes are the descriptor's.
+        # The file object has no buffer of its own, so its bytes are those of the descriptor.
         plain = file.raw if type(file) is io.BufferedReader else file
         regular = type(plain) is io.FileIO and stat.S_ISREG(os.fstat(plain.fileno()).st_mode)
         self._raw = plain if regular else None
@@ -51,11 +52,11 @@ class Source:
     def fetch(self, offset: int, length: int, held: int = 0) -> memoryview:
         """Read into this thread's window, which the thread's next call overwrites.
 
-        ``held``: this many bytes from the offset are already in the window.
+        ``held``: the number of bytes from the offset that are already in the window.
         """
         window: bytearray | None = getattr(self._own, "window", None)
         if window is None or len(window) < length:
-            # A quarter more, because windows end where pages end.
+            # A quarter larger, because windows end where pages end.
             larger = bytearray(max(length, min(self.window_bytes, self.size)) * 5 // 4)
             if window is not None and held:
                 larger[:held] = memoryview(window)[:held]
@@ -69,7 +70,7 @@ class Source:
         return None if self._raw is None else self._raw.fileno()
 
     def own(self) -> None:
-        """Close the file with this object."""
+        """Let ``close`` also close the file."""
         self._owned = True
 
     def close(self) -> None:
@@ -79,7 +80,7 @@ class Source:
 
 
 def open_source(file: Any) -> Source:
-    """Open a path, a URL of fsspec or a file object."""
+    """Open a path, an fsspec URL or a file object."""
     if isinstance(file, str) and "://" in file:
         import fsspec
 

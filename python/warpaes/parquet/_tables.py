@@ -1,4 +1,4 @@
-"""pyarrow tables from and to encrypted Parquet files."""
+"""Reads and writes pyarrow tables as encrypted Parquet files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_table(
         keys: As for ``open``.
         aad_prefix: As for ``open``.
         require_gcm: As for ``open``.
-        options: Passed to ``pyarrow.parquet.ParquetFile.read``, such as ``columns``.
+        options: Further arguments of ``pyarrow.parquet.ParquetFile.read``, such as ``columns``.
 
     Raises:
         InvalidTag: The file is not authentic.
@@ -44,7 +44,7 @@ def ParquetFile(  # noqa: N802 (pyarrow's name)
         file: As for ``open``.
         keys: As for ``open``.
         aad_prefix: As for ``open``.
-        options: Passed to pyarrow's ``ParquetFile``.
+        options: Further arguments of pyarrow's ``ParquetFile``.
     """
     import pyarrow.parquet as pq
 
@@ -52,16 +52,16 @@ def ParquetFile(  # noqa: N802 (pyarrow's name)
 
 
 def write_table(table: Any, where: Any, encryption: Encryption, **options: Any) -> None:
-    """Write a ``pyarrow.Table`` as an encrypted Parquet file.
+    """Write a ``pyarrow.Table`` as an encrypted Parquet file. pyarrow creates the pages in memory, and plaintext is
+    never written to a file.
 
-    pyarrow makes the pages, in memory; plaintext is never written to a file. Unlike with pyarrow's raw-key API, columns
-    can have separate keys.
+    Unlike with pyarrow's raw-key API, columns can have separate keys.
 
     Args:
         table: The table.
-        where: A path, or a file object with ``write``. A path appears when the file is complete, and is replaced.
+        where: A path, or a file object with ``write``. At a path, the file appears or is replaced when it is complete.
         encryption: Keys and algorithm.
-        options: Passed to ``pyarrow.parquet.write_table``.
+        options: Further arguments of ``pyarrow.parquet.write_table``.
 
     Raises:
         OSError: The file cannot be written.
@@ -86,19 +86,19 @@ def encrypt_view(view: PlainView, where: Any, encryption: Encryption | None) -> 
 
 
 def buffered(output: Output) -> io.BufferedWriter:
-    """Return a buffer in front of an output, which stays open."""
+    """Return a buffered writer for an output, which stays open."""
     return io.BufferedWriter(_Raw(output), 1 << 20)
 
 
 class _Raw(io.RawIOBase):
-    """An Output for Python's buffers."""
+    """Adapts an Output to Python's buffered writers."""
 
     def __init__(self, output: Output) -> None:
         super().__init__()
         self._output = output
 
     def writable(self) -> bool:
-        """Whether the file can be written: always."""
+        """Return True: the file can be written."""
         return True
 
     def write(self, data: Any) -> int:

@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, read with hard limits and written with all fields, including unknown ones.
+"""Thrift's compact protocol. Structs are read within strict limits and written with all fields, including unknown ones.
 
 A struct is a dictionary from field numbers to ``(type, value)``. Integers are ``int``, bools ``bool``, doubles and
 binaries ``bytes``; lists are ``List``.
@@ -39,7 +39,7 @@ class Reader:
     """Reads structs from bytes. It never reads past their end, and creates at most one object per byte."""
 
     def __init__(self, data: bytes | memoryview, what: str, at: int = 0) -> None:
-        """Start at an offset; ``what`` names the bytes in errors."""
+        """Start at an offset. ``what``: the name of the bytes in errors."""
         self._data = data
         self._what = what
         self.at = at
@@ -203,10 +203,10 @@ def write(fields: Struct) -> bytes:
 
 
 def get(fields: Struct, number: int, kind: int, what: str) -> Any:
-    """Return a field's value, or None if it is absent.
+    """Return the value of a field, or None if the field is absent.
 
     Raises:
-        FormatError: It has another type.
+        FormatError: The field has another type.
     """
     found = fields.get(number)
     if found is None:
@@ -220,7 +220,7 @@ def need(fields: Struct, number: int, kind: int, what: str) -> Any:
     """Return a field's value.
 
     Raises:
-        FormatError: It is absent or has another type.
+        FormatError: The field is absent or has another type.
     """
     value = get(fields, number, kind, what)
     if value is None:
@@ -229,7 +229,7 @@ def need(fields: Struct, number: int, kind: int, what: str) -> Any:
 
 
 def structs(fields: Struct, number: int, what: str) -> list[Struct]:
-    """Return the structs of a list field; [] if it is absent."""
+    """Return the structs in a list field, or [] if the field is absent."""
     value = get(fields, number, LIST, what)
     if value is None or not value.items:
         return []

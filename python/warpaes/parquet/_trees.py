@@ -1,4 +1,5 @@
-"""Folders of Parquet files: every file under one gets its place under another. No link below a folder is followed."""
+"""Folders of Parquet files. Each file in a folder gets the same path in the output folder. No link below a folder is
+followed."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from .._output import Output
 
 SUFFIXES = (".parquet", ".parq", ".pq")
-#: The native code releases the GIL; more threads would wait for it.
+#: More threads than this would wait for the GIL, although the native code releases it.
 _MOST_THREADS = 4
 
 
@@ -44,7 +45,7 @@ class Job:
 
     @contextlib.contextmanager
     def result(self, *, replace: bool, secret: bool) -> Iterator[Output]:
-        """Write the result, which appears in the folder of results that was opened, or at the target that was given."""
+        """Write the result, which appears in the opened output folder or at the given target."""
         assert self.target is not None
         if self.folder is None or self.output is None:
             with Output(self.target, replace=replace, secret=secret) as output:
@@ -61,7 +62,7 @@ class Job:
     @staticmethod
     @contextlib.contextmanager
     def _named(path: str) -> Iterator[None]:
-        """Name the full path in errors."""
+        """Put the full path into errors."""
         try:
             yield
         except OSError as error:
@@ -73,7 +74,7 @@ _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 @contextlib.contextmanager
 def _folder_of(root: str, name: str, make: bool = False) -> Iterator[int]:
-    """Open the folder of a file below a root; ``make``: make it first."""
+    """Open the folder of a file below a root. ``make``: whether to create it first."""
     folder = os.open(root, _FOLDER)
     try:
         for part in name.split("/")[:-1]:
@@ -83,7 +84,7 @@ def _folder_of(root: str, name: str, make: bool = False) -> Iterator[int]:
             try:
                 deeper = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
             except NotADirectoryError:
-                raise OSError(errno.ENOTDIR, "a folder of this path is a link, which is not followed") from None
+                raise OSError(errno.ENOTDIR, "a folder in this path is a link, which is not followed") from None
             os.close(folder)
             folder = deeper
         yield folder
@@ -92,7 +93,7 @@ def _folder_of(root: str, name: str, make: bool = False) -> Iterator[int]:
 
 
 def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[list[Job], list[str]]:
-    """Return the files to process, and files of the folders that are not Parquet or are links.
+    """Return the files to process, and the skipped files in the folders, which are links or not Parquet.
 
     Raises:
         ValueError: A path is a folder without ``recursive``, or ``output`` is not a folder for several files.
@@ -106,7 +107,7 @@ def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[lis
             found.append(Job(path, _target(output, path, len(given)), os.path.basename(path)))
             continue
         if not recursive:
-            raise ValueError(f"'{path}' is a folder: --recursive processes the files in it")
+            raise ValueError(f"'{path}' is a folder: give --recursive to process the files in it")
         if output is not None and _is_within(output, path):
             raise ValueError(f"--output: '{output}' is inside '{path}'")
         for folder, below, files in os.walk(path, onerror=_raise):
@@ -120,7 +121,7 @@ def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[lis
                 target = None if output is None else os.path.join(output, name)
                 found.append(Job(whole, target, name.replace(os.sep, "/"), path, output))
     if len({one.target for one in found if one.target is not None}) < sum(one.target is not None for one in found):
-        raise ValueError("two of the files have the same name: process their folders into different ones")
+        raise ValueError("two of the files have the same name: process their folders into different output folders")
     return found, others
 
 
@@ -144,14 +145,14 @@ def _target(output: str | None, path: str, count: int) -> str | None:
 
 
 def prefix(text: str | None, name: str, bound: bool) -> bytes | None:
-    """Return the AAD prefix of a file: the text, and with ``bound`` a slash and the file's name after it."""
+    """Return the AAD prefix of a file: the text and, with ``bound``, a slash and the file's name."""
     if not bound:
         return None if text is None else text.encode()
     return f"{text}/{name}".encode() if text else name.encode()
 
 
 def each(work: Callable[[Job], None], found: list[Job], threads: int) -> None:
-    """Process files, several at a time. The first failure ends it; files in progress are finished."""
+    """Process several files in parallel. After the first failure, only the files in progress are finished."""
     threads = min(threads, _MOST_THREADS, len(found))
     if threads < 2:
         for one in found:

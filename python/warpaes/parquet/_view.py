@@ -20,29 +20,29 @@ from ._pages import Pages, copy
 from ._plain import PlainFile
 from ._source import Source
 
-#: Zeros before the view's footer. Readers read up to this many bytes from the end to find the footer; without the gap
-#: such a read would fetch and decrypt unused pages.
+#: Number of zeros before the view's footer. Readers read up to this many bytes from the end to find the footer; without
+#: the gap, such a read would fetch and decrypt unused pages.
 _GAP_BYTES = 64 << 10
 
 
 @dataclass
 class _Part:
-    """A stretch of the view that is not the file's own bytes: pages, an index, a Bloom filter or a missing column."""
+    """A part of the view whose bytes differ from the file: pages, an index, a Bloom filter or a missing column."""
 
     start: int
     length: int
     chunk: Chunk
     span: Span | None = None
     pages: Pages | None = None
-    #: The plain span, after decryption.
+    #: The decrypted bytes.
     plain: bytes | None = None
 
 
 class PlainView(PlainFile):
-    """An encrypted Parquet file as the plain file that its readers expect.
+    """Shows an encrypted Parquet file as the plain file that readers expect.
 
-    Every page keeps its offset, so that a reader fetches and decrypts only the parts that it reads. Only authentic
-    bytes are returned, except pages of AES_GCM_CTR_V1, which the format does not authenticate. Any thread may read.
+    Every page keeps its offset, so that only the parts that a reader requests are fetched and decrypted. Only authentic
+    bytes are returned, except for pages of AES_GCM_CTR_V1, which the format does not authenticate. Any thread may read.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class PlainView(PlainFile):
         """Read and verify the footer; see ``warpaes.parquet.open``."""
         super().__init__()
         self._source = source
-        self._own = threading.local()  # a thread's position and window
+        self._own = threading.local()  # the position and the window of each thread
         self.footer: Footer = _footer.read_footer(
             lambda offset, length: bytes(source.read(offset, length)), source.size, keys, aad_prefix, allow_plaintext
         )
         if require_gcm and self.footer.ctr:
-            raise ValueError("require_gcm: the file's pages are AES_GCM_CTR_V1, which does not authenticate them")
+            raise ValueError("require_gcm: the pages of the file are AES_GCM_CTR_V1, which does not authenticate them")
         self._missing = sorted(
             {one.place.path for row in self.footer.chunks for one in row if one.encrypted and one.key is None}
         )
@@ -92,9 +92,9 @@ class PlainView(PlainFile):
         return sorted((part for part in parts if part.length), key=lambda part: part.start)
 
     def _move_away(self, column: _thrift.Struct, chunk: Chunk, group_bytes: int) -> None:
-        """Place a chunk without a key after all others, as a long one.
+        """Place a chunk without a key after all other chunks, with a large size.
 
-        Readers of other columns read small gaps as well, and DuckDB reads a complete row group if it needs most of it.
+        Readers of other columns also read small gaps, and DuckDB reads a complete row group if it needs most of it.
         Such a gap must not contain an unreadable column.
         """
         meta: _thrift.Struct = column[_footer.META_DATA][1]
@@ -110,12 +110,12 @@ class PlainView(PlainFile):
 
     @property
     def encrypted(self) -> bool:
-        """Whether the file is encrypted at all."""
+        """Whether the file is encrypted."""
         return self.footer.encrypted
 
     @property
     def missing_columns(self) -> list[str]:
-        """Paths of the columns without a key. Reading one raises KeyError, unless they are left out."""
+        """The paths of the columns without a key. Reading one raises KeyError unless these columns were removed."""
         return list(self._missing)
 
     def __len__(self) -> int:
@@ -128,15 +128,15 @@ class PlainView(PlainFile):
         return position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position, for this thread if another one uses the file object at the same time.
+        """Set the position of this thread.
 
-        Readers with several threads seek and read in two calls; so each thread that seeks has its own position.
+        Readers with several threads seek and read in two calls, so each thread that seeks has its own position.
         """
         self._own.at = at = super().seek(offset, whence)
         return at
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to ``size`` bytes from the position; all of the rest if it is negative or None."""
+        """Read up to ``size`` bytes from the position, or all remaining bytes if ``size`` is negative or None."""
         data = super().read(size)
         if hasattr(self._own, "at"):
             self._own.at += len(data)
@@ -153,16 +153,16 @@ class PlainView(PlainFile):
         super().close()
 
     def own_source(self) -> None:
-        """Close the encrypted file with this object, although ``open`` got it as a file object."""
+        """Let ``close`` also close the encrypted file, even if it was passed as a file object."""
         self._source.own()
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Read up to ``length`` bytes from an offset of the plain file, without the position.
+        """Read up to ``length`` bytes from an offset of the plain file without moving the position.
 
         Raises:
             InvalidTag: A module is not authentic.
             FormatError: The file is damaged.
-            KeyError: There is no key for a column under the bytes.
+            KeyError: There is no key for a column that contains these bytes.
         """
         data, view = _native.parquet_buffer(self._rest(offset, length))
         with view:
@@ -170,10 +170,11 @@ class PlainView(PlainFile):
         return data
 
     def read_buffer(self, size: int | None = -1) -> Any:
-        """Read up to ``size`` bytes from the position into a ``pyarrow.Buffer``; pyarrow calls it instead of ``read``.
+        """Read up to ``size`` bytes from the position into a ``pyarrow.Buffer``. pyarrow calls this method instead of
+        ``read``.
 
-        Its allocator keeps memory for the next read: fresh memory costs as much as half of the decryption. Raises as
-        ``read_at``.
+        Its allocator keeps memory for the next read, because fresh memory takes half as long as the decryption. Raises
+        as ``read_at``.
         """
         import pyarrow
 
@@ -185,7 +186,7 @@ class PlainView(PlainFile):
         return data
 
     def readinto(self, buffer: Buffer) -> int:
-        """Read into a buffer, and return how many bytes."""
+        """Read into a buffer, and return the number of bytes."""
         at = self.tell()
         with memoryview(buffer).cast("B") as whole, whole[: self._rest(at, len(whole))] as to:
             try:
@@ -206,7 +207,7 @@ class PlainView(PlainFile):
             at += self._piece(offset + at, view[at:])
 
     def _piece(self, offset: int, to: memoryview) -> int:
-        """Write one or more bytes from an offset: of one part, or between parts."""
+        """Write one or more bytes from an offset, from a single part or from between parts."""
         if offset < 4:
             return copy(b"PAR1"[offset:], to)
         if offset >= self._data_end:
@@ -237,7 +238,8 @@ class PlainView(PlainFile):
 
     @property
     def footer_bytes(self) -> bytes:
-        """The plain footer (FileMetaData) without length and magic bytes, as cuDF's HybridScanReader takes it."""
+        """The plain footer (FileMetaData) without length and magic bytes, in the form that cuDF's HybridScanReader
+        accepts."""
         return self._tail[_GAP_BYTES:-8]
 
     def column_chunks(
@@ -246,10 +248,10 @@ class PlainView(PlainFile):
         columns: Sequence[str] | None = None,
         device: int | str = "cuda",
     ) -> list[DeviceSpan]:
-        """Decrypt column chunks in the memory of a GPU, which they reach as ciphertext.
+        """Copy column chunks as ciphertext to the memory of a GPU and decrypt them there.
 
-        The spans have ``ptr`` and ``size`` and are complete on return. They come row group by row group, in each the
-        columns in the order of the file: the order of HybridScanReader's ``all_column_chunks_byte_ranges``.
+        The spans have ``ptr`` and ``size`` and are complete on return. They are ordered by row group, and then by
+        column as in the file, like HybridScanReader's ``all_column_chunks_byte_ranges``.
 
         Args:
             row_groups: Numbers of row groups; None for all.
@@ -259,30 +261,30 @@ class PlainView(PlainFile):
         Raises:
             InvalidTag: A module is not authentic.
             KeyError: There is no key for a column.
-            ValueError: There is no such row group or column, or ``device`` is not a device name.
-            Error: There is no such device.
+            ValueError: The row group or column does not exist, or ``device`` is not a device name.
+            Error: The device does not exist.
         """
         return self.to_device(_device.chosen(self, row_groups, columns), device)
 
     def to_device(self, ranges: Iterable[tuple[int, int]], device: int | str = "cuda") -> list[DeviceSpan]:
-        """Fetch ranges of the plain file, such as HybridScanReader's, to the memory of a GPU.
+        """Fetch ranges of the plain file, such as those that HybridScanReader requests, to the memory of a GPU.
 
-        A complete column chunk is decrypted there; other ranges are decrypted by the processor and copied. Raises as
+        A complete column chunk is decrypted there; other ranges are decrypted on the CPU and copied. Raises as
         ``column_chunks``.
 
         Args:
-            ranges: Offset and size in bytes of each.
+            ranges: The offset and the size in bytes of each range.
             device: As for ``column_chunks``.
         """
         self._check_open()
         return _device.spans(self, ranges, device)
 
     def column_pages(self) -> list[Pages]:
-        """Return the encrypted chunks with keys, in the order of the file."""
+        """Return the encrypted chunks that have keys, in the order of the file."""
         return [part.pages for part in self._parts if part.pages is not None]
 
     def _plain_span(self, span: Span, key: bytes) -> bytes:
-        """Decrypt an index, or a Bloom filter's two modules, to as many bytes."""
+        """Decrypt an index or the two modules of a Bloom filter to the same number of bytes."""
         data = bytes(self._source.read(span.start, span.length))
         place = span.chunk.place
         if span.kind != _modules.BLOOM_HEADER:
@@ -296,7 +298,7 @@ class PlainView(PlainFile):
 
 
 def _padded(header: _thrift.Struct, size: int, where: str) -> bytes:
-    """Return a struct of exactly ``size`` bytes, filled up with binary fields that readers ignore."""
+    """Return a struct of exactly ``size`` bytes, padded with binary fields that readers ignore."""
     last = max(header, default=0)
     plain = len(_thrift.write(header))
     if plain == size:

@@ -1,4 +1,4 @@
-// What the thread blocks of a launch share in device memory, and how they notify a host that polls.
+// Data that the thread blocks of a launch share in device memory, and the way in which they notify a polling host.
 #pragma once
 
 namespace warpaes::cuda {
@@ -13,7 +13,7 @@ struct GcmSum {
 /// earlier.
 struct Notice {
     unsigned* arrived = nullptr;  ///< in device memory: thread blocks that are done; 0 before and after a launch
-    unsigned* word = nullptr;     ///< null: nobody polls
+    unsigned* word = nullptr;     ///< null: the host does not poll
     unsigned value = 0;  ///< stored to `word` when everything that the launch writes is visible to host and device
 };
 
@@ -22,9 +22,10 @@ struct Notice {
 /// `turn`: it is complete as soon as the host reads the turn, because 8 aligned bytes are stored at once.
 struct HostShares {
     static constexpr unsigned words_each = 4;
-    unsigned long long* words = nullptr;  ///< null: nobody polls, and the thread blocks make the sum
+    unsigned long long* words = nullptr;  ///< null: the host does not poll, and the thread blocks make the sum
     unsigned turn = 0;                    ///< not what the words held before
-    /// In device memory: the shares once more, or if nobody polls only there, for a kernel that follows; or null.
+    /// In device memory: a copy of the shares for a kernel that follows, or the only one if the host does not poll; or
+    /// null.
     unsigned* kept = nullptr;
     unsigned* arrived = nullptr;  ///< in device memory: set to 0 for that kernel; or null
 

@@ -17,7 +17,7 @@ struct BlocksOfText {
     }
 };
 
-/// Where a block lies.
+/// The place of a block.
 struct BlockPlace {
     const std::uint8_t* in = nullptr;
     std::uint8_t* out = nullptr;

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(GcmBatch::most_j0_threads) gcm_j0_kernel(const
 }
 
 /// Makes tags from digests. Decryption compares them, and wipes each output that is not authentic. Every part of a
-/// message compares its tag once more: that takes less time than to wait until others have done so.
+/// message compares its tag again, which takes less time than waiting until others have done so.
 __global__ void __launch_bounds__(WipeShape::threads) gcm_settle_kernel(const __grid_constant__ GcmSettleParams p) {
     const GcmBatchParams& batch = p.batch;
     wipe_parts(p.units, p.at_once, [&](std::uint64_t unit) -> Stretch {

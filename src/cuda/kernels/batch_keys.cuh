@@ -22,7 +22,7 @@ __device__ __forceinline__ std::uint32_t inv_mix_column(std::uint32_t v) {
     return (v8 ^ v4 ^ v2) ^ rotl(v9 ^ v2, 24) ^ rotl(v9 ^ v4, 16) ^ rotl(v9, 8);
 }
 
-/// Where a thread's key is and which slot it goes to; both null if the thread has no key.
+/// The place of a thread's key and its slot; both are null if the thread has no key.
 struct KeyPlace {
     const std::uint8_t* raw = nullptr;
     uint4* slot = nullptr;

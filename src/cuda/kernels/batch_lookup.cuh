@@ -88,7 +88,7 @@ struct RegisterKey {
     }
 };
 
-/// Where rounds from `First` on take their keys from if there are many blocks.
+/// The source of the keys for the rounds from `First` if there are many blocks.
 template <int Rounds, int First>
 __device__ __forceinline__ SharedKey at_hand(const SharedKey& key) {
     return key;
@@ -102,8 +102,8 @@ __device__ __forceinline__ RegisterKey<Rounds, First> at_hand(const SlotKey& key
     return RegisterKey<Rounds, First>(key);
 }
 
-/// Where a batch's messages have their keys: one of these for each kind of batch. `at` gives the key of a message, and
-/// `kept` is what a thread that goes from message to message holds of it.
+/// The places of the keys of a batch's messages, with one type for each kind of batch. `at` returns the key of a
+/// message, and `kept` is the part that a thread keeps while it goes from message to message.
 struct FromOneKey {
     static constexpr bool in_registers = false;
     const BatchParams& p;

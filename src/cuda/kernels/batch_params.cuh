@@ -21,7 +21,7 @@ struct alignas(16) BatchGroup {
     std::uint8_t* tag;
     const uint4* keys;     ///< slot of the first message's key
     std::uint8_t* failed;  ///< one byte per message: 1 if its tag was wrong
-    /// Where a batch that nobody waits for writes the messages' statuses; or null.
+    /// The memory for the messages' statuses in a batch for which no thread waits; or null.
     std::int32_t* statuses;
     std::uint64_t input_stride, output_stride, iv_stride, aad_stride, tag_stride;
     std::uint64_t key_stride;  ///< in blocks: 0 or key_slot_blocks
@@ -65,7 +65,7 @@ struct BlockParams {
     uint4* boundaries;
 };
 
-/// What a group of XTS has in addition.
+/// The additional parameters of an XTS group.
 struct XtsPart {
     const uint4* tweak_keys;      ///< slot of the tweak key
     std::uint64_t first_tweak;    ///< data units of the launch's groups before it
@@ -114,14 +114,14 @@ struct SegmentParams {
 struct SerialParams {
     BatchParams batch;
     std::uint32_t warps;     ///< warps of a thread block that take messages; the others help to fill the tables
-    std::uint32_t staged;    ///< nonzero: there are staging buffers in shared memory behind the tables
+    std::uint32_t staged;    ///< nonzero: there are staging buffers in shared memory after the tables
     std::uint32_t decrypts;  ///< CCM, CMAC
 };
 
 /// Keys (batch_keys.cuh): either the groups of a bucket, of which those with raw keys get slots; or keys with the
 /// addresses of their slots, which other batches may read, in any mode.
 struct KeyParams {
-    /// So many keys are parameters. They then are in no memory that has to be wiped when the stream gets there.
+    /// Up to this many keys are parameters, so that no memory with keys has to be wiped in stream order.
     static constexpr unsigned most_few = 64, stride = 32;
 
     BatchParams batch;    ///< the bucket's groups, or null
@@ -161,7 +161,7 @@ struct KeyRun {
 /// GHASH and tags of messages under one key or a few (ghash_messages.cuh).
 struct GcmRowsParams {
     GcmBatchParams batch;
-    std::uint32_t most_edges;  ///< at most so many blocks of a message are no whole blocks of text
+    std::uint32_t most_edges;  ///< maximum number of a message's blocks that are not whole blocks of text
     std::uint32_t tiles_at_once, tiles;
     const KeyRun* runs;  ///< null: all messages are under the key of `powers`
     std::uint32_t run_count;

@@ -29,8 +29,8 @@ inline constexpr unsigned stage_bytes = warp_lanes * stage_blocks * static_cast<
 inline constexpr unsigned serial_stages = 2;
 inline constexpr unsigned serial_shared_bytes_per_warp = serial_stages * stage_bytes;
 
-/// Where block `block` of message `message` is in a stage. Eight lanes that read one block each of eight messages, or
-/// two times four lanes that read the four blocks of a message, access eight different groups of four banks.
+/// The place of block `block` of message `message` in a stage. Eight lanes that read one block each of eight messages,
+/// or two times four lanes that read the four blocks of a message, access eight different groups of four banks.
 __device__ __forceinline__ unsigned staged_at(unsigned message, unsigned block) {
     return (message * stage_blocks + (block ^ (message / 2 % stage_blocks))) * static_cast<unsigned>(block_bytes);
 }

@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(most_table_threads, 1) batch_tweaks_kernel(con
     }
 }
 
-/// Where a block lies, in memory and in its data unit.
+/// The place of a block, in memory and in its data unit.
 struct XtsPlace {
     const std::uint8_t* in;
     std::uint8_t* out;

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
     const auto rest = static_cast<unsigned>(p.bytes % block_bytes);
     const std::uint32_t blocks = whole + (rest != 0 ? 1 : 0);
     const unsigned behind = gridDim.x - 1 - blockIdx.x, thread = threadIdx.x, warp = thread / warp_lanes;
-    // Before the message's first block it wraps around and is no valid index.
+    // Before the message's first block it wraps around and is not a valid index.
     const std::uint32_t block = blocks - (behind + 1) * share + thread;
     const bool has_block = thread < share && block < blocks, is_whole = has_block && block < whole;
     const bool has_pad = thread == share && blockIdx.x == 0 && p.tag;

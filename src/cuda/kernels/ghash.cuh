@@ -1,4 +1,4 @@
-// What all GHASH kernels share, with and without tensor cores: partial blocks, and the end of a segment.
+// The common code of all GHASH kernels, with and without tensor cores: partial blocks, and the end of a segment.
 #pragma once
 
 #include "cuda/kernels/field.cuh"

@@ -28,7 +28,7 @@ __device__ __forceinline__ uint4 load_part(const std::uint8_t* p, unsigned bytes
     return make_uint4(word(0), word(1), word(2), word(3));
 }
 
-/// What the products need to know of a row.
+/// The description of a row that the products need.
 struct RowEdges {
     int at;                            ///< number of this lane's next block; negative: a zero in front
     int text_begin, text_end, blocks;  ///< numbers of the text's whole blocks, which edges surround, and of all
@@ -44,7 +44,7 @@ struct RowEdges {
     }
 };
 
-/// Where the result of a row goes.
+/// The destination of a row's result.
 struct RowResult {
     std::uint8_t* at = nullptr;  ///< the tag, or the digest; null in lanes that store none
     unsigned bytes = 0;
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
     bool add = false;
     uint4 digest{};
     for (;;) {
-        // Load what there is room for.
+        // Load as many blocks as there is room for.
         while (loaded - used < unsigned{Depth}) {
             if (!loader.done()) {
                 loader.load(ring + loaded % unsigned{Depth} * slot_bytes);

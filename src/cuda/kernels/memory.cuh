@@ -27,9 +27,9 @@ __device__ __forceinline__ std::uint32_t word_from(std::uint32_t low, std::uint3
 #endif
 }
 
-/// A block at any address, of which no byte before or behind is touched: the three aligned words in it, and the four
-/// bytes around them. `edge` has these in the places that they have in aligned words, those behind the three words
-/// below those before them. Byte by byte it would be 16 accesses, each to all of a warp's sectors.
+/// A block at any address, loaded without touching bytes before or after it: the three aligned words in it, and the
+/// four bytes around them. `edge` holds these bytes in their places in aligned words, with the bytes after the three
+/// words below those before them. Loading byte by byte would take 16 accesses, each to all sectors of a warp.
 __device__ __forceinline__ uint4 load_unaligned(const std::uint8_t* p) {
     const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) % 4);
     const auto* const words = reinterpret_cast<const std::uint32_t*>(p - past + 4);

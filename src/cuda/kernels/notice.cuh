@@ -60,7 +60,7 @@ __device__ __forceinline__ bool is_last(unsigned* arrived) {
     return true;
 }
 
-/// The same, and that thread gives notice. False in all threads if nobody polls.
+/// The same, and that thread gives notice. False in all threads if the host does not poll.
 __device__ __forceinline__ bool arrive(const Notice& n) {
     if (n.word == nullptr || !is_last(n.arrived)) return false;
     give_notice(n);

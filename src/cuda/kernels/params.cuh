@@ -64,7 +64,7 @@ struct WipeParams {
 struct WipeIfWrongParams {
     std::uint8_t* output;
     std::uint64_t bytes, parts;
-    /// What the tag is the sum of, HostShares::words_each words each; of none it is wrong.
+    /// The shares whose sum is the tag, each of HostShares::words_each words; without shares, the tag is wrong.
     unsigned* shares;
     unsigned share_count;
     std::uint32_t expected[HostShares::words_each], mask[HostShares::words_each];  ///< the tag's words; their bits
@@ -72,7 +72,7 @@ struct WipeIfWrongParams {
     const std::uint8_t* expected_at;
     std::uint32_t expected_bytes;
     Notice notice;  ///< given if it was wiped
-    /// On a caller's stream: receives 0 or `bad`; `shares` are then overwritten, and nobody is notified, but
+    /// On a caller's stream: receives 0 or `bad`; `shares` are then overwritten, and the host is not notified, but
     /// `notice.arrived` counts the thread blocks. Otherwise null.
     std::int32_t* status;
     std::int32_t bad;

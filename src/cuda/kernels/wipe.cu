@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(WipeIfWrong::threads) wipe_if_wrong(const __gr
     if (p.status != nullptr && global_thread() == 0) *p.status = wrong ? p.bad : 0;
     if (wrong) wipe_parts(p.parts, 1, [&](std::uint64_t unit) { return part_of(p.output, p.bytes, unit, p.parts); });
     if (!(p.status != nullptr ? is_last(p.notice.arrived) : arrive(p.notice))) return;
-    // The sum of the shares would be the right tag, so it is wiped, too.
+    // The sum of the shares would be the right tag, so the shares are also wiped.
     for (unsigned i = 0; i < words; ++i) p.shares[i] = 0;
 }
 

@@ -13,8 +13,8 @@ struct Architecture {
     LaunchTable table;
 };
 
-/// Where bit products are emulated, each is a subroutine of about 110 instructions, and a warp needs sixteen of them
-/// for 512 bytes. GHASH by integer products takes fewer instructions. Counted, not measured (nvcc 13.0, 2026-11).
+/// If bit products are emulated, each is a subroutine of about 110 instructions, and a warp needs sixteen of them for
+/// 512 bytes. GHASH by integer products takes fewer instructions. Counted, not measured (nvcc 13.0, 2026-11).
 inline constexpr LaunchTable without_tensor_cores{
     .one_launch_share = 0, .tensor_blocks = never, .own_key_tensor_bytes = never};
 

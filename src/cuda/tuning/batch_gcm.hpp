@@ -51,7 +51,7 @@ struct GcmRows {
     static constexpr int threads = 256, blocks_each = 2;  ///< thread blocks per multiprocessor
     static constexpr int batch = 4, depth = 2;          ///< steps of 32 blocks between two waits, and batches in flight
     static constexpr int tile_rows = threads / 32 * 8;  ///< messages that a thread block hashes at a time
-    /// Blocks of a message that are no whole blocks of text: associated data, a partial block, lengths.
+    /// Blocks of a message that are not whole blocks of text: associated data, a partial block, lengths.
     static constexpr unsigned most_edges = 8;
     static constexpr std::uint64_t most_aad = 16 * (most_edges - 2);
     /// Shared memory of a warp: the ring, the edges of its eight rows, and E(J0) of two tiles.
@@ -62,7 +62,7 @@ struct GcmRows {
     static constexpr std::uint64_t least_of_key = 16;
     /// Messages per group from which on they are worth being sorted by key, which costs the host some 60 ns a group.
     static constexpr std::uint64_t least_of_group = 32;
-    /// What the launches that combine the digests of a message's rows cost, in blocks of a row.
+    /// The cost, in blocks of a row, of the launches that combine the digests of a message's rows.
     static constexpr std::uint64_t combining = 75;
 
     static constexpr bool fits(std::uint64_t bytes, std::uint64_t aad) {

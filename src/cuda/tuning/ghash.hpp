@@ -10,7 +10,7 @@
 
 namespace warpaes::cuda {
 
-/// How GHASH divides segments into rows.
+/// The division of segments into rows for GHASH.
 struct RowShape {
     bool tensor_cores;
     std::uint64_t rows;    ///< per segment
@@ -101,7 +101,7 @@ struct GhashKeys {
     static constexpr int threads = 128, blocks_each = 3;  ///< thread blocks per multiprocessor
     static constexpr std::uint32_t rows_of_block = 32;
     static constexpr int power_threads = 256, power_blocks_each = 2;  ///< of the kernels that make powers of H
-    /// What a row costs besides its blocks, in blocks: a product, and its share of the matrices.
+    /// The cost of a row in addition to its blocks, in blocks: a product, and its share of the matrices.
     static constexpr std::uint32_t short_row = 32, short_row_overhead = 20, row_overhead = 32;
 
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t bytes) {

@@ -8,8 +8,8 @@
 
 namespace warpaes::cuda {
 
-/// Wiping what is not authentic (wipe.cuh): parts that warps share, so that all multiprocessors have some even if they
-/// are few.
+/// Wiping of output that is not authentic (wipe.cuh), in parts that warps share, so that all multiprocessors have work
+/// even if there are few messages.
 struct WipeShape {
     static constexpr int threads = 128, blocks_each = 16;  ///< thread blocks per multiprocessor
     static constexpr std::uint64_t part_bytes = 4096, most_parts = 16384;
@@ -32,8 +32,8 @@ struct WipeShape {
 /// The same for one message, whose tag every thread block looks at first.
 struct WipeIfWrong {
     static constexpr int threads = 512, blocks_each = 2;
-    /// From this length on the kernel is launched before the tag is known. For less, the launch would delay authentic
-    /// messages.
+    /// At this length and above, the kernel is launched before the tag is known. For less, the launch would delay
+    /// authentic messages.
     static constexpr std::uint64_t least_ahead = 32 << 10;
 
     static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t parts) {

@@ -109,7 +109,7 @@ std::shared_ptr<const CostModel> load_calibration(const std::string& path, const
 
 void store_calibration(const CostModel& model, const std::string& path, const Machine& machine) {
     if (path.empty()) {
-        throw Error(WARPAES_ERROR_WRITE, "calibration: there is no place for it (WARPAES_CALIBRATION, HOME)");
+        throw Error(WARPAES_ERROR_WRITE, "calibration: cannot be stored: set WARPAES_CALIBRATION or HOME");
     }
     CostModel merged = model;
     merged.keep_gpus(*load_calibration(path, machine));
@@ -117,8 +117,7 @@ void store_calibration(const CostModel& model, const std::string& path, const Ma
     std::error_code error;
     if (fs::exists(target, error)) {
         if (!fs::is_regular_file(target, error)) refuse_to_write(target, "it is not a regular file");
-        if (!begins_as_calibration(target))
-            refuse_to_write(target, "it is not a calibration, so it is not overwritten");
+        if (!begins_as_calibration(target)) refuse_to_write(target, "it is not a calibration and is not overwritten");
     }
     if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);
     if (error) refuse_to_write(target, error.message());

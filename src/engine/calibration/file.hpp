@@ -1,4 +1,4 @@
-// Where the costs of a machine are stored between processes.
+// Storage for the costs of a machine between processes.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ struct Machine {
 /// name differs between machines. Empty with WARPAES_CALIBRATION=none, or without a home directory.
 std::string calibration_path(const Machine& machine = Machine::here());
 
-/// The costs stored at `path`. If the file is not usable (damaged, from another machine or another version), the result
-/// has no costs and a note that says why. Never fails.
+/// The costs stored at `path`. If the file is not usable (damaged, or from another machine or version), the result has
+/// no costs and a note with the reason. Never fails.
 std::shared_ptr<const CostModel> load_calibration(const std::string& path = calibration_path(),
                                                   const Machine& machine = Machine::here());
 

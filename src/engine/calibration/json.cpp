@@ -165,7 +165,7 @@ CostModel read_calibration(std::string_view text, const Machine& machine) {
         if (name == "schema") {
             stored_schema = reader.number();
             if (stored_schema != schema) {
-                throw Error(WARPAES_ERROR_FORMAT, "calibration: has a format that this version does not know");
+                throw Error(WARPAES_ERROR_FORMAT, "calibration: has a format that this version does not support");
             }
         } else if (name == "warpaes") {
             stored.version = text_of(reader);

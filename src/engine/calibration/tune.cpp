@@ -131,7 +131,7 @@ public:
         copy_memory(device_besides_.get(), besides_.data(), besides_.size(), device_);
     }
 
-    /// Whether the GPU's output equals the CPU's reference, which is recomputed first if `anew`.
+    /// Whether the GPU's output equals the CPU's reference, which is first recomputed if `anew`.
     [[nodiscard]] bool is_right(const Sample& sample, bool anew) {
         const std::size_t bytes = sample.all_bytes();
         const std::size_t tag_bytes =
@@ -165,7 +165,7 @@ private:
     static std::size_t tags(std::uint64_t bytes) { return most_messages(bytes) * block_bytes; }
     static std::size_t beside(std::uint64_t bytes) { return most_messages(bytes) * (iv_bytes + key_bytes); }
 
-    /// Tags follow the output. The IV of a single message lies in host memory.
+    /// Tags follow the output. The IV of a single message is in host memory.
     [[nodiscard]] MessageGroup group(const Sample& sample, std::uint8_t* input, std::uint8_t* output,
                                      std::uint8_t* besides) {
         const std::uint64_t count = std::max<std::uint64_t>(sample.messages, 1);

@@ -48,7 +48,7 @@ std::string resolved(const std::string& path) {
     return result;
 }
 
-/// Whether what is written to one is read from the other. (A terminal or a socket has two ends.)
+/// Whether data that is written to one file is read from the other. (A terminal or a socket has two ends.)
 bool same_file(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
            (S_ISREG(a.st_mode) || S_ISBLK(a.st_mode) || S_ISFIFO(a.st_mode));
@@ -262,12 +262,12 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
         throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
     }
     if (S_ISBLK(status.st_mode) && !overwrite_) {
-        throw Error(
-            WARPAES_ERROR_EXISTS,
-            "output: " + name_ + " is a disk or another device, whose content would be lost; allow overwriting it");
+        throw Error(WARPAES_ERROR_EXISTS,
+                    "output: " + name_ +
+                        " is a disk or another device, whose content would be lost; allow overwriting to continue");
     }
     if (S_ISREG(status.st_mode) && !overwrite_) {
-        throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting it");
+        throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting");
     }
     if (S_ISREG(status.st_mode)) return;
     fd_ = Descriptor(open_waiting(path, O_WRONLY, hook_), true);
@@ -352,7 +352,7 @@ void FileSink::require_space(std::uint64_t bytes) const {
     if (bytes / unit <= status.f_bfree) return;
     throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " needs " + std::to_string(bytes) +
                                          " bytes, and its file system has " + std::to_string(status.f_bfree * unit) +
-                                         " left; free some space or write to another place");
+                                         " free; free some space or write to another place");
 }
 
 std::uint64_t FileSink::prepare_for(unsigned writers) {
@@ -387,7 +387,7 @@ void FileSink::write_pages(std::uint64_t offset, std::span<const std::uint8_t> b
     write_here(offset + behind, bytes.subspan(behind));
     const auto pages = bytes.subspan(first, behind - first);
     if (os::copy_to_pages(fd_.get(), pages.data(), pages.size(), static_cast<off_t>(offset + first)) != 0) {
-        write_here(offset + first, pages);  // which says what is wrong
+        write_here(offset + first, pages);  // which reports the reason
     }
     write_here(offset, bytes.first(first));
 }

@@ -94,7 +94,7 @@ public:
     /// system allows, its owner and group. Nobody gets more access than before, and set-user-id, set-group-id and
     /// sticky bits are not passed on. Waits for the disk unless set_durable(false).
     void commit();
-    /// To be called before the first write. With false, commit() does not wait for the disk, and a power failure may
+    /// Call this before the first write. With false, commit() does not wait for the disk, and a power failure may
     /// lose the file.
     void set_durable(bool durable) noexcept { durable_ = durable; }
     /// A new or replaced file gets the permissions and times of `input` before it gets its name.

@@ -11,7 +11,7 @@ namespace warpaes {
 
 /// clear_memory() by all threads of the engine: what all of them have decrypted, one of them would wipe more slowly.
 void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device);
-/// From this length on several threads share that.
+/// At this length and above, several threads share that work.
 inline constexpr std::size_t least_shared_bytes = std::size_t{1} << 20;
 /// While it lives, the threads that decrypt a message of this length stay awake, since its tag or padding may turn out
 /// wrong. 16 threads of a Xeon (2026-11), GCM of 16 MiB: 179 us, and 191 us to wake them and wipe it, of which zeros
@@ -56,7 +56,7 @@ struct MemoryBuffer {
     std::uint8_t* data;
     std::uint64_t bytes;
     bool direct;  ///< a lane of the plan may access it in place
-    int device;   ///< the device that it lies on, or -1
+    int device;   ///< the device that it is on, or -1
 };
 
 /// `parallel`: only the lane accesses the data, as in a mode that is not serial.
@@ -71,7 +71,7 @@ struct Ends {
 };
 
 /// `work.bytes` is taken from the input. `work.memory` is the slower place of the two buffers; with Memory::device at
-/// least one lies on `device`. `device` must outlive the plan. If the CPU may have to repeat what a GPU failed to do,
+/// least one is on `device`. `device` must outlive the plan. If the CPU may have to repeat what a GPU failed to do,
 /// the GPU does not overwrite its input.
 Ends plan_ends(Engine& engine, Work work, std::span<const std::uint8_t> input, std::span<std::uint8_t> output,
                const int& device);

@@ -47,7 +47,7 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
 }
 
 bool Descriptor::close() noexcept {
-    // Linux has closed a descriptor also where close() was interrupted.
+    // Linux also closes a descriptor if close() is interrupted.
     const bool kept = !owned_ || fd_ < 0 || os::close(fd_) == 0 || errno == EINTR;
     fd_ = -1;
     owned_ = false;

@@ -65,7 +65,7 @@ public:
     void work(unsigned worker) noexcept;
     /// Prevents further chunks from starting.
     void stop() noexcept;
-    /// To be called after the last call of work() has returned.
+    /// Call this after the last call of work() has returned.
     Totals end();
 
 private:
@@ -82,8 +82,8 @@ private:
     bool write(const Chunk& chunk);
     void save_before();
     void fail(std::exception_ptr error) noexcept;
-    /// To be called after every function of the caller's, which may have forked: a child would go on with the parent's
-    /// nonces, and wait for threads that it does not have.
+    /// Call this after every call of one of the caller's functions, because it may have forked. The child would reuse
+    /// the parent's nonces and wait for threads that it does not have.
     void require_home() const { home_.require("callback", "a callback that forks must not return in the child"); }
 
     const Home home_;

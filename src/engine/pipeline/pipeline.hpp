@@ -28,7 +28,7 @@ struct Totals : Outcome {
     std::uint64_t bytes_written = 0;
 };
 
-/// Runs until the source is exhausted. The first failure of any worker stops all workers and is rethrown here. If the
+/// Runs until the source is exhausted. The first failure of any worker stops all workers and is rethrown. If the
 /// progress callback returns false, throws Error{CANCELLED}.
 Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink,
                     const Progress& progress = {});

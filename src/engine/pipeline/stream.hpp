@@ -40,12 +40,12 @@ public:
 
     /// A sequential sink is written front to back by one thread at a time; any other at any offset, by many at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
-    /// To be called before the first write of several threads, with how many of them can run at once. Returns the least
-    /// bytes of a piece in which they should write; 0: any.
+    /// Call this before the first write of several threads, with the number of threads that can run at once. Returns
+    /// the least bytes of a piece in which they should write; 0: any.
     virtual std::uint64_t prepare_for(unsigned /*writers*/) { return 0; }
     /// Writes all of `bytes` or throws.
     virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
-    /// Called when everything has been written.
+    /// Called after all data has been written.
     virtual void finish() {}
     virtual void on_wait(WaitHook /*hook*/) {}
     /// Memory for the whole output, if a lane may access it in place; else null.

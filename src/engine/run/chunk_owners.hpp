@@ -1,4 +1,5 @@
-// Which thread worked on which chunk of a message, so that what follows runs where the chunk lies in a cache.
+// Records which thread worked on which chunk of a message, so that later work on a chunk runs where the chunk is
+// cached.
 #pragma once
 
 #include <pthread.h>
@@ -24,7 +25,7 @@ public:
           threads_(static_cast<std::size_t>(chunks)),
           begun_(static_cast<std::size_t>(chunks)) {}
 
-    /// The calling thread has this chunk in hand.
+    /// Records that the calling thread works on this chunk.
     void note(std::uint64_t chunk) noexcept { threads_[static_cast<std::size_t>(chunk)] = pthread_self(); }
 
     /// Wipes a message that has been cut into these chunks: each thread takes its own chunks, then what no other thread
@@ -40,8 +41,8 @@ private:
         for (std::size_t i = 0; i < threads_.size(); ++i) {
             if (pthread_equal(threads_[i], pthread_self()) != 0) take(i);
         }
-        // Other threads come within a microsecond if they are awake, and what lies in another core's cache is slow
-        // here.
+        // Other threads start within a microsecond if they are awake, and data in another core's cache is slow to
+        // access.
         (void)poll(std::chrono::microseconds(10), [&] {
             return std::all_of(begun_.begin(), begun_.end(),
                                [](const auto& begun) { return begun.load(std::memory_order_relaxed); });

@@ -15,8 +15,8 @@ namespace warpaes {
 
 namespace {
 
-/// The encrypted numbers of XTS data units, if the message has few: the CPU encrypts them in less time than the GPU
-/// kernel, which otherwise does so first.
+/// The encrypted numbers of XTS data units, if the message has few: the CPU encrypts them faster than the GPU kernel,
+/// which would otherwise encrypt them first.
 class FewTweaks {
 public:
     explicit FewTweaks(const MessageGroup& g) {
@@ -49,7 +49,7 @@ Executor::Executor(Engine& engine, const Places& places, std::optional<CallerStr
     const MemoryPlace &in = places.input, &out = places.output;
     const bool in_device = in.kind == Memory::device, out_device = out.kind == Memory::device;
     if (in_device && out_device && in.device != out.device) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "output: is on another device than input");
+        throw Error(WARPAES_ERROR_ARGUMENT, "output: is on a device other than that of input");
     }
     device_only_ = in_device && out_device;
     output_device_ = device_of(out);

@@ -46,11 +46,11 @@ public:
     explicit Executor(Engine& engine) : engine_(engine) {}
     /// For buffers in these places. Throws Error{ARGUMENT, BACKEND} if no backend can reach input and output.
     Executor(Engine& engine, const Places& places, std::optional<CallerStream> stream = std::nullopt);
-    /// Finds out where the buffers lie.
+    /// Determines the places of the buffers.
     Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output)
         : Executor(engine, Places(input, output)) {}
 
-    /// Runs a message, or a stretch of one, whose buffers lie in the same memory as the constructor's: see run_group().
+    /// Runs a message, or a stretch of one, whose buffers are in the same memory as the constructor's: see run_group().
     /// On a caller's stream the tag must be in memory that the device can write.
     void run(const MessageGroup& message);
     /// Runs the parts of a message in their order; `iv` is the message's. Returns the number of bytes written to the
@@ -65,17 +65,17 @@ public:
     /// Copies between the message's memory and host memory.
     void copy(void* to, const void* from, std::size_t bytes);
 
-    /// Wipes output that must not be handed out.
+    /// Wipes output that must not be returned.
     void clear(std::uint8_t* output, std::uint64_t bytes) noexcept;
 
     /// Waits until the device's default stream is done with the buffers, because a lane's stream does not wait for it.
     void wait_for_buffers() const;
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
-    /// The kind of memory that decides which backend runs: device memory if either buffer lies there, page-locked
-    /// memory if both do.
+    /// The kind of memory that determines the backend: device memory if either buffer lies there, page-locked memory if
+    /// both do.
     [[nodiscard]] Memory memory() const noexcept { return memory_; }
-    /// The device where at least one buffer lies; -1: both lie in host memory.
+    /// The device where at least one buffer lies; -1: both are in host memory.
     [[nodiscard]] int data_device() const noexcept { return device_; }
     /// The device where the output lies; -1: host memory.
     [[nodiscard]] int output_device() const noexcept { return output_device_; }
@@ -90,7 +90,7 @@ private:
     Memory memory_ = Memory::pageable;
     int device_ = -1;  ///< the device where at least one buffer lies, or -1
     int output_device_ = -1;
-    bool device_only_ = false;  ///< both buffers lie in device memory
+    bool device_only_ = false;  ///< both buffers are in device memory
     std::optional<CallerStream> stream_;
     Outcome ran_;
 };

@@ -61,7 +61,7 @@ public:
         settle_tag(g, *tag, [&](auto) {
             const MemoryBuffer& out = ends_.out;
             const auto bytes = static_cast<std::size_t>(out.bytes);
-            // What a GPU has written lies in its memory, or in no core's cache.
+            // Data that a GPU has written is in the GPU's memory, or in no core's cache.
             if (ends_.plan.backend->is_gpu()) return clear_memory(engine_, out.data, bytes, out.device);
             owners_.wipe(engine_, {out.data, bytes}, static_cast<std::size_t>(ends_.plan.chunk_bytes),
                          bytes >= cached_bytes());

@@ -39,7 +39,7 @@ int device_for_stream(const MessageGroup& m, const Places& places) {
 bool is_simple(const MessageGroup& m, const Places& places) {
     if (m.mode != Mode::gcm || device_of(places.aad) >= 0) return false;
     if (m.direction == Direction::decrypt) return m.length != 0;
-    // Without text, the tag may be the only part that lies on a device.
+    // Without text, the tag may be the only part that is on a device.
     if (m.length == 0 && (device_of(places.input) < 0 || device_of(places.output) < 0)) return false;
     return m.tag_length == block_bytes && places.tag.kind != Memory::pageable;
 }

@@ -26,7 +26,7 @@ bool opens(const MessageGroup& g) {
     return g.direction == Direction::decrypt && uses_tag(g.mode);
 }
 
-/// Whether the counter of one of the messages, which lies in host memory, passes 2^128 - 1.
+/// Whether the counter of one of the messages, which is in host memory, passes 2^128 - 1.
 bool counter_wraps(const MessageGroup& g) {
     if (g.mode != Mode::ctr || g.length == 0) return false;
     for (std::uint64_t m = 0; m < g.count; ++m) {
@@ -99,7 +99,7 @@ std::vector<int> Batch::devices() const {
     return devices;
 }
 
-/// Makes a group where it is to lie.
+/// Constructs a group in its final place.
 struct Batch::Group {
     const Batch& batch;
     std::uint32_t entry;

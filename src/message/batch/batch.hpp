@@ -81,7 +81,7 @@ public:
     /// Whether tasks have come back from a failed GPU since the last call; if so, other workers must be woken.
     [[nodiscard]] bool take_returned_note() noexcept { return returned_note_.exchange(false); }
     [[nodiscard]] bool returned() const noexcept { return returned_note_; }
-    /// Fails all entries, if nobody can carry the batch out. Must come before the first task.
+    /// Fails all entries, if no worker can process the batch. Must come before the first task.
     void abandon(warpaes_status status, const char* sentence) noexcept;
     /// Calls the client's callback and releases the waiting threads. Called once, after the last step.
     void finish() noexcept;
@@ -124,7 +124,7 @@ private:
         Claim take_all() noexcept { return {std::min(next.exchange(list.size()), list.size()), list.size()}; }
     };
 
-    /// What make_tasks() needs to know about an entry, kept from the check: entries are large, and reading one again
+    /// The facts about an entry that make_tasks() needs, kept from the check: entries are large, and reading one again
     /// would cost more than everything else done with it.
     struct Shape {
         enum class Work : std::uint8_t { none, parallel, serial, solo };
@@ -134,7 +134,7 @@ private:
         std::int16_t place = unseen;  ///< a device; -1: host memory
         Work work = Work::none;
         bool split = false;           ///< lies partly on a device and partly in host memory
-        bool output_on_host = false;  ///< the output lies in host memory
+        bool output_on_host = false;  ///< the output is in host memory
         bool iv_on_host = false;      ///< and the IVs, if there are any
     };
     static constexpr std::int16_t refused = -2, unseen = -3;
@@ -158,7 +158,7 @@ private:
     /// If the batch was cancelled, gives the slices that status and returns true.
     bool leave_out(std::span<const Slice> slices);
     static void count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept;
-    /// How many messages of a slice to run at a time so that they have about `bytes` bytes.
+    /// The number of messages of a slice to run at a time so that they have about `bytes` bytes.
     [[nodiscard]] std::uint64_t most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept;
     /// Runs one long message as a call of its own, which cuts it and spreads it over the workers.
     void run_solo(std::uint32_t entry, std::uint64_t message);

@@ -57,7 +57,7 @@ void BatchEngine::stop() noexcept {
     try {
         flush_keys();
     } catch (...) {
-        // The device has failed, and its memory is gone.
+        // The device has failed, and its memory is lost.
     }
 }
 
@@ -290,7 +290,7 @@ void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, 
     }
     lock.unlock();
     scratch.let_go();
-    OPENSSL_thread_stop();  // at the end of the process it would be too late for a thread that sleeps
+    OPENSSL_thread_stop();  // at the end of the process, a sleeping thread would act too late
     lock.lock();
     const auto called = [&] { return news_ != seen || may_leave(); };
     if (&team != &cpu_ || watched_ || !keeps_keys()) return team.wake.wait(lock, called);

@@ -11,11 +11,11 @@
 
 namespace warpaes {
 
-/// Learns what every entry writes and finds the entries that write the same bytes. While the writes ascend, all of them
-/// or outputs and tags each by themselves, it stores only the entry numbers.
+/// Collects the writes of all entries and finds the entries that write the same bytes. While the addresses of all
+/// writes, or of outputs and of tags separately, ascend, it stores only the entry numbers.
 class Clashes {
 public:
-    /// Returns what an entry that was added before writes; called once the order is broken.
+    /// Returns the writes of an entry that was added earlier; called after the order is broken.
     using Again = std::function<std::array<Strip, 2>(std::uint32_t entry)>;
 
     /// Entry numbers must ascend.

@@ -93,7 +93,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
             const int its = check_for_stream(e, checked, of_table, checker);
             if (device && *device != its) {
                 refuse(std::string(g.length != 0 ? "input" : "tag, statuses") +
-                       ": is on another device than the entries before it");
+                       ": is on a device other than that of earlier entries");
             }
             device = its;
             g.device = checked.split() ? -1 : checked.device;

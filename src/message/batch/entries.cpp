@@ -63,7 +63,7 @@ void check_keys(const warpaes_batch_entry& e, Mode mode) {
     } else if (mode == Mode::xts) {
         throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; XTS takes handles");
     } else if (e.key_len == 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null, and there are no raw keys");
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; set a key handle or raw keys");
     } else if (rounds_for_key_bytes(e.key_len) == 0) {
         throw Error(WARPAES_ERROR_KEY_LENGTH, "key_len: must be 16, 24 or 32 bytes, got " + to_string(e.key_len));
     }
@@ -127,7 +127,7 @@ std::array<Strip, 2> writes_of(const MessageGroup& g) {
 void EntryChecker::check_tail(const warpaes_batch_entry& e) const {
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&e);
     if (std::any_of(bytes + sizeof e, bytes + request_.entry_bytes, [](std::uint8_t byte) { return byte != 0; })) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "entry: uses fields that this version does not know");
+        throw Error(WARPAES_ERROR_ARGUMENT, "entry: uses fields that this version does not support");
     }
 }
 
@@ -255,7 +255,7 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
     const bool encrypt = g.direction == Direction::encrypt;
     if (g.count > 1 && encrypt && g.iv_length != 0 && g.iv.stride == 0 &&
         (g.mode == Mode::gcm || g.mode == Mode::ccm) && (g.key != nullptr || g.keys.stride == 0)) {
-        throw Error(WARPAES_ERROR_IV_REUSED, "iv: has stride 0, so all messages would share IV and key");
+        throw Error(WARPAES_ERROR_IV_REUSED, "iv: has stride 0, so all messages would have the same IV and key");
     }
     const auto [output, tag] = writes_of(g);
     if (output.overlaps_itself()) {
@@ -323,7 +323,8 @@ void EntryChecker::place(Checked& checked) {
             there = parts[i].name;
             checked.device = its;
         } else if (its != checked.device) {
-            throw Error(WARPAES_ERROR_ARGUMENT, std::string(parts[i].name) + ": is on another device than " + there);
+            throw Error(WARPAES_ERROR_ARGUMENT,
+                        std::string(parts[i].name) + ": is on a device other than that of " + there);
         }
     }
 }

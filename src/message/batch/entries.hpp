@@ -28,11 +28,11 @@ struct Extent {
     std::uint64_t bytes = 0;
 };
 
-/// A table's messages as entries of one message each, which a batch keeps, and what the table says of all of them.
+/// A table's messages as entries of one message each, which a batch keeps, and the properties that all of them share.
 struct TableEntries {
     std::vector<warpaes_batch_entry> entries;
     Extent input, output, iv, aad, tag;
-    /// What is wrong with a message in the view of the whole table; OK if nothing is.
+    /// The fault of a message that only the complete table shows; OK if there is none.
     std::vector<warpaes_status> faults;
 };
 
@@ -83,7 +83,7 @@ std::uint64_t data_bytes(std::uint64_t length, Mode mode) noexcept;
 /// elements of an entry without messages, because its offsets are not checked.
 MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& entry);
 
-/// Makes the group where it is to lie.
+/// Constructs the group in its final place.
 struct MakeGroup {
     const BatchRequest& request;
     const warpaes_batch_entry& entry;
@@ -107,7 +107,7 @@ public:
     struct Checked {
         MessageGroup group;
         int device = -1;           ///< of at least one part; -1: all in host memory
-        std::uint8_t on_host = 0;  ///< a bit for each kind of elements that lies in host memory
+        std::uint8_t on_host = 0;  ///< a bit for each kind of elements that is in host memory
 
         [[nodiscard]] bool lies_on_host(Kind kind) const noexcept { return (on_host >> kind & 1) != 0; }
         /// Whether it lies partly on a device, partly in host memory.

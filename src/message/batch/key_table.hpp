@@ -33,7 +33,7 @@ public:
     /// others.
     [[nodiscard]] std::shared_ptr<const ExpandedKey> get_if_seen(std::span<const std::uint8_t> key);
     [[nodiscard]] std::size_t size() const;
-    /// Removes the keys that nobody has asked for since `time`. Once the table is empty, it also clears the hashes of
+    /// Removes the keys that were not requested since `time`. Once the table is empty, it also clears the hashes of
     /// seen keys.
     void let_go_before(Clock::time_point time) noexcept;
 

@@ -59,12 +59,12 @@ void Outcomes::fail(std::uint64_t entry, warpaes_status status, const char* sent
     try {
         sentences_.try_emplace(entry, sentence);
     } catch (const std::bad_alloc&) {
-        // The status alone must do.
+        // The status must suffice without a sentence.
     }
 }
 
 void Outcomes::reject(std::uint64_t entry, std::uint64_t first, std::span<const std::uint8_t> marks) noexcept {
-    // memchr is many times as fast as std::find, and mostly there is nothing to find.
+    // memchr is many times as fast as std::find, and there is usually nothing to find.
     const void* const first_bad = marks.empty() ? nullptr : std::memchr(marks.data(), 1, marks.size());
     if (first_bad == nullptr) return;
     const auto begin = marks.begin(), end = marks.end();
@@ -105,7 +105,7 @@ const char* Outcomes::sentence(std::uint64_t entry) const {
                  .try_emplace(entry, "tag: of " + std::to_string(request_.entry(entry).count) + " messages " +
                                          std::to_string(its.failures) + " are not authentic, the first is message " +
                                          std::to_string(its.first_failure) +
-                                         ": wrong key, wrong IV, wrong associated data, or data that was altered")
+                                         ": the key, the IV or the associated data is wrong, or the data was altered")
                  .first;
     }
     return it->second.c_str();

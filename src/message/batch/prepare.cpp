@@ -68,7 +68,7 @@ bool has_work(const MessageGroup& g) {
 
 }  // namespace
 
-/// What the planner asks about the entries, and what make_tasks() needs besides.
+/// The facts about the entries that the planner and make_tasks() need.
 struct Batch::Survey {
     std::vector<Work> parts;
     std::uint64_t cost = 0;

@@ -14,7 +14,7 @@ namespace {
 
 Extent checked_extent(const warpaes_extent& extent, const char* name) {
     if (extent.bytes != 0 && extent.pointer == nullptr) {
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is null, but has bytes");
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is null, but its length is not 0");
     }
     check_memory(extent.pointer, extent.bytes, name);
     return {static_cast<std::uint8_t*>(extent.pointer), extent.bytes};
@@ -26,7 +26,7 @@ bool holds(const Extent& extent, std::uint64_t offset, std::uint64_t bytes) {
 
 void check_statuses(const warpaes_batch_table& table, const TableEntries& entries) {
     if (table.count == 0) return;
-    if (table.statuses == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "statuses: is null; a table needs them");
+    if (table.statuses == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "statuses: is null; a table requires statuses");
     const Extent statuses{reinterpret_cast<std::uint8_t*>(table.statuses), table.count * sizeof(warpaes_status)};
     check_memory(statuses.first, statuses.bytes, "statuses");
     for (const Extent* extent : {&entries.input, &entries.output, &entries.iv, &entries.aad, &entries.tag}) {
@@ -141,7 +141,7 @@ void find_faults(const std::vector<warpaes_table_message>& messages, Mode mode, 
     const Extent& output = has_output ? entries.output : none;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> ivs;  // of encryptions that must not share them
     const bool one_iv_each = encrypts && (mode == Mode::gcm || mode == Mode::ccm);
-    bool apart = true;  // what is read lies in other extents than what is written
+    bool apart = true;  // reads and writes are in different extents
     const Extent* const reads[] = {&entries.input, &entries.iv, &entries.aad, writes_tags ? &none : &entries.tag};
     for (const Extent* read : reads) {
         apart = apart && !overlap(*read, output) && !(writes_tags && overlap(*read, entries.tag));

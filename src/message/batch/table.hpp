@@ -13,13 +13,13 @@ namespace warpaes {
 /// itself. There are fewer than 2^32 rows.
 TableEntries checked_extents(const warpaes_batch_table& table);
 
-/// What all messages of the table have in common, as an entry of one message.
+/// The common properties of all messages of the table, as an entry of one message.
 warpaes_batch_entry entry_of(const warpaes_batch_table& table);
 
-/// Copies the table, which may lie on a device, and makes an entry of each message. Finds what only the whole table
-/// shows: messages that write where others write or read, and IVs of two encryptions. Takes n log n steps, whatever the
-/// messages are. `stream`: a cudaStream_t whose work a table on a device waits for. Throws as checked_extents(), and
-/// Error{STATE} if the stream is in capture and the table lies on a device.
+/// Copies the table, which may be on a device, and makes an entry of each message. Finds faults that only the complete
+/// table shows: messages that write where others write or read, and IVs that two encryptions share. Takes n log n
+/// steps, whatever the messages are. `stream`: a cudaStream_t whose work a table on a device waits for. Throws as
+/// checked_extents(), and Error{STATE} if the stream is in capture and the table is on a device.
 std::shared_ptr<const TableEntries> entries_of(const warpaes_batch_table& table, void* stream);
 
 }  // namespace warpaes

@@ -24,7 +24,7 @@ constexpr Kind kind_of[parts] = {&MessageGroup::input, &MessageGroup::output, &M
 
 constexpr int nowhere = -2;
 
-/// The device of a whole extent, -1 for host memory, `nowhere` if its ends lie in different memory.
+/// The device of a whole extent, -1 for host memory, `nowhere` if its ends are in different memory.
 int place_of_all(const Extent& extent) {
     if (extent.bytes == 0) return -1;
     const int first = device_of(extent.first), last = device_of(extent.first + extent.bytes - 1);
@@ -104,7 +104,7 @@ private:
         in_group_ = 0;
         return true;
     }
-    /// Whether the row lies in the extents, and writes after all rows before it.
+    /// Whether the row is in the extents, and writes after all rows before it.
     bool ascends(const warpaes_table_message& m) {
         for (std::size_t part = 0; part < parts; ++part) {
             const std::uint64_t at = m.*offset_of[part], size = extents_[part].bytes, bytes = bytes_[part];

@@ -15,7 +15,7 @@ struct TableGroups {
 };
 
 /// One pass over the rows, without a copy of them. Nothing if that does not suffice: a row has a fault, writes before
-/// an earlier row, or reads memory that is written (other than in place), or the rows lie on a device. Throws as
+/// an earlier row, or reads memory that is written (other than in place), or the rows are on a device. Throws as
 /// checked_extents() for a fault of the table itself.
 std::optional<TableGroups> groups_in_order(const Engine& engine, const KeyHandles& handles,
                                            const warpaes_batch_table& table);

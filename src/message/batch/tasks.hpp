@@ -93,7 +93,8 @@ private:
     std::uint64_t done_ = 0;  ///< messages of the first slice that were returned
 };
 
-/// Each worker begins with a share of the tasks. A worker without tasks takes half of another's rest. Lock-free.
+/// Each worker begins with a share of the tasks. A worker without tasks takes half of another worker's remaining tasks.
+/// Lock-free.
 class TaskShares {
 public:
     TaskShares() = default;
