@@ -1,4 +1,4 @@
-// Batches of AES-GCM segments, against libcrypto segment by segment.
+// Batches of AES-GCM segments, compared with libcrypto segment by segment.
 #include "gcm_segments.hpp"
 
 #include <gtest/gtest.h>
