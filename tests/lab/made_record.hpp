@@ -1,4 +1,4 @@
-// Records of invented figures, for verdicts.
+// Records with invented figures, to test verdicts.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace lab {
 
-/// A record with figures that a test chooses.
+/// A record with figures chosen by a test.
 class MadeRecord {
 public:
     /// A measured experiment, created if it does not exist.
@@ -73,7 +73,7 @@ private:
     }
 };
 
-/// As gtest prints them.
+/// Prints verdicts in gtest's messages.
 inline void PrintTo(Verdict::Holds holds, std::ostream* out) {
     constexpr const char* names[] = {"yes", "partly", "no", "open"};
     *out << names[static_cast<int>(holds)];

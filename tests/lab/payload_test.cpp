@@ -43,7 +43,7 @@ Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes&
 }
 
 TEST(Payload, EveryModeAndMapping) {
-    // Sizes whose sums are not multiples of a group of 32, gaps, separate and shared IVs, repeated keys.
+    // The payload has sizes whose sums are not multiples of 32, gaps, separate and shared IVs, and repeated keys.
     const PayloadDescriptor payload{7,
                                     {{Mode::cbc, {0, 48, 3, 64}, {4096, 16, 3}, {}, {}, 0, 1},
                                      {Mode::ctr, {192, 336, 2}, {4144, 16, 1}, {}, {}, 0, 2},

@@ -1,4 +1,4 @@
-// A record and its JSON.
+// Conversion of a record to JSON and back.
 #include "lab/record.hpp"
 
 #include <gtest/gtest.h>
