@@ -25,7 +25,7 @@ struct Nodes {
     };
     std::vector<Node> nodes;
     std::vector<std::pair<cudaUserObject_t, unsigned>> objects;
-    std::vector<void*> memory;  ///< of nodes that allocate
+    std::vector<void*> memory;  ///< allocated by nodes
 
     Nodes() = default;
     Nodes(const Nodes&) = delete;
@@ -44,7 +44,7 @@ struct CUgraphExec_st {
 
 namespace simt {
 
-/// How many pieces of work of each stream come before a point of a capture.
+/// The number of pieces of work in each stream before a point of a capture.
 using Progress = std::map<cudaStream_t, std::uint64_t>;
 
 struct Capture {
@@ -53,16 +53,17 @@ struct Capture {
     cudaStreamCaptureMode mode;
     std::thread::id thread;
     bool active = true, spoiled = false;
-    std::map<cudaStream_t, Progress> streams;  ///< those that take part
+    std::map<cudaStream_t, Progress> streams;  ///< streams that take part
     std::unique_ptr<CUgraph_st> graph;
 };
 
-/// The thread's own mode (cudaThreadExchangeStreamCaptureMode).
+/// The thread's mode (cudaThreadExchangeStreamCaptureMode).
 inline thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
-// All of these are called under the lock.
+// Call all of these under the lock.
 
-/// The error of a call of `function` that is prohibited because streams are in capture. It spoils their captures.
+/// Returns the error of a call of `function` that is prohibited because streams are in capture. It spoils their
+/// captures.
 cudaError_t refuse_unsafe(Runtime& runtime, std::string_view function);
 /// The error of a call that concerns the stream's work.
 cudaError_t refuse_stream(Runtime& runtime, cudaStream_t stream);
