@@ -3,8 +3,8 @@
     PYTHONPATH=build/default/python:tests/python python3 tests/python/storage_adversary.py --runs 10000 --seed 1 [--s3]
 
 The adversary has no key of the owner. The adversary has separate keys, the data keys of a dataset that the owner made
-for him, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys. Some
-datasets have encrypted names (storage_names.py). After each command:
+for him, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys.
+Some datasets have encrypted names (storage_names.py). After each command:
 
 a. its output opens under no key that the adversary knows, and has the cipher of the command line;
 b. a decrypt gives the content that was encrypted, or a nonzero exit status; no file has other content;

@@ -394,7 +394,7 @@ class Matrix(unittest.TestCase):
         self.assertEqual(cells, len(parts) * (len(parts) * (len(PLACES) - slow) + slow))
 
     def test_datasets(self) -> None:
-        """Every part except C and C++ reads every kind of dataset with every place, not only the place it was written with.
+        """Every part except C and C++ reads every kind of dataset, also with a place that the writer did not use.
 
         A place with a passphrase has datasets of one kind. The command starts Python for each dataset, so it reads
         one for each place.
