@@ -78,7 +78,7 @@ json of(const std::optional<Sampled>& sampled) {
     return sampled ? json::array({sampled->low, sampled->median, sampled->high}) : json(nullptr);
 }
 
-/// Records of older builds lack some of these.
+/// Records of older builds lack some of these fields.
 std::optional<Sampled> to_sampled(const json& in, const char* name) {
     if (!in.contains(name) || in[name].is_null()) return {};
     return Sampled{in[name].at(0), in[name].at(1), in[name].at(2)};
@@ -238,20 +238,20 @@ void replace_file(const std::filesystem::path& path, const std::string& text) {
         target = next.is_absolute() ? next : target.parent_path() / next;
     }
     if (const std::optional<int> descriptor = descriptor_of(target)) {
-        // Its file may have contents, and others that write to it.
+        // The file may have contents, and other writers.
         finish(fcntl(*descriptor, F_DUPFD_CLOEXEC, 0), text, false, path);
         return;
     }
     struct stat before {};
     const bool exists = stat(target.c_str(), &before) == 0;
     if (exists && !S_ISREG(before.st_mode)) {
-        // A FIFO or a device gets the text; there is nothing to replace.
+        // A FIFO or a device gets the text. There is nothing to replace.
         finish(open(target.c_str(), O_WRONLY | O_CLOEXEC), text, false, path);
         return;
     }
     const std::filesystem::path temporary = target.string() + ".new";
     try {
-        // Others may have put a link there.
+        // Another user may have put a link there.
         unlink(temporary.c_str());
         const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (descriptor >= 0 && exists) (void)fchmod(descriptor, before.st_mode & 0777);

@@ -50,7 +50,7 @@ constexpr double slightly = 0.85;  ///< of AES-NI's speed: "tek neznatno zaostaj
 bool is_close(double x) {
     return x >= slightly && x < 1 + tie;
 }
-/// Whether the range of the ratio has parts on both sides of what is close.
+/// Returns whether the ratio's range has parts on both sides of the threshold for "close".
 bool is_around(const Ratio& r) {
     return r.low < slightly && r.high >= 1 + tie;
 }
@@ -69,7 +69,7 @@ Verdict small_data(const Figures& figures) {
                     size_of(s.cuda.x()[0]), times(cpp.value), times(ni.value)));
 }
 
-/// Nanoseconds that the smallest buffer takes more than the best, for one file.
+/// Returns the extra nanoseconds of the smallest buffer over the best one, for one file.
 Figure lost_by_small_buffer(const Surface& s, std::size_t file) {
     const Figure small = s.cuda.at(file, 0), best = best_of(s.cuda, file);
     const double bytes = s.cuda.x()[file];

@@ -72,7 +72,7 @@ Ratio over(const Figure& a, const Figure& b);
 /// Mean of ratios at several positions.
 Ratio mean(const std::vector<Ratio>& ratios);
 
-/// The range that another run of the same experiment may find: at least a twentieth more and less. For rules that
+/// The range to expect from another run of the same experiment: at least a twentieth more and less. For rules that
 /// compare a figure, or a ratio of several, with a threshold.
 Figure in_another_run(const Figure& figure);
 inline Figure in_another_run(double value) {
@@ -85,8 +85,8 @@ using Holds = Verdict::Holds;
 inline constexpr double tie = 0.015;
 /// The result of a rule at both ends of a ratio's range; open if they differ. The rule must be monotonic.
 Holds at_both_ends(const Ratio& ratio, const std::function<Holds(double)>& rule);
-/// For "A is faster by this much": yes from two thirds of the published gain, in part if it is ahead at all, no if it
-/// is a tie or slower. `published`: 1.63 is 63 % faster; 1: no figure was published.
+/// For "A is faster by this much": yes from two thirds of the published gain, in part if A is ahead at all, no if it is
+/// tied or slower. `published`: 1.63 is 63 % faster; 1: no figure was published.
 Holds by_gain(const Ratio& ratio, double published = 1);
 /// For "it hardly matters": yes within 5 %, in part within 15 %; open if the range holds more than one of these.
 Holds by_sameness(const Ratio& ratio);
@@ -97,7 +97,7 @@ inline Holds together(Holds a, Holds b) {
 }
 
 enum class Order { behind, even, ahead, unclear };
-/// Even if they are within a tie of each other; unclear if the spread decides.
+/// The order counts even within a tie. It is unclear if the spread decides.
 Order order_of(const Figure& a, const Figure& b);
 
 /// Counts positions at which a condition holds, and those at which the spread decides whether it does.

@@ -10,7 +10,7 @@ namespace {
 
 namespace gu = published::gu;
 
-/// Pairs of indices, into `row` and into the paper's sizes, for the sizes that both have.
+/// Returns pairs of indices, into `row` and into the paper's sizes, for the sizes that both contain.
 std::vector<std::pair<std::size_t, std::size_t>> sizes_of_the_paper(const Row& row) {
     std::vector<std::pair<std::size_t, std::size_t>> both;
     for (std::size_t i = 0; i < row.x().size(); ++i) {

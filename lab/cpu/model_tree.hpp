@@ -50,7 +50,7 @@ public:
 
     [[nodiscard]] double predict(std::span<const double> attributes) const;
     [[nodiscard]] std::size_t leaves() const;
-    /// The tree as text, one line per node; `names` are those of the attributes.
+    /// Returns the tree as text, one line per node. `names`: the names of the attributes.
     [[nodiscard]] std::string describe(std::span<const std::string> names) const;
 
     struct Node {

@@ -133,7 +133,7 @@ Series overhead(std::string name, const Series& one, const Series& many) {
     return out;
 }
 
-/// Compares natural with striped threads on equal messages, which gain nothing by striping.
+/// Compares natural with striped threads on equal messages, which gain nothing from striping.
 Panel measure_striping(const Context& context, std::uint64_t bytes, std::uint64_t most) {
     const std::uint64_t blocks = std::max<std::uint64_t>(std::min<std::uint64_t>(512, context.most_bytes / 16), 1);
     Messages messages({.count = messages_for(bytes, blocks, most), .blocks = blocks});

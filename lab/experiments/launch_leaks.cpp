@@ -22,7 +22,7 @@ constexpr std::size_t most_texts = 256, most_keys = 64, most_at_once = 160;
 /// Bytes of the blocks of a warp, a block each lane.
 constexpr std::size_t warp_bytes = 512;
 
-/// Random texts or keys, numbered; of `count`, the one whose lookups take the most passes of shared memory.
+/// Returns the one of `count` numbered random texts or keys whose lookups take the most passes of shared memory.
 template <typename PassesOf>
 std::vector<std::uint8_t> with_most_passes(std::size_t bytes, std::size_t count, const PassesOf& passes_of) {
     std::vector<std::uint8_t> best;

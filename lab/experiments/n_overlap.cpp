@@ -120,7 +120,8 @@ Result run_overlap(const Context& context) {
         const gpu::Steps steps = whole.steps(buffers.input.get(), buffers.output.get(), bytes, kernel);
         return steps.in + steps.out;
     });
-    // The paper says 0.08 ms of 256 MB, which is faster than its bus: by its other figures 0.08 s is meant.
+    // The paper states 0.08 ms for 256 MB, which is faster than its bus. According to its other figures it means 0.08
+    // s.
     result.facts.push_back({"copies of the whole text, in and out", 1e3 * copies.median, "ms", std::nullopt});
     return result;
 }

@@ -42,8 +42,8 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 constexpr const char* openssl_name = "openssl enc";
 constexpr const char* openssl_synced_name = "openssl enc, then fsync";
 
-/// What makes libcrypto do without AES instructions (and without carry-less products): OPENSSL_ia32cap(3). Empty if
-/// this processor has no such variable.
+/// The value of OPENSSL_ia32cap(3) that disables AES instructions (and carry-less products) in libcrypto. Empty if this
+/// processor has no such variable.
 std::vector<std::string> without_aes_instructions() {
 #if defined(__x86_64__)
     return {"OPENSSL_ia32cap=~0x200000200000000"};

@@ -1,6 +1,6 @@
-// How a file gets to the cipher and back: AES-128-CTR on a file of up to 256 MiB (--quick: 64 MiB), on a disk and on a
-// tmpfs. Timed by the host's clock from opening the files to the end of the job; on a disk the input is evicted from
-// the page cache before, outside the time, and the time includes flushing the output to the disk.
+// Measures the ways of a file to the cipher and back: AES-128-CTR on a file of up to 256 MiB (--quick: 64 MiB), on a
+// disk and on a tmpfs. Timed by the host's clock from opening the files to the end of the job; on a disk the input is
+// evicted from the page cache before, outside the time, and the time includes flushing the output to the disk.
 //
 // P.staging repeats [P]'s search for the best staging buffer: production's file job in chunks of 16 KiB to 64 MiB.
 // P.pipeline repeats [P]'s pipeline: one thread, then a reader, a worker and a writer joined by queues, then production

@@ -37,7 +37,8 @@ std::vector<double> sizes(const Context& context, std::size_t from, std::size_t 
 std::string label_of(const gpu::Variant& variant);
 /// An axis of GB/s with a logarithmic scale, for rates that begin very low.
 Axis wide_throughput();
-/// The `values` of a paper in Gbit/s, converted to GB/s, then none up to `size`, because a panel's x may be longer.
+/// Returns the `values` of a paper in Gbit/s, converted to GB/s and padded with none up to `size`, because a panel's x
+/// may be longer.
 Series published_gbit(std::string name, std::span<const double> values, std::size_t size);
 /// The same value at every x.
 Series published_everywhere(std::string name, double value, std::size_t size);

@@ -147,8 +147,7 @@ __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
     run_thread<all_modes>(p);
 }
 
-/// A minimum of one thread block lets the compiler use as many registers as it likes, which shows how many a mode
-/// needs.
+/// A minimum of one thread block does not limit the compiler's registers, which shows how many a mode needs.
 template <int Only>
 __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block, 1)
     run_freely(const __grid_constant__ PayloadParams p) {
