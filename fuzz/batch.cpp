@@ -1,5 +1,5 @@
-// Batches of the C ABI by offsets in an arena, with any numbers in the entries. Accepted entries write only to their
-// outputs, and write the same as libcrypto does for each entry.
+// Tests batches of the C ABI by offsets in an arena, with any numbers in the entries. Accepted entries write only to
+// their outputs, and write the same as libcrypto does for each entry.
 #include <sanitizer/asan_interface.h>
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// A context with any sequence of calls, compared with a model that keeps the whole message and calls libcrypto at the
-// end.
+// Runs any sequence of calls on a context, and compares it with a model that keeps the whole message and calls
+// libcrypto at the end.
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -1,5 +1,5 @@
-// Files in the format of `openssl enc`: any bytes as such a file, and files written by the library that are damaged,
-// truncated or on failing storage.
+// Tests files in the format of `openssl enc`: any bytes as such a file, and files written by the library that are
+// damaged, truncated or on failing storage.
 #include "file_job.hpp"
 
 namespace {

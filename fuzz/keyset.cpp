@@ -1,5 +1,5 @@
-// Keysets: any text as a keyset, and any sequence of operations on one. Writing and reading a keyset must not change
-// it.
+// Tests keysets: any text as a keyset, and any sequence of operations on one. Writing and reading a keyset must not
+// change it.
 #include <cstring>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// One message of the C ABI with any fields. Valid messages are compared with libcrypto. No message may access memory
-// outside its buffers.
+// Tests one message of the C ABI with any fields. Valid messages are compared with libcrypto. No message may access
+// memory outside its buffers.
 #include "handles.hpp"
 #include "oracles.hpp"
 

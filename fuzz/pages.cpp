@@ -1,6 +1,6 @@
-// The reader of whole pages (python/src/page_reader.cpp): pages of a column chunk in a file, altered in any way, with
-// any room and window, on one or several threads. It returns the same pages as decrypting them one after the other.
-// After a failure no plaintext is left.
+// Tests the reader of whole pages (python/src/page_reader.cpp): pages of a column chunk in a file, altered in any way,
+// with any room and window, on one or several threads. It returns the same pages as decrypting them one after the
+// other. After a failure no plaintext is left.
 #include <sys/mman.h>
 #include <unistd.h>
 

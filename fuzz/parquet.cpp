@@ -1,4 +1,4 @@
-// Column chunks of Parquet, with any bytes as modules, and with any bytes as an authentic page header. The view
+// Tests column chunks of Parquet, with any bytes as modules, and with any bytes as an authentic page header. The view
 // describes a page, or is all zeros. Footers may be any bytes.
 #include "warpaes/parquet.h"
 

@@ -1,5 +1,5 @@
-// Readers and writers with any sequence of calls on a known text: pieces of any size, any position, failing storage,
-// and damaged files.
+// Tests readers and writers with any sequence of calls on a known text: pieces of any size, any position, failing
+// storage, and damaged files.
 #include <cstring>
 
 #include "sealed_files.hpp"

@@ -1,5 +1,5 @@
-// GCM segments (gcm.hpp), which are entries of a batch, with any strides, gaps and tags, and some damaged segments.
-// Each segment is compared with libcrypto.
+// Tests GCM segments (gcm.hpp), which are entries of a batch, with any strides, gaps and tags, and some damaged
+// segments. Each segment is compared with libcrypto.
 #include <warpaes/gcm.hpp>
 
 #include "handles.hpp"

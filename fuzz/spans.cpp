@@ -1,6 +1,6 @@
-// The functions of the C++ headers that take spans, with any numbers and with buffers that end at their last byte.
-// Other targets check the results. This target checks that nothing outside the spans is accessed and that only Error is
-// thrown.
+// Tests the functions of the C++ headers that take spans, with any numbers and with buffers that end at their last
+// byte. Other targets check the results. This target checks that nothing outside the spans is accessed and that only
+// Error is thrown.
 #include <cstring>
 #include <warpaes/drbg.hpp>
 #include <warpaes/gcm.hpp>

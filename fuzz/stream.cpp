@@ -1,5 +1,6 @@
-// File jobs on files of authenticated segments: any bytes as such a file, and damaged sealed files. They are decrypted,
-// verified, decrypted in part and inspected, also on failing storage. Only authenticated bytes may be output.
+// Tests file jobs on files of authenticated segments: any bytes as such a file, and damaged sealed files. They are
+// decrypted, verified, decrypted in part and inspected, also on failing storage. Only authenticated bytes may be
+// output.
 #include <cstring>
 
 #include "file_job.hpp"

@@ -1,4 +1,4 @@
-// NIST's validation vectors (tests/vectors/README.md), on every backend.
+// Tests NIST's validation vectors (tests/vectors/README.md), on every backend.
 #include <algorithm>
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// States of a context in every mode: keys and IVs set separately, the current IV, copies, and error messages.
+// Tests states of a context in every mode: keys and IVs set separately, the current IV, copies, and error messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>

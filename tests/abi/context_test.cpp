@@ -1,4 +1,5 @@
-// Messages in pieces: the result equals that of the whole message for any division, and calls out of order are refused.
+// Tests messages in pieces: the result equals that of the whole message for any division, and calls out of order are
+// refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

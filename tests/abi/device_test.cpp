@@ -1,4 +1,4 @@
-// Messages whose buffers lie in device memory or page-locked memory, on every CUDA device (or the simulated one).
+// Tests messages whose buffers lie in device memory or page-locked memory, on every CUDA device (or the simulated one).
 #include "device.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// CTR_DRBG compared with libcrypto's, and its state: seeds from the kernel, forks, limits.
+// Tests CTR_DRBG, compared with libcrypto's, and its state: seeds from the kernel, forks, limits.
 #include "warpaes/drbg.h"
 
 #include <openssl/core_names.h>

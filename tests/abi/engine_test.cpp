@@ -1,4 +1,4 @@
-// The ABI apart from messages: versions, statuses, backends, keys, threads, and memory.
+// Tests the ABI apart from messages: versions, statuses, backends, keys, threads, and memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

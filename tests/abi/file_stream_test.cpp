@@ -1,5 +1,5 @@
-// FILE* streams on top of readers and writers: compared with plain files, on altered files, and used by functions of
-// the C library.
+// Tests FILE* streams on top of readers and writers: compared with plain files, on altered files, and used by functions
+// of the C library.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-// Every handle of the ABI in a child of fork(): it works there with the child's own state, or calls on it are refused
-// with a message. Nothing hangs, and no action of the child affects the parent. docs/abi.md contains the table.
+// Tests every handle of the ABI in a child of fork(): it works there with the child's own state, or calls on it are
+// refused with a message. Nothing hangs, and no action of the child affects the parent. docs/abi.md contains the table.
 #include "fork.hpp"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Operations that work in a child of fork() with the parent's handles.
+// Tests operations that work in a child of fork() with the parent's handles.
 #include <fcntl.h>
 #include <sys/mman.h>
 

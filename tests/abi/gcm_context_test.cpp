@@ -1,4 +1,4 @@
-// AES-GCM in pieces: any division of text and associated data gives the result of the whole message.
+// Tests AES-GCM in pieces: any division of text and associated data gives the result of the whole message.
 #include <gtest/gtest.h>
 
 #include <algorithm>

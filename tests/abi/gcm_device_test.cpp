@@ -1,4 +1,4 @@
-// AES-GCM with buffers, associated data and tags in device memory, on every CUDA device (or the simulated one).
+// Tests AES-GCM with buffers, associated data and tags in device memory, on every CUDA device (or the simulated one).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// AES-GCM messages in one call, compared with libcrypto: ciphertext, tag, and altered messages.
+// Compares AES-GCM messages in one call with libcrypto: ciphertext, tag, and altered messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>

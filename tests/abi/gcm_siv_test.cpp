@@ -1,4 +1,4 @@
-// GCM-SIV compared with the vectors of RFC 8452 and with a literal implementation of its text.
+// Compares GCM-SIV with the vectors of RFC 8452 and with a literal implementation of its text.
 #include "composed.hpp"
 #include "device.hpp"
 #include "evp_oracle.hpp"

@@ -1,4 +1,4 @@
-// KW and KWP compared with RFC 3394, RFC 5649 and libcrypto.
+// Compares KW and KWP with RFC 3394, RFC 5649 and libcrypto.
 #include "composed.hpp"
 
 namespace abi_tests {

@@ -1,4 +1,4 @@
-// Keyset places through the C ABI: every kind of place, invalid places, and hostile callers, programs and files.
+// Tests keyset places through the C ABI: every kind of place, invalid places, and hostile callers, programs and files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

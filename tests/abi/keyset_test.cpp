@@ -1,4 +1,4 @@
-// Keysets through the C ABI; tests/format tests their contents and encoding.
+// Tests keysets through the C ABI; tests/format tests their contents and encoding.
 #include <gtest/gtest.h>
 #include <warpaes/files.h>
 

@@ -1,6 +1,6 @@
-// Lengths of IVs, tags, associated data and texts in every mode: one less than the limit, the limit, one more. A wrong
-// length is refused by its argument's name. With a valid length, the call is refused for the next argument, which is
-// wrong.
+// Tests lengths of IVs, tags, associated data and texts in every mode: one less than the limit, the limit, one more. A
+// wrong length is refused by its argument's name. With a valid length, the call is refused for the next argument, which
+// is wrong.
 #include <gtest/gtest.h>
 
 #include <functional>

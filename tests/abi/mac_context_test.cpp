@@ -1,4 +1,5 @@
-// CCM and CMAC in pieces: any division gives the result of the whole message, and CCM's lengths must be as announced.
+// Tests CCM and CMAC in pieces: any division gives the result of the whole message, and CCM's lengths must be as
+// announced.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// CCM and CMAC messages in one call, compared with libcrypto.
+// Compares CCM and CMAC messages in one call with libcrypto.
 #include <gtest/gtest.h>
 
 #include <functional>

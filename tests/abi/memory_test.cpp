@@ -1,4 +1,5 @@
-// Memory that the library allocates for callers, of every kind. tests/secrets checks that it is wiped when it is freed.
+// Tests memory that the library allocates for callers, of every kind. tests/secrets checks that it is wiped when it is
+// freed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

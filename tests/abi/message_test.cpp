@@ -1,4 +1,4 @@
-// Whole messages in every mode, direction, key size, length and alignment, compared with libcrypto on every backend.
+// Compares whole messages in every mode, direction, key size, length and alignment with libcrypto on every backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Encrypted names compared with a second implementation: libcrypto's HKDF, SIV as in RFC 5297, and base32hex bit by
+// Compares encrypted names with a second implementation: libcrypto's HKDF, SIV as in RFC 5297, and base32hex bit by
 // bit.
 #include "warpaes/names.h"
 

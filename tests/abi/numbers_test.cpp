@@ -1,4 +1,4 @@
-// Random numbers compared with their definition in warpaes/numbers.h, computed here from libcrypto's key stream. The
+// Compares random numbers with their definition in warpaes/numbers.h, computed here from libcrypto's key stream. The
 // bits are the same in every kind of memory, in any pieces and from every backend.
 #include "warpaes/numbers.h"
 

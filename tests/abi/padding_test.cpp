@@ -1,4 +1,4 @@
-// PKCS#7: libcrypto accepts our padding, we accept libcrypto's, and every wrong padding is refused.
+// Tests PKCS#7: libcrypto accepts our padding, we accept libcrypto's, and every wrong padding is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

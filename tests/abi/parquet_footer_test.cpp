@@ -1,4 +1,4 @@
-// Footers and other modules of encrypted Parquet files (warpaes/parquet.h), made here byte by byte.
+// Tests footers and other modules of encrypted Parquet files (warpaes/parquet.h), made here byte by byte.
 #include <algorithm>
 #include <cstring>
 #include <string>

@@ -1,4 +1,4 @@
-// Column chunks of encrypted Parquet files (warpaes/parquet.h), made here module by module.
+// Tests column chunks of encrypted Parquet files (warpaes/parquet.h), made here module by module.
 #include "warpaes/parquet.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Byte ranges of a message: results are correct for any start and end, and only the blocks of the range are accessed.
+// Tests byte ranges of a message: results are correct for any start and end, and only the blocks of the range are
+// accessed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Messages that the calling thread processes directly, around every length where the implementation changes: the limits
-// of the short path, of kernels with little stack, and of groups that are reduced together.
+// Tests messages that the calling thread processes directly, around every length where the implementation changes: the
+// limits of the short path, of kernels with little stack, and of groups that are reduced together.
 #include <cstdint>
 #include <functional>
 #include <utility>

@@ -1,4 +1,4 @@
-// SIV compared with RFC 5297 and libcrypto.
+// Compares SIV with RFC 5297 and libcrypto.
 #include "composed.hpp"
 
 namespace abi_tests {

@@ -1,4 +1,4 @@
-// Batches and messages on a caller's stream: calls do not wait, and results are written to the device.
+// Tests batches and messages on a caller's stream: calls do not wait, and results are written to the device.
 #include <poll.h>
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Structs of callers that were compiled with an older or a newer header: an older one is shorter. A struct of at least
-// the size in this table is accepted; nothing after its end is read or written.
+// Tests structs of callers that were compiled with an older or a newer header: an older one is shorter. A struct of at
+// least the size in this table is accepted; nothing after its end is read or written.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// XTS in pieces: any division gives the result of the whole message, for data units of every size, with and without
-// ciphertext stealing.
+// Tests XTS in pieces: any division gives the result of the whole message, for data units of every size, with and
+// without ciphertext stealing.
 #include <gtest/gtest.h>
 
 #include <algorithm>

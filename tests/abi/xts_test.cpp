@@ -1,4 +1,4 @@
-// XTS messages: NIST's vectors, and data units of every kind compared with libcrypto unit by unit.
+// Tests XTS messages: NIST's vectors, and data units of every kind compared with libcrypto unit by unit.
 #include <gtest/gtest.h>
 
 #include <algorithm>

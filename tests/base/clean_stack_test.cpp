@@ -1,4 +1,4 @@
-// Cleaning of the stack after calls in which the caller's functions switch the stack or the thread.
+// Tests cleaning of the stack after calls in which the caller's functions switch the stack or the thread.
 #include "base/clean_stack.hpp"
 
 #include <gtest/gtest.h>

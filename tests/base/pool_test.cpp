@@ -1,4 +1,4 @@
-// Work shared by threads, including when the system refuses new threads.
+// Tests work shared by threads, including when the system refuses new threads.
 #include "base/pool.hpp"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Batches whose messages lie wholly or partly in device memory.
+// Tests batches whose messages lie wholly or partly in device memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>

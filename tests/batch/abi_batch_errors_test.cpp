@@ -1,4 +1,4 @@
-// Entries that a batch refuses, the end of a batch (waiting, callbacks, cancellation), and arenas.
+// Tests entries that a batch refuses, the end of a batch (waiting, callbacks, cancellation), and arenas.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Sizes that exceed all memory, and entries with more messages than can be processed in a reasonable time.
+// Tests sizes that exceed all memory, and entries with more messages than can be processed in a reasonable time.
 #include <sys/resource.h>
 
 #include <random>

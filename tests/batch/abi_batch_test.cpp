@@ -1,4 +1,4 @@
-// Random batches with their expected results through the C ABI, on every backend.
+// Tests random batches with their expected results through the C ABI, on every backend.
 #include "abi_batch.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Entries that are refused because of other entries: bytes with two writers, and repeated nonces.
+// Tests entries that are refused because of other entries: bytes with two writers, and repeated nonces.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Batches on every CPU backend.
+// Tests batches on every CPU backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>

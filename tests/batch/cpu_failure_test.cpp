@@ -1,4 +1,4 @@
-// Batches on a CPU that fail midway: libcrypto cannot allocate a cipher context, or refuses a key.
+// Tests batches on a CPU that fail midway: libcrypto cannot allocate a cipher context, or refuses a key.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <openssl/evp.h>

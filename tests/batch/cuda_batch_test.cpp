@@ -1,4 +1,4 @@
-// Batches on the lane of a simulated or real GPU, with every kind of memory and every division of the work.
+// Tests batches on the lane of a simulated or real GPU, with every kind of memory and every division of the work.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 

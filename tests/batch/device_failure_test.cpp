@@ -1,5 +1,5 @@
-// Batches while each CUDA call fails in turn. If the engine chose the GPU, another GPU or the CPU repeats the work. If
-// the caller chose it, the entries report the failure.
+// Tests batches while each CUDA call fails in turn. If the engine chose the GPU, another GPU or the CPU repeats the
+// work. If the caller chose it, the entries report the failure.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Key material cached between batches, in host memory and on a simulated GPU, and its removal by a flush, after a
+// Tests key material cached between batches, in host memory and on a simulated GPU, and its removal by a flush, after a
 // timeout, and with the engine.
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Memory that the engine keeps between batches on a simulated GPU. It does not grow, and contains no secrets.
+// Tests memory that the engine keeps between batches on a simulated GPU. It does not grow, and contains no secrets.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Parts of the batch engine: strips of memory, tasks and their shares, and the table of keys.
+// Tests parts of the batch engine: strips of memory, tasks and their shares, and the table of keys.
 #include <gtest/gtest.h>
 #include <sys/random.h>
 #include <sys/syscall.h>

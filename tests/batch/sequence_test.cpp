@@ -1,4 +1,4 @@
-// Random sequences (sequence.hpp) on every backend. WARPAES_TEST_SEED=N sets the first seed and
+// Tests random sequences (sequence.hpp) on every backend. WARPAES_TEST_SEED=N sets the first seed and
 // WARPAES_TEST_SEQUENCES=N the number of sequences, for a long run or to repeat a sequence.
 #include "sequence.hpp"
 

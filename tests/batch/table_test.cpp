@@ -1,5 +1,5 @@
-// Tables of scattered messages, including hostile ones. Each message gets the status and text of a single call, or the
-// status of its fault, and no other byte changes.
+// Tests tables of scattered messages, including hostile ones. Each message gets the status and text of a single call,
+// or the status of its fault, and no other byte changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""C2SP chunked encryption: published messages, an independent decoder (tests/vectors/c2sp.py) and its files, and
+"""Tests C2SP chunked encryption: published messages, an independent decoder (tests/vectors/c2sp.py) and its files, and
 another library (PyPI `cryptography`, its module `cobblestone`)."""
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Round trips of directories: preserved metadata, skipped files, and second runs."""
+"""Tests round trips of directories: preserved metadata, skipped files, and second runs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`warpaes encrypt`, `decrypt` and `verify`: files, directories, streams, keys and records."""
+"""Tests `warpaes encrypt`, `decrypt` and `verify`: files, directories, streams, keys and records."""
 
 import base64
 import contextlib

@@ -1,4 +1,4 @@
-"""Outputs on file systems with fewer features than ext4, such as those without links, RENAME_NOREPLACE, rename,
+"""Tests outputs on file systems with fewer features than ext4, such as those without links, RENAME_NOREPLACE, rename,
 permissions or times.
 
 A preloaded library refuses the calls (poor_file_system.cpp), on any machine and as any user. Real file systems are

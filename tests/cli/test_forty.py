@@ -1,4 +1,4 @@
-"""Common mistakes and their exact messages of one or two lines, as listed in forty.txt.
+"""Tests common mistakes and their exact messages of one or two lines, as listed in forty.txt.
 
 python3 tests/cli/test_forty.py --record     rewrites forty.txt; review it before you commit it
 """

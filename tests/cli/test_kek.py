@@ -1,4 +1,5 @@
-"""Keysets under a key-encryption key, `--kek`: exchange with Tink in both directions, and every command on them."""
+"""Tests keysets under a key-encryption key, `--kek`: exchange with Tink in both directions, and every command on
+them."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Keys printed by a program: `exec:COMMAND`, wherever -k, WARPAES_KEYSET and --passphrase-from accept a place."""
+"""Tests keys printed by a program: `exec:COMMAND`, wherever -k, WARPAES_KEYSET and --passphrase-from accept a place."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Keysets, and inspection of files without a key: `warpaes keygen`, `keys` and `inspect`."""
+"""Tests keysets, and inspection of files without a key: `warpaes keygen`, `keys` and `inspect`."""
 
 import base64
 import contextlib

@@ -1,4 +1,4 @@
-"""`warpaes lab`: the list, interrupted and resumed runs, the page, comparisons, and bad arguments."""
+"""Tests `warpaes lab`: the list, interrupted and resumed runs, the page, comparisons, and bad arguments."""
 
 import json
 import os

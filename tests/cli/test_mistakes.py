@@ -1,4 +1,4 @@
-"""Common mistakes and their messages, each one line with the next step."""
+"""Tests common mistakes and their messages, each one line with the next step."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Encrypted names of an output directory: round trips, key rotation, hostile names, and an adversary in the storage."""
+"""Tests encrypted names of an output directory: round trips, key rotation, hostile names, and an adversary in the
+storage."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Files with their own keyset: creation, every way to open them, changes in place, and alteration by the storage."""
+"""Tests files with their own keyset: creation, every way to open them, changes in place, and alteration by the
+storage."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Man pages and completions: they agree with the help, and shells accept them."""
+"""Tests man pages and completions: they agree with the help, and shells accept them."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Keysets under a passphrase that is prompted or read from a place, and keysets opened by other programs."""
+"""Tests keysets under a passphrase that is prompted or read from a place, and keysets opened by other programs."""
 
 import base64
 import fcntl

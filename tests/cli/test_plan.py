@@ -1,4 +1,4 @@
-"""`warpaes plan` and `warpaes calibrate`. The tests do not check durations."""
+"""Tests `warpaes plan` and `warpaes calibrate`. The tests do not check durations."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`warpaes provider`: adds the provider to openssl.cnf and removes it."""
+"""Tests `warpaes provider`, which adds the provider to openssl.cnf and removes it."""
 
 import json
 import os

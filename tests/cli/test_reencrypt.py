@@ -1,4 +1,4 @@
-"""Files encrypted in place under another key, several keys at a time, and plaintext written to a pipe."""
+"""Tests files encrypted in place under another key, several keys at a time, and plaintext written to a pipe."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`warpaes tune`, on the simulated GPU (WARPAES_LIBRARY). The tests make no assumption about times."""
+"""Tests `warpaes tune`, on the simulated GPU (WARPAES_LIBRARY). The tests make no assumption about times."""
 
 import json
 import os

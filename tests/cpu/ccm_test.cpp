@@ -1,5 +1,5 @@
-// The blocks that precede a CCM message (SP 800-38C, appendix A), for lengths of every width, without allocating that
-// much memory.
+// Tests the blocks that precede a CCM message (SP 800-38C, appendix A), for lengths of every width, without allocating
+// that much memory.
 #include <gtest/gtest.h>
 
 #include <span>

@@ -1,4 +1,4 @@
-// The CPU backends' descriptions and lanes.
+// Tests the CPU backends' descriptions and lanes.
 #include "cpu/cpu_backend.hpp"
 
 #include <malloc.h>

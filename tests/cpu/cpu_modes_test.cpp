@@ -1,4 +1,4 @@
-// Every CPU backend compared with libcrypto: modes, directions, key lengths, boundaries, alignment, and carries.
+// Compares every CPU backend with libcrypto: modes, directions, key lengths, boundaries, alignment, and carries.
 #include <sys/mman.h>
 #include <unistd.h>
 

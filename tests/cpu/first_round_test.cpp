@@ -1,4 +1,4 @@
-// The table of the first round compared with the S-box as defined in FIPS 197.
+// Compares the table of the first round with the S-box as defined in FIPS 197.
 #include "aes/first_round.hpp"
 
 #include <gtest/gtest.h>

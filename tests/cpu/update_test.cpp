@@ -1,4 +1,4 @@
-// Kernels of every vector width that continue across updates, compared with block-by-block arithmetic.
+// Tests kernels of every vector width that continue across updates, compared with block-by-block arithmetic.
 #include "cpu/update.hpp"
 
 #include <cstring>

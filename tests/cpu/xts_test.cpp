@@ -1,4 +1,4 @@
-// XTS on every CPU backend compared with libcrypto unit by unit: unit sizes, stealing, alignment, and carries of unit
+// Compares XTS on every CPU backend with libcrypto unit by unit: unit sizes, stealing, alignment, and carries of unit
 // numbers.
 #include "aes/xts.hpp"
 

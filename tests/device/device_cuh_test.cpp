@@ -1,4 +1,4 @@
-// <warpaes/device.cuh> compared with the standards and libcrypto. The same tests run on a real and on the simulated
+// Compares <warpaes/device.cuh> with the standards and libcrypto. The same tests run on a real and on the simulated
 // GPU.
 #include <gtest/gtest.h>
 

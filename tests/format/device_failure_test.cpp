@@ -1,4 +1,4 @@
-// File jobs on a simulated GPU that fails midway. Each CUDA call fails in turn, once and permanently.
+// Tests file jobs on a simulated GPU that fails midway. Each CUDA call fails in turn, once and permanently.
 #include <limits>
 
 #include "../gpu_first.hpp"

@@ -1,4 +1,5 @@
-// Keysets under a key-encryption key: Tink's keysets open with every form of such a key, and only with the right key.
+// Tests keysets under a key-encryption key: Tink's keysets open with every form of such a key, and only with the right
+// key.
 #include "format/kek.hpp"
 
 #include <gtest/gtest.h>

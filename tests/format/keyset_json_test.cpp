@@ -1,4 +1,4 @@
-// JSON as written by Tink, and small deviations from it.
+// Tests JSON as written by Tink, and small deviations from it.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Keysets: templates, raw keys, and the lifecycle of a key.
+// Tests keysets: templates, raw keys, and the lifecycle of a key.
 #include "format/keyset.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Keysets under a passphrase: other programs' keysets open, altered keysets do not, and no file can exhaust memory.
+// Tests keysets under a passphrase: other programs' keysets open, altered keysets do not, and no file can exhaust
+// memory.
 #include "format/keyset_wrap.hpp"
 
 #include <gtest/gtest.h>

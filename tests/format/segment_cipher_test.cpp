@@ -1,4 +1,4 @@
-// Segments of every format compared with libcrypto on every backend: they are sealed, opened, and refused if anything
+// Compares segments of every format with libcrypto on every backend: they are sealed, opened, and refused if anything
 // is wrong.
 #include "format/segment_cipher.hpp"
 

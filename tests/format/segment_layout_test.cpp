@@ -1,4 +1,4 @@
-// Segment positions, compared with a count from the start of the file.
+// Compares segment positions with a count from the start of the file.
 #include <gtest/gtest.h>
 
 #include <limits>

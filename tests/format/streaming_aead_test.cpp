@@ -1,4 +1,4 @@
-// Whole files of authenticated segments: round trips on every path, ranges, several keys.
+// Tests whole files of authenticated segments: round trips on every path, ranges, several keys.
 #include "format/streaming_aead.hpp"
 
 #include <fcntl.h>

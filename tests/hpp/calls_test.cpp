@@ -1,5 +1,5 @@
-// Calls of the C++ headers to the C ABI and the system that leave no trace in the output. CMakeLists.txt makes the
-// linker replace these functions by __wrap_… in this program's objects.
+// Tests calls of the C++ headers to the C ABI and the system that leave no trace in the output. CMakeLists.txt makes
+// the linker replace these functions by __wrap_… in this program's objects.
 #include <gtest/gtest.h>
 #include <sys/random.h>
 

@@ -1,4 +1,4 @@
-// AES-GCM in the C++ headers: all arguments are passed on unchanged.
+// Tests AES-GCM in the C++ headers: all arguments are passed on unchanged.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The C++ header for files of authenticated segments: arguments that are passed on, and functions that throw.
+// Tests the C++ header for files of authenticated segments: arguments that are passed on, and functions that throw.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Verdicts on invented figures: each uses the series, the range and the condition of its sentence.
+// Tests verdicts on invented figures: each uses the series, the range and the condition of its sentence.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

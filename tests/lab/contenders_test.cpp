@@ -1,4 +1,4 @@
-// The bitsliced kernel and the timed kernels, on the simulated GPU, compared with libcrypto.
+// Compares the bitsliced kernel and the timed kernels, on the simulated GPU, with libcrypto.
 #include <gtest/gtest.h>
 
 #include "aes/key_schedule.hpp"

@@ -1,5 +1,5 @@
-// Short experiments with files: their results are complete and can be stored. Without a GPU they run only the CPU's
-// part. On the simulated GPU they run completely.
+// Tests short experiments with files: their results are complete and can be stored. Without a GPU they run only the
+// CPU's part. On the simulated GPU they run completely.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The experiments on kernels on the simulated GPU: each runs to the end, its outputs are verified, and its results are
-// complete. Only times are meaningless there.
+// Tests the experiments on kernels on the simulated GPU: each runs to the end, its outputs are verified, and its
+// results are complete. Only times are meaningless there.
 #include <gtest/gtest.h>
 
 #include "lab/gpu/catalogue.hpp"

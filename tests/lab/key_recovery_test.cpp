@@ -1,4 +1,4 @@
-// The attack on last-round keys, on synthetic warps whose times come from a separate model of bank conflicts.
+// Tests the attack on last-round keys, on synthetic warps whose times come from a separate model of bank conflicts.
 #include "lab/key_recovery.hpp"
 
 #include <gtest/gtest.h>

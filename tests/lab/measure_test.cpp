@@ -1,4 +1,4 @@
-// Samples and their statistics.
+// Tests samples and their statistics.
 #include "lab/measure.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The kernels of the memory study on the simulated GPU: they read the right addresses, and the check can fail.
+// Tests the kernels of the memory study on the simulated GPU: they read the right addresses, and the check can fail.
 #include "lab/gpu/memory_reads.hpp"
 
 #include <gtest/gtest.h>

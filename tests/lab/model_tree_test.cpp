@@ -1,4 +1,4 @@
-// M5' compared with cases computed by hand.
+// Compares M5' with cases computed by hand.
 #include "lab/cpu/model_tree.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The occupancy calculator compared with the paper's and NVIDIA's figures.
+// Compares the occupancy calculator with the paper's and NVIDIA's figures.
 #include "lab/occupancy.hpp"
 
 #include <gtest/gtest.h>

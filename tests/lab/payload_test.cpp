@@ -1,4 +1,4 @@
-// [H]'s data model: the kernel's output for a payload, in both mappings of threads, compared with libcrypto.
+// Tests [H]'s data model: the kernel's output for a payload, in both mappings of threads, compared with libcrypto.
 #include "lab/payload.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Conversion of a record to JSON and back.
+// Tests conversion of a record to JSON and back.
 #include "lab/record.hpp"
 
 #include <gtest/gtest.h>

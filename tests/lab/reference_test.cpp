@@ -1,4 +1,4 @@
-// The lab's libcrypto reference compared with the examples of SP 800-38A. The comparison detects differences.
+// Compares the lab's libcrypto reference with the examples of SP 800-38A. The comparison detects differences.
 #include "lab/reference.hpp"
 
 #include <gtest/gtest.h>

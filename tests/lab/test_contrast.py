@@ -1,5 +1,5 @@
-"""Contrast of the lab's page in light and dark: at least 4.5 to 1 for text, and 3 to 1 for marks that represent figures
-(WCAG 2.2, 1.4.3 and 1.4.11).
+"""Tests contrast of the lab's page in light and dark: at least 4.5 to 1 for text, and 3 to 1 for marks that represent
+figures (WCAG 2.2, 1.4.3 and 1.4.11).
 
 Colours are defined once, as custom properties at the head of page.css, and used by name. So the test checks pairs of
 them and needs no browser; test_page.py checks the rendered page. The grid, rules between rows and the pale band of a

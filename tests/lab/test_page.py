@@ -1,4 +1,4 @@
-"""The lab's page: its text and, in a headless Chromium, its drawings on a phone, a desktop and paper.
+"""Tests the lab's page: its text and, in a headless Chromium, its drawings on a phone, a desktop and paper.
 
 Without a browser that half is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it.
 `tools/setup test` does not install one, because it is larger than everything else together. Screenshots of both widths,

@@ -1,4 +1,4 @@
-// The lab's T-table AES compared with libcrypto.
+// Compares the lab's T-table AES with libcrypto.
 #include "lab/cpu/ttable.hpp"
 
 #include <gtest/gtest.h>

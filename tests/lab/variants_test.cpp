@@ -1,4 +1,4 @@
-// Every variant of the cipher on the simulated GPU, compared with FIPS 197 and libcrypto.
+// Compares every variant of the cipher on the simulated GPU with FIPS 197 and libcrypto.
 #include "lab/gpu/variants.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Behaviour of CTR_DRBG that tests cannot reach through the C ABI: its limit, and a process with the PID of an earlier
-// one.
+// Tests behaviour of CTR_DRBG that tests cannot reach through the C ABI: its limit, and a process with the PID of an
+// earlier one.
 #include "message/drbg.hpp"
 
 #include <gtest/gtest.h>

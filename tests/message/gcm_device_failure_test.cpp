@@ -1,5 +1,5 @@
-// AES-GCM on a failing simulated GPU: each CUDA call fails in turn, once and permanently. If the engine chose the GPU,
-// the CPU does the rest with the same bytes and tags. If the caller requested it, the failure is reported and no
+// Tests AES-GCM on a failing simulated GPU: each CUDA call fails in turn, once and permanently. If the engine chose the
+// GPU, the CPU does the rest with the same bytes and tags. If the caller requested it, the failure is reported and no
 // plaintext remains.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Base64 in pieces of any size compared with libcrypto's one-shot encoder, and invalid base64.
+// Tests base64 in pieces of any size, compared with libcrypto's one-shot encoder, and invalid base64.
 #include "format/base64.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Files as sources and sinks of a pipeline: their state after success and failure, and refused paths.
+// Tests files as sources and sinks of a pipeline: their state after success and failure, and refused paths.
 #include "engine/pipeline/file.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Data that a message leaves in GPU memory and page-locked memory, and CUDA failures, on the simulated GPU.
+// Tests data that a message leaves in GPU memory and page-locked memory, and CUDA failures, on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>

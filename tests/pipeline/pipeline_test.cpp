@@ -1,4 +1,5 @@
-// The pipeline between sources and sinks of every kind, compared with libcrypto; failures; cancellation.
+// Tests the pipeline between sources and sinks of every kind, compared with libcrypto, and its failures and
+// cancellation.
 #include "engine/pipeline/pipeline.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Calibrations passed between processes.
+// Tests calibrations passed between processes.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/resource.h>

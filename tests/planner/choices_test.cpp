@@ -1,4 +1,4 @@
-// The choice between CPU and GPU, with a simulated GPU and invented costs.
+// Tests the choice between CPU and GPU, with a simulated GPU and invented costs.
 #include <gtest/gtest.h>
 
 #include "../page_locked.hpp"

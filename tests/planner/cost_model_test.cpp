@@ -1,4 +1,4 @@
-// The arithmetic of the cost model.
+// Tests the arithmetic of the cost model.
 #include "engine/cost_model.hpp"
 
 #include <gtest/gtest.h>

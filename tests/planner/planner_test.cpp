@@ -1,4 +1,4 @@
-// Predictions, and the choice among CPU backends.
+// Tests predictions, and the choice among CPU backends.
 #include "engine/planner.hpp"
 
 #include <gtest/gtest.h>

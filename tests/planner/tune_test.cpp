@@ -1,4 +1,4 @@
-// Tuning of launches on the simulated GPU, where times are meaningless.
+// Tests tuning of launches on the simulated GPU, where times are meaningless.
 #include "engine/calibration/tune.hpp"
 
 #include <gtest/gtest.h>

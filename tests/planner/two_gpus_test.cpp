@@ -1,4 +1,4 @@
-// The choice between two GPUs, on a simulated machine.
+// Tests the choice between two GPUs, on a simulated machine.
 #include <gtest/gtest.h>
 
 #include <vector>

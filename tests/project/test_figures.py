@@ -1,4 +1,4 @@
-"""Figures of README.md and docs/ in a browser, on a phone and a desktop, light and dark.
+"""Tests figures of README.md and docs/ in a browser, on a phone and a desktop, light and dark.
 
 Without a browser it is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it. Pictures of all
 are left in $SCREENSHOTS, if that names a folder.

@@ -1,4 +1,5 @@
-"""The lab's profile: ncu's output becomes a record, and the record becomes a page that explains changes in rank."""
+"""Tests the lab's profile: ncu's output becomes a record, and the record becomes a page that explains changes in
+rank."""
 
 import copy
 import json

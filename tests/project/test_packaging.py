@@ -1,4 +1,5 @@
-"""Packaging: one place for addresses, versions that agree, files that parse, and the scripts that workflows run."""
+"""Tests packaging: one place for addresses, versions that agree, files that parse, and the scripts that workflows
+run."""
 
 import hashlib
 import importlib.machinery

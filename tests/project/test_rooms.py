@@ -1,5 +1,5 @@
-"""Rooms: includes between the folders of src/, as docs/architecture.md draws them, point down only; imports between the
-modules of the Python package, including those in functions and for types, have no cycle."""
+"""Tests rooms: includes between the folders of src/, as docs/architecture.md draws them, point down only; imports
+between the modules of the Python package, including those in functions and for types, have no cycle."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The model of docs/scale.md: the limits of a run, and the page's figures."""
+"""Tests the model of docs/scale.md: the limits of a run, and the page's figures."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
-"""The built site in a headless browser, on a phone and a desktop, light and dark. `make site` builds it.
-Without the site or a Chromium the tests are skipped. Pictures go to $SCREENSHOTS, if that names a folder.
+"""Tests the built site in a headless browser, on a phone and a desktop, light and dark. `make site` builds it. Without
+the site or a Chromium the tests are skipped. Pictures go to $SCREENSHOTS, if that names a folder.
 """
 
 import functools

@@ -1,5 +1,5 @@
-"""tools/wheel: its settings, the oldest glibc that its programs support, and the licenses of other projects' code in
-them."""
+"""Tests tools/wheel: its settings, the oldest glibc that its programs support, and the licenses of other projects' code
+in them."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-// Cases that the random sequences do not cover: random IVs, refused calls, modes that OpenSSL 3.0 lacks, several
+// Tests cases that the random sequences do not cover: random IVs, refused calls, modes that OpenSSL 3.0 lacks, several
 // threads, and TLS records in CBC.
 #include "support.hpp"
 

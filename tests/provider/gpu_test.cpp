@@ -1,4 +1,4 @@
-// The provider on a simulated GPU: updates that run on the GPU or on the CPU, and GPU failures during an update.
+// Tests the provider on a simulated GPU: updates that run on the GPU or on the CPU, and GPU failures during an update.
 
 #include <array>
 #include <functional>

@@ -1,5 +1,5 @@
-// Misbehaving hosts: partial, repeated and missing configurations, modules closed too early, contexts that outlive
-// everything, and invalid pointers.
+// Tests misbehaving hosts: partial, repeated and missing configurations, modules closed too early, contexts that
+// outlive everything, and invalid pointers.
 #include <dlfcn.h>
 #include <openssl/rand.h>
 

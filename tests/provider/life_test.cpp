@@ -1,5 +1,5 @@
-// The provider's life in a process: loaded and unloaded, forked, shared by threads, and used after OpenSSL has cleaned
-// up.
+// Tests the provider's life in a process: loaded and unloaded, forked, shared by threads, and used after OpenSSL has
+// cleaned up.
 #include <fcntl.h>
 #include <sys/resource.h>
 

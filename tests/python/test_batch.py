@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Many messages at once."""
+"""Tests many messages at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""warpaes bulk on files. test_bulk_s3.py covers object storage, and `make cluster-test` Ray and dying workers."""
+"""Tests warpaes bulk on files. test_bulk_s3.py covers object storage, and `make cluster-test` Ray and dying workers."""
 
 from __future__ import annotations
 

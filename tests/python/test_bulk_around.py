@@ -1,4 +1,4 @@
-"""warpaes bulk with external keys, fsspec's file systems, and metrics."""
+"""Tests warpaes bulk with external keys, fsspec's file systems, and metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets of warpaes bulk whose names are encrypted (--encrypt-names)."""
+"""Tests datasets of warpaes bulk whose names are encrypted (--encrypt-names)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""warpaes bulk and faults of users, file systems and other programs: names, folders, lists, and interruptions."""
+"""Tests warpaes bulk and faults of users, file systems and other programs: names, folders, lists, and interruptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and places of all kinds in warpaes bulk, in every locale and on every terminal."""
+"""Tests names and places of all kinds in warpaes bulk, in every locale and on every terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--limit-rate of warpaes bulk, and --dry-run of rekey and rewrap."""
+"""Tests --limit-rate of warpaes bulk, and --dry-run of rekey and rewrap."""
 
 from __future__ import annotations
 

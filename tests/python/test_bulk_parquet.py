@@ -1,4 +1,4 @@
-"""Datasets of Parquet files that stay Parquet files: `warpaes bulk` with a template for Parquet."""
+"""Tests datasets of Parquet files that stay Parquet files: `warpaes bulk` with a template for Parquet."""
 
 from __future__ import annotations
 

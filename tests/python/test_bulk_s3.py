@@ -1,4 +1,4 @@
-"""warpaes bulk on moto's S3 server, behind a proxy with faults chosen by the tests."""
+"""Tests warpaes bulk on moto's S3 server, behind a proxy with faults chosen by the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""warpaes bulk on files in folders that others can write to: links, modes, pipes, names."""
+"""Tests warpaes bulk on files in folders that others can write to: links, modes, pipes, names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Key sources of Google Cloud KMS and Azure Key Vault, with their own clients and small servers on this machine."""
+"""Tests key sources of Google Cloud KMS and Azure Key Vault, with their own clients and small servers on this
+machine."""
 
 from __future__ import annotations
 

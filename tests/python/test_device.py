@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tensors in device memory, on the simulated GPU (tests/simulated), whose library is loaded first and is otherwise
-equal."""
+"""Tests tensors in device memory, on the simulated GPU (tests/simulated), whose library is loaded first and is
+otherwise equal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encrypted tensors that KvikIO reads into device memory, on the simulated GPU with a fake KvikIO.
+"""Tests encrypted tensors that KvikIO reads into device memory, on the simulated GPU with a fake KvikIO.
 
 The fake has the interface of the wheel kvikio-cu13 26.10. tools/serving_bench.py runs the real one on a GPU.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""File objects of other packages: streams that cannot seek, unflushed buffers, positions, short and unusual results,
-and text."""
+"""Tests file objects of other packages: streams that cannot seek, unflushed buffers, positions, short and unusual
+results, and text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sealed files as file objects: positions, misbehaving sources, layers of other packages, and Tink's library."""
+"""Tests sealed files as file objects: positions, misbehaving sources, layers of other packages, and Tink's library."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every object in a child process, created by os.fork or by one of multiprocessing's three start methods."""
+"""Tests every object in a child process, created by os.fork or by one of multiprocessing's three start methods."""
 
 from __future__ import annotations
 

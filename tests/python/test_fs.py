@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The file system for fsspec: nothing appears before it is complete and authentic, and no key leaves the process."""
+"""Tests the file system for fsspec: nothing appears before it is complete and authentic, and no key leaves the
+process."""
 
 from __future__ import annotations
 

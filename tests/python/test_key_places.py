@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Places of keys, and programs that print keys: their environment, and their command in messages."""
+"""Tests places of keys, and programs that print keys: their environment, and their command in messages."""
 
 from __future__ import annotations
 

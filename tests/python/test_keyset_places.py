@@ -1,4 +1,4 @@
-"""Places of keysets: the grammar, every way to open and save, and error messages that do not repeat a secret."""
+"""Tests places of keysets: the grammar, every way to open and save, and error messages that do not repeat a secret."""
 
 from __future__ import annotations
 

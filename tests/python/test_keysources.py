@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Key sources: files and programs, moto's KMS, SoftHSM, a simulated TPM, and a small server with Vault's API."""
+"""Tests key sources: files and programs, moto's KMS, SoftHSM, a simulated TPM, and a small server with Vault's API."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Key sources with untrusted input: servers with arbitrary responses, and modified key files."""
+"""Tests key sources with untrusted input: servers with arbitrary responses, and modified key files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""KV blocks and other messages in device memory, each under a separate key, on the simulated GPU and in host memory."""
+"""Tests KV blocks and other messages in device memory, each under a separate key, on the simulated GPU and in host
+memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of encrypted KV caches, compared with pyca and, if installed, LMCache."""
+"""Compares frames of encrypted KV caches with pyca and, if installed, LMCache."""
 
 from __future__ import annotations
 

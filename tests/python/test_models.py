@@ -1,4 +1,4 @@
-"""Encrypted model folders: encryption, refusals, and loading by transformers and diffusers."""
+"""Tests encrypted model folders: encryption, refusals, and loading by transformers and diffusers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encrypted names: warpaes.names compared with the command and a second implementation, and warpaes.fs on such a
+"""Tests encrypted names: warpaes.names compared with the command and a second implementation, and warpaes.fs on such a
 tree."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files that the package writes: no incomplete file has the final name, no write goes through a link, and no mode gets
-wider."""
+"""Tests files that the package writes: no incomplete file has the final name, no write goes through a link, and no mode
+gets wider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that begin with their own keyset: opened with open, fsspec and the command, and altered."""
+"""Tests files that begin with their own keyset: opened with open, fsspec and the command, and altered."""
 
 from __future__ import annotations
 

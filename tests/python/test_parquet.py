@@ -1,4 +1,4 @@
-"""Encrypted Parquet through the plain view: pyarrow's files, altered files, missing keys, and the number of bytes
+"""Tests encrypted Parquet through the plain view: pyarrow's files, altered files, missing keys, and the number of bytes
 read."""
 
 from __future__ import annotations

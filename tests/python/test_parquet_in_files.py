@@ -1,4 +1,4 @@
-"""Encrypted Parquet in regular files. Whole pages are read and decrypted in one call."""
+"""Tests encrypted Parquet in regular files. Whole pages are read and decrypted in one call."""
 
 from __future__ import annotations
 

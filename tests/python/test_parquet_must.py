@@ -1,4 +1,5 @@
-"""Guarantees of encrypted Parquet files, module by module: alterations, exchanges, and footers of a hostile key holder.
+"""Tests guarantees of encrypted Parquet files, module by module: alterations, exchanges, and footers of a hostile key
+holder.
 
 WARPAES_PARQUET_TESTING=FOLDER    also reads the encrypted files of apache/parquet-testing
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files under QKD keys, with two sites, two simulated key-management entities, mutual TLS, and failures."""
+"""Tests files under QKD keys, with two sites, two simulated key-management entities, mutual TLS, and failures."""
 
 from __future__ import annotations
 

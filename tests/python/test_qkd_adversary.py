@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""An inbox of QKD letters that others can write to: random edits, swaps, deletions, replays, planted files and links.
-test_qkd_adversary.py run a fixed number of runs test_qkd_adversary.py RUNS SEED run RUNS runs, starting with this seed;
-a fault prints the seed of its run
+"""Tests an inbox of QKD letters that others can write to: random edits, swaps, deletions, replays, planted files and
+links. test_qkd_adversary.py run a fixed number of runs test_qkd_adversary.py RUNS SEED run RUNS runs, starting with
+this seed; a fault prints the seed of its run
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random numbers: the key stream, known answers of the distributions, and their statistics."""
+"""Tests random numbers: the key stream, known answers of the distributions, and their statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads of a worker: the number of concurrent rows, by storage, size and processor load."""
+"""Tests the threads of a worker: the number of concurrent rows, by storage, size and processor load."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encrypted safetensors: exchange of files with the package cryptotensors, and error messages."""
+"""Tests encrypted safetensors: exchange of files with the package cryptotensors, and error messages."""
 
 from __future__ import annotations
 

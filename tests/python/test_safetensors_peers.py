@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encrypted safetensors compared with the packages safetensors and cryptotensors: the files that each opens and
+"""Compares encrypted safetensors with the packages safetensors and cryptotensors: the files that each opens and
 refuses."""
 
 from __future__ import annotations

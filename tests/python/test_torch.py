@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tensors of PyTorch. It is too large for the tests' environment, so run this by hand where it is installed, with or
-without a GPU.
+"""Tests tensors of PyTorch. It is too large for the tests' environment, so run this by hand where it is installed, with
+or without a GPU.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch.py
 """

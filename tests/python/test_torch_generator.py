@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""warpaes.torch.Generator in PyTorch's functions. Like test_torch.py, run this by hand where PyTorch is installed.
+"""Tests warpaes.torch.Generator in PyTorch's functions. Like test_torch.py, run this by hand where PyTorch is
+installed.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_generator.py
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Data without copies: buffers, NumPy arrays, and tensors by DLPack and the CUDA array interface, in host memory."""
+"""Tests data without copies: buffers, NumPy arrays, and tensors by DLPack and the CUDA array interface, in host
+memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The plugin in vLLM itself, on a CPU: its plugin loader, configuration, Llama and tensor parallelism.
+"""Tests the plugin in vLLM itself, on a CPU: its plugin loader, configuration, Llama and tensor parallelism.
 
 Steps after the load of weights need vLLM's compiled kernels, and are not run. Machines with vLLM run this. It was
 tested with version 0.33.0, from its wheel for GPUs.

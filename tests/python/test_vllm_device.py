@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The plugin for vLLM on the simulated GPU. The GPU decrypts, and vLLM gets tensors in device memory.
+"""Tests the plugin for vLLM on the simulated GPU. The GPU decrypts, and vLLM gets tensors in device memory.
 
 vLLM is simulated here with a registry, and a loader with the functions in default_loader.py of vLLM 0.33 that the
 plugin replaces. tests/python/test_vllm.py runs vLLM itself, on a CPU.

@@ -1,5 +1,5 @@
-// Calls that CUDA refuses while a stream is in capture, by thread and mode. The table belongs to the simulated GPU. It
-// must contain every call that a real GPU's driver refuses; calls that only the table refuses are printed.
+// Tests calls that CUDA refuses while a stream is in capture, by thread and mode. The table belongs to the simulated
+// GPU. It must contain every call that a real GPU's driver refuses; calls that only the table refuses are printed.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// GCM of one message in one launch on machines of different sizes: the weights of thread blocks, warps and rows.
+// Tests GCM of one message in one launch on machines of different sizes: the weights of thread blocks, warps and rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The table of expanded keys on a device: allocation of slots, and remains of destroyed keys.
+// Tests the table of expanded keys on a device: allocation of slots, and remains of destroyed keys.
 #include "cuda/key_table.hpp"
 
 #include <gtest/gtest.h>

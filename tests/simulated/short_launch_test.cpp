@@ -1,4 +1,4 @@
-// Short messages in ECB, CTR and XTS on machines of different sizes: the kernel for each length, and its notice.
+// Tests short messages in ECB, CTR and XTS on machines of different sizes: the kernel for each length, and its notice.
 #include <gtest/gtest.h>
 
 #include <algorithm>

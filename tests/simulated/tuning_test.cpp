@@ -1,4 +1,4 @@
-// Shapes of launches, on GPUs of every size.
+// Tests shapes of launches, on GPUs of every size.
 
 #include <gtest/gtest.h>
 

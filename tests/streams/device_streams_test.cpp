@@ -1,4 +1,4 @@
-// Readers and writers with buffers in device memory, on every CUDA device (or the simulated one).
+// Tests readers and writers with buffers in device memory, on every CUDA device (or the simulated one).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Readers of sources that cannot seek: pipes, and functions that return the next bytes.
+// Tests readers of sources that cannot seek: pipes, and functions that return the next bytes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

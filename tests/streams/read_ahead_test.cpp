@@ -1,4 +1,5 @@
-// Sequential readers: read-ahead returns the same bytes as direct reads, and an invalid segment fails at its position.
+// Tests sequential readers: read-ahead returns the same bytes as direct reads, and an invalid segment fails at its
+// position.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

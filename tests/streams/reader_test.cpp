@@ -1,4 +1,4 @@
-// Readers of authenticated segments, on files made by the oracle.
+// Tests readers of authenticated segments, on files made by the oracle.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Altered, truncated and recombined files, wrong keys and failing sources: no unauthenticated byte is returned.
+// Tests altered, truncated and recombined files, wrong keys and failing sources: no unauthenticated byte is returned.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Writers of authenticated segments: their files equal the oracle's for the same plaintext and header.
+// Tests writers of authenticated segments: their files equal the oracle's for the same plaintext and header.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
