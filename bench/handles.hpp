@@ -29,7 +29,7 @@ inline void check(cudaError_t status) {
 
 class Engine {
 public:
-    /// `threads`: 0 lets the library choose.
+    /// `threads`: 0 lets the library choose the number.
     explicit Engine(const char* backend, unsigned threads = 0) {
         warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
         options.backend = backend;

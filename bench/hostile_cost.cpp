@@ -139,7 +139,7 @@ struct Messages {
         return m;
     }
 
-    /// The output of a call, as measured by Table::measure().
+    /// Returns the output of a call, as measured by Table::measure().
     [[nodiscard]] Output output() const {
         if (on_device || mode == WARPAES_CMAC) return {};
         return {opened.get(), count * bytes, engine.threads()};

@@ -94,7 +94,8 @@ public:
         if (first_ > slow || (first_ > 0.1 * slow && times_.size() >= 2)) return;
         times_.push_back(once(static_cast<unsigned>(std::clamp(seconds / first_, 1.0, 1e5))));
     }
-    /// The second shortest of all samples, or the shortest of a few, because disturbances only make a sample longer.
+    /// Returns the second shortest of all samples, or the shortest of a few, because disturbances only make a sample
+    /// longer.
     [[nodiscard]] double seconds() const {
         if (times_.empty()) return first_;
         auto times = times_;

@@ -114,7 +114,7 @@ uint4* expand(const Node& root, unsigned depth, bool fixed) {
     return level;
 }
 
-/// The same tree on a CPU, one node at a time.
+/// Computes the same tree on a CPU, one node at a time.
 class Oracle {
 public:
     explicit Oracle(bool fixed) : fixed_(fixed), engine_({.backend = "libcrypto"}) {}

@@ -25,7 +25,7 @@ struct StreamKey {
 const StreamKey& any_stream_key(Input& in);
 /// Returns a keyset with several keys, including that of one StreamKey.
 const warpaes_keyset* keyset_of_all();
-/// Bytes `first` to `first + length` of the common text. Every sealed file contains a prefix of that text.
+/// Returns the bytes `first` to `first + length` of the common text. Every sealed file contains a prefix of that text.
 Bytes text_from(std::size_t first, std::size_t length);
 /// Returns the file of the first `length` bytes of the text. `other`: a second file, sealed separately.
 const SealedFile& sealed_file(warpaes_engine* engine, const StreamKey& key, std::size_t length, bool other = false);

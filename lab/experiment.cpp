@@ -13,7 +13,7 @@ namespace lab {
 
 namespace {
 
-/// The list of all experiments, in the order of the papers.
+/// Returns the list of all experiments, in the order of the papers.
 const std::vector<Experiment>& experiment_list() {
     using namespace experiments;
     static const std::vector<Experiment> experiments{

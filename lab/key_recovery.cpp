@@ -15,7 +15,7 @@ namespace {
 /// The looked-up words of a table: bit b of word r is entry 32 r + b, which is in bank b and line r.
 using Touched = std::array<std::uint32_t, 8>;
 
-/// The largest number of set bits in a column, by adding the words in planes of a carry-save counter.
+/// Returns the largest number of set bits in a column, by adding the words in planes of a carry-save counter.
 unsigned most_in_a_column(const Touched& touched) {
     std::uint32_t planes[4] = {};
     for (const std::uint32_t word : touched) {

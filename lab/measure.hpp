@@ -38,7 +38,7 @@ struct Counted {
 Counted sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works,
                         const std::function<double()>& counter);
 
-/// Seconds by the host's clock, from `start` to now and from the beginning to the end of `work`.
+/// Returns the seconds by the host's clock, from `start` to now and from the beginning to the end of `work`.
 double seconds_since(std::chrono::steady_clock::time_point start);
 double time_of(const std::function<void()>& work);
 

@@ -209,7 +209,7 @@ void finish(int descriptor, const std::string& text, bool to_disk, const std::fi
     if (error != 0) throw_system_error(error, path.string());
 }
 
-/// The descriptor that the name of an open file stands for: /dev/stdout, /dev/fd/3, /proc/self/fd/3.
+/// Returns the descriptor that the name of an open file stands for: /dev/stdout, /dev/fd/3, /proc/self/fd/3.
 std::optional<int> descriptor_of(const std::filesystem::path& path) {
     if (path == "/dev/stdout") return STDOUT_FILENO;
     if (path == "/dev/stderr") return STDERR_FILENO;

@@ -8,8 +8,8 @@
 
 namespace lab {
 
-/// The page of the first record, UTF-8. It contains the whole record as JSON in a script element; the page's own script
-/// draws it. With more than one record, it also shows the verdicts of all records side by side.
+/// Returns the page of the first record, UTF-8. It contains the whole record as JSON in a script element; the page's
+/// own script draws it. With more than one record, it also shows the verdicts of all records side by side.
 std::string report_page(std::span<const Record> records);
 
 }  // namespace lab

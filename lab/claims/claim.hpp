@@ -44,11 +44,11 @@ struct Source {
     std::string link, link_is;  ///< an address, and a description if it does not lead to the paper; both may be empty
 };
 
-/// All claims, in the order of the papers.
+/// Returns all claims, in the order of the papers.
 std::span<const Claim> all_claims();
-/// All papers, in their order.
+/// Returns all papers, in their order.
 std::span<const Source> all_sources();
-/// The claim `id`. Throws std::out_of_range.
+/// Returns the claim `id`. Throws std::out_of_range.
 const Claim& claim_of(const std::string& id);
 
 /// The verdict on one conclusion. It is `open`, with the reason, if the record lacks the figures, or was made on a

@@ -95,7 +95,8 @@ struct Worth {
     }
 };
 
-/// The smallest size with `a` ahead of `b` there and at all larger sizes; none if it is not ahead at the largest.
+/// Returns the smallest size with `a` ahead of `b` there and at all larger sizes; none if it is not ahead at the
+/// largest.
 std::optional<double> ahead_from(const Row& a, const Row& b) {
     std::optional<double> from;
     for (std::size_t i = a.size(); i-- > 0;) {

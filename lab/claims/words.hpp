@@ -48,7 +48,7 @@ inline Holds both(bool one, bool other) {
     return one && other ? Holds::yes : one || other ? Holds::partly : Holds::no;
 }
 
-/// The largest and the smallest of some figures.
+/// Returns the largest and the smallest of some figures.
 inline Figure best_figure(std::span<const Figure> figures) {
     return *std::max_element(figures.begin(), figures.end(),
                              [](const Figure& a, const Figure& b) { return a.value < b.value; });

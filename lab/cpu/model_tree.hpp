@@ -32,7 +32,7 @@ struct LinearModel {
 /// Least squares over the rows `rows` with the attributes `use`. Attributes that are constant, or linearly dependent on
 /// others, get coefficient 0.
 LinearModel fit_linear(const Examples& examples, std::span<const std::size_t> rows, std::span<const std::size_t> use);
-/// Mean absolute residual times (n + v) / (n - v); infinite unless n > v.
+/// Returns the mean absolute residual times (n + v) / (n - v); infinite unless n > v.
 double estimated_error(const LinearModel& model, const Examples& examples, std::span<const std::size_t> rows);
 /// Reduction of the standard deviation by a split: sd(T) - sum of |Ti| / |T| sd(Ti).
 double deviation_reduction(std::span<const double> below, std::span<const double> above);

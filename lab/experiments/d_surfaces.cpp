@@ -1,5 +1,5 @@
 // D.surfaces repeats [D]'s comparison of C++ with T-tables, AES-NI and CUDA: the throughput of ECB over the lengths of
-// file and buffer, for three key sizes and both directions. Timed by the host's clock from reading the file's first
+// file and buffer, for three key sizes and both directions. The host's clock measures from reading the file's first
 // byte to writing its last, including the copies to and from the GPU; opening the files and flushing them are excluded.
 // The last panel is the processor time per gigabyte, without files.
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// [G]'s kernels by length of the text, 2 KiB to 128 MiB in device memory: AES-128, kernels alone. Timed by events
-// around launches; transfers and key expansion are excluded.
+// [G]'s kernels by length of the text, 2 KiB to 128 MiB in device memory: AES-128, kernels alone. Launches are timed by
+// events; transfers and key expansion are excluded.
 //
 // G.schemes: the three schemes with one, four and sixteen threads per block; in ECB and CTR with tables in constant
 // memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four threads per
@@ -19,7 +19,7 @@ namespace {
 
 namespace gu = published::gu;
 
-/// The paper's lengths, and longer ones that fill a current GPU.
+/// Returns the paper's lengths, and longer ones that fill a current GPU.
 std::vector<std::size_t> lengths_of_the_paper(const Context& context) {
     std::vector<std::size_t> lengths(gu::input_bytes.begin(), gu::input_bytes.end());
     if (!context.quick) lengths.push_back(std::size_t{32} << 20);

@@ -25,7 +25,7 @@ constexpr unsigned most_lanes_of_a_cut = 4;
 
 using Kind = gpu::HostMemory::Kind;
 
-/// The paper's sizes, then larger ones as far as memory allows.
+/// Returns the paper's sizes, then larger ones as far as memory allows.
 std::vector<double> input_sizes(const Context& context, std::size_t wanted) {
     const std::size_t longest = room_for(context, wanted);
     std::vector<double> list;

@@ -1,7 +1,7 @@
-// H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB. First panel:
-// text in device memory, timed by events around the kernel. Second panel: from page-locked memory to page-locked
-// memory, transfers included, timed by events from the first copy to the last. Kernels: four tables in shared memory as
-// published, copies and kernel one after the other; the lab's conflict-free kernel, with copies that overlap; and
+// H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB. In the first panel, the text is
+// in device memory, and the kernel is timed by events. In the second panel, the text goes from page-locked memory to
+// page-locked memory, and events time everything from the first copy to the last. Kernels: four tables in shared memory
+// as published, copies and kernel one after the other; the lab's conflict-free kernel, with copies that overlap; and
 // production, with transfers timed by the host's clock around the call. Key expansion and allocation are excluded.
 #include <fmt/format.h>
 

@@ -76,8 +76,8 @@ double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const
            calls;
 }
 
-/// Seconds of the data model's kernel by events. An idle GPU is slow to start, so an uncounted launch precedes the
-/// timed one.
+/// Returns the seconds of the data model's kernel by events. An idle GPU is slow to start, so an uncounted launch
+/// precedes the timed one.
 double kernel_alone(const gpu::PayloadOnDevice& payload, const Messages& messages, const gpu::Stream& stream,
                     gpu::ThreadMapping mapping = gpu::ThreadMapping::natural) {
     const auto run = [&] { payload.run(messages.input(), messages.output(), mapping, {}, stream); };
@@ -85,7 +85,8 @@ double kernel_alone(const gpu::PayloadOnDevice& payload, const Messages& message
     return gpu::seconds_of(stream, run);
 }
 
-/// Seconds by the host's clock from the descriptors to the end: prepare on the CPU, copy the payload, run the kernel.
+/// Returns the seconds by the host's clock from the descriptors to the end: prepare on the CPU, copy the payload, run
+/// the kernel.
 double whole_model(const Messages& messages, KeySchedules& schedules, gpu::PayloadOnDevice& payload,
                    const gpu::Stream& stream) {
     return time_of([&] {
@@ -95,7 +96,8 @@ double whole_model(const Messages& messages, KeySchedules& schedules, gpu::Paylo
     });
 }
 
-/// The same with the copies of text from and to page-locked memory, as in the paper's runtime. `whole`: as one message.
+/// Returns the same with the copies of text from and to page-locked memory, as in the paper's runtime. `whole`: as one
+/// message.
 double model_with_transfers(const Messages& messages, gpu::PayloadOnDevice& payload, bool whole,
                             const gpu::DeviceMemory& input, const gpu::DeviceMemory& output,
                             const gpu::Stream& stream) {

@@ -1,7 +1,6 @@
 // [N]'s comparison of thirteen kernels, and its parameters one by one. All kernels compute AES-128-ECB on up to 256 MiB
-// of random text in device memory. Timed by events around launches; transfers and key expansion are
-// excluded. Each variant counts with its best thread-block size of 128, 256 and 512 unless stated
-// otherwise, and every output is verified.
+// of random text in device memory. Launches are timed by events; transfers and key expansion are excluded. Each variant
+// counts with its best thread-block size of 128, 256 and 512 unless stated otherwise, and every output is verified.
 //
 // N.implementations: the thirteen kernels of the paper, and production. N.granularity: 16, 8, 4 and 1 bytes of a block
 // per thread, by the way threads exchange columns. N.tables: memory and number of lookup tables. N.baselines: the
@@ -24,7 +23,7 @@ namespace {
 
 namespace gibadullin = published::gibadullin;
 
-/// The published speed of implementation `number`, in GB/s.
+/// Returns the published speed of implementation `number`, in GB/s.
 double published_speed(int number) {
     return published::gb_per_s_of_gbit(gibadullin::implementations[static_cast<std::size_t>(number - 1)].gbit_per_s);
 }

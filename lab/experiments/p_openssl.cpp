@@ -1,6 +1,6 @@
 // P.encryption and P.decryption repeat [P]'s comparison with openssl: the command `warpaes enc` against `openssl enc`
 // by file size, 16 KiB to 256 MiB on a disk and to 1 GiB on a tmpfs (--quick: 16 KiB to 64 MiB). Encryption is
-// AES-128-CTR, decryption AES-128-CBC. Timed by the host's clock from the start of the process to its end. On a disk,
+// AES-128-CTR, decryption AES-128-CBC. The host's clock measures from the start of the process to its end. On a disk,
 // the input is evicted from the page cache before each run, outside the time; a second openssl line adds an fsync of
 // the output, because warpaes ends only when its output is on the disk. Each of these lines is measured twice: with the
 // processor's AES instructions, and without, as the paper's openssl was. Processor seconds of the whole machine are
@@ -42,8 +42,8 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 constexpr const char* openssl_name = "openssl enc";
 constexpr const char* openssl_synced_name = "openssl enc, then fsync";
 
-/// The value of OPENSSL_ia32cap(3) that disables AES instructions (and carry-less products) in libcrypto. Empty if this
-/// processor has no such variable.
+/// Returns the value of OPENSSL_ia32cap(3) that disables AES instructions (and carry-less products) in libcrypto. Empty
+/// if this processor has no such variable.
 std::vector<std::string> without_aes_instructions() {
 #if defined(__x86_64__)
     return {"OPENSSL_ia32cap=~0x200000200000000"};
@@ -88,7 +88,7 @@ struct Secrets {
     std::vector<std::uint8_t> key = random_bytes(16, 1), iv = random_bytes(16, 2);
 };
 
-/// Seconds from the start of the process to its end, plus the fsync if the subject has one.
+/// Returns the seconds from the start of the process to its end, plus the fsync if the subject has one.
 double run_subject(const CommandSubject& subject, const Place& place) {
     const std::filesystem::path input = place.folder / "input", output = place.folder / "output";
     std::filesystem::remove(output);

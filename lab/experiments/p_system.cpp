@@ -1,11 +1,11 @@
 // Measures parts of the system around the cipher that [P] describes without figures.
 //
 // P.gpus: AES-128-CTR on a long text from page-locked memory to page-locked memory, by production on one GPU and on all
-// GPUs of the machine. Timed by the host's clock around the call.
+// GPUs of the machine. The host's clock measures the call.
 //
 // P.qkd: AES-256-CTR with a new key for every text, as with a link of quantum key distribution. The link is simulated:
-// its responses lie in memory, in the form of ETSI GS QKD 014 (V1.1.1, "Key container": JSON with base64). Timed by the
-// host's clock from reading a response to the last text's end; the network is excluded.
+// its responses lie in memory, in the form of ETSI GS QKD 014 (V1.1.1, "Key container": JSON with base64). The host's
+// clock measures from reading a response to the last text's end; the network is excluded.
 #include <fmt/format.h>
 #include <openssl/evp.h>
 

@@ -59,7 +59,7 @@ struct Variant {
     constexpr bool operator==(const Variant&) const = default;
 };
 
-/// What a kernel computes. The text is whole blocks.
+/// The operation of a kernel. The text is whole blocks.
 struct Cipher {
     int rounds = 10;       ///< 10, 12 or 14
     bool inverse = false;  ///< decryption

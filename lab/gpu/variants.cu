@@ -72,8 +72,8 @@ struct Variants::State {
         check(cudaGetDevice(&device), "asking for the device");
         multiprocessors = properties(device).multiprocessors;
     }
-    /// Number of thread blocks that fit on the device at once. The query takes longer than a launch, so answers are
-    /// cached.
+    /// Returns the number of thread blocks that fit on the device at once. The query takes longer than a launch, so
+    /// answers are cached.
     std::uint64_t blocks_at_once(const Entry& entry, std::size_t index, unsigned threads) {
         const auto [found, is_new] = at_once.try_emplace({index, threads});
         if (is_new) {

@@ -116,7 +116,7 @@ protected:
         EXPECT_EQ(warpaes_context_get_tag(context.get(), tag.data(), 16), WARPAES_OK) << warpaes_last_error();
         return tag;
     }
-    /// The result of warpaes_crypt for the whole message.
+    /// Returns the result of warpaes_crypt for the whole message.
     Outcome whole(const KeyPair& keys, const Bytes& iv, const Bytes& text) {
         Outcome made{Bytes(mode_ == WARPAES_CMAC ? 0 : text.size()), Bytes(has_tag(mode_) ? 16 : 0)};
         Call m = make_message(mode_, WARPAES_ENCRYPT, keys.key, iv, text.data(), text.size(), made.output.data(),

@@ -30,7 +30,7 @@ protected:
         EXPECT_EQ(warpaes_keyset_add(made, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
     }
 
-    /// A job with nonexistent paths, which are reported only if nothing else is wrong.
+    /// Returns a job with nonexistent paths, which are reported only if nothing else is wrong.
     static warpaes_file_job job_of(warpaes_format format) {
         warpaes_file_job job = WARPAES_FILE_JOB_INIT;
         job.format = format;

@@ -35,7 +35,7 @@ unsigned exceptions(const std::function<void()>& work) {
 
 class ForgedMessages : public BackendTest {
 protected:
-    /// A message of zeros, with a zero tag if its mode has one. It is not authentic.
+    /// Returns a message of zeros, with a zero tag if its mode has one. It is not authentic.
     warpaes_message message(warpaes_mode mode, std::size_t length) {
         warpaes_message m = WARPAES_MESSAGE_INIT;
         const bool tagged = mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC || mode >= WARPAES_SIV;

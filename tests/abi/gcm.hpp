@@ -19,8 +19,8 @@ Bytes iv_of(const Bytes& key, const Bytes& j0);
 /// Gives the case another IV and recomputes its expected result.
 void change_iv(GcmCase& c, const Bytes& iv);
 
-/// A call from `input` to `output` with all other arguments from the case. `tag` has 16 bytes. The arguments must
-/// outlive the call.
+/// Returns a call from `input` to `output` with all other arguments from the case. `tag` has 16 bytes. The arguments
+/// must outlive the call.
 Call gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input, void* output,
                  void* tag);
 

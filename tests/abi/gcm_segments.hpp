@@ -39,7 +39,7 @@ struct SegmentsCase {
     /// Adds gaps of up to `gap` bytes. In place, both strides are equal.
     void space_out(Random& random, std::size_t gap);
     [[nodiscard]] std::size_t length(std::size_t i) const { return i + 1 == count ? last_bytes : segment_bytes; }
-    /// The distance between segments, and their total extent, in the plaintext or the ciphertext buffer.
+    /// Returns the distance between segments, and their total extent, in the plaintext or the ciphertext buffer.
     [[nodiscard]] std::size_t stride(bool plaintext) const;
     [[nodiscard]] std::size_t span(bool plaintext) const;
     [[nodiscard]] Bytes tags() const;

@@ -36,7 +36,7 @@ T at(const Bytes& bytes, std::size_t i) {
     return value;
 }
 
-/// The exact value of a 16-bit number with `fraction` bits after the point and exponents from -`bias`.
+/// Returns the exact value of a 16-bit number with `fraction` bits after the point and exponents from -`bias`.
 double wide(std::uint16_t bits, int fraction, int bias) {
     const int exponent = (bits & 0x7fff) >> fraction, digits = bits & ((1 << fraction) - 1);
     const double magnitude = exponent == 0 ? std::ldexp(digits, 1 - bias - fraction)
@@ -44,14 +44,14 @@ double wide(std::uint16_t bits, int fraction, int bias) {
     return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-/// The nearest number of that format. Ties round to even.
+/// Returns the nearest number of that format. Ties round to even.
 double nearest(double x, int fraction, int bias) {
     if (x == 0) return x;
     const int step = std::max(std::ilogb(x), 1 - bias) - fraction;
     return std::ldexp(std::nearbyint(std::ldexp(x, -step)), step);
 }
 
-/// The parameters of a request, without its destination.
+/// Returns the parameters of a request, without its destination.
 warpaes_numbers request(const Kind& kind, const Key& key, const Bytes& counter) {
     warpaes_numbers n = WARPAES_NUMBERS_INIT;
     n.kind = kind.kind;

@@ -24,7 +24,7 @@ Bytes little_endian(std::size_t value) {
     return bytes;
 }
 
-/// A short binary field of the compact protocol. Its number is `step` above the previous field's.
+/// Returns a short binary field of the compact protocol. Its number is `step` above the previous field's.
 Bytes binary_field(std::uint8_t step, const Bytes& value) {
     return Bytes{static_cast<std::uint8_t>(step << 4 | 8), static_cast<std::uint8_t>(value.size())} + value;
 }
@@ -51,14 +51,14 @@ protected:
         EXPECT_EQ(warpaes_crypt(engine_.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
         return out;
     }
-    /// A module: length, nonce, ciphertext, tag. `kind` and ordinals follow the AAD of the file.
+    /// Returns a module: length, nonce, ciphertext, tag. `kind` and ordinals follow the AAD of the file.
     Bytes module(const Bytes& text, const Bytes& kind_and_ordinals) {
         const Bytes nonce = random_.bytes(12);
         Bytes tag;
         const Bytes out = sealed(prefix_ + unique_ + kind_and_ordinals, text, nonce, tag);
         return little_endian(28 + text.size()) + nonce + out + tag;
     }
-    /// The union EncryptionAlgorithm. `prefix`: whether the AAD prefix is stored.
+    /// Returns the union EncryptionAlgorithm. `prefix`: whether the AAD prefix is stored.
     Bytes algorithm(bool ctr, bool prefix, bool supply) {
         Bytes one = prefix ? binary_field(1, prefix_) + binary_field(1, unique_) : binary_field(2, unique_);
         one = one + Bytes{static_cast<std::uint8_t>(supply ? 0x11 : 0x12), 0};

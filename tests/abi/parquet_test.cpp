@@ -24,7 +24,8 @@ Bytes varint(std::uint64_t value) {
     return bytes;
 }
 
-/// A PageHeader: type, uncompressed size, compressed size, an optional CRC, a DataPageHeader, and bytes after its end.
+/// Returns a PageHeader: type, uncompressed size, compressed size, an optional CRC, a DataPageHeader, and bytes after
+/// its end.
 Bytes page_header(std::uint32_t type, std::uint64_t compressed, bool crc, std::size_t padding) {
     Bytes bytes = {0x15, static_cast<std::uint8_t>(2 * type), 0x15, 0x50, 0x15};
     append(bytes, varint(2 * compressed));

@@ -35,7 +35,7 @@ Engine make_engine(const std::string& backend, std::uint64_t chunk_bytes = 0, st
 Key make_key(const Bytes& bytes);
 Context make_context(const Engine& engine);
 
-/// The names of the backends that warpaes_backend_query reports as usable, without duplicates.
+/// Returns the names of the backends that warpaes_backend_query reports as usable, without duplicates.
 const std::vector<std::string>& usable_backends();
 
 /// Indices of the usable CUDA devices.
@@ -81,7 +81,7 @@ public:
     std::uint8_t* data() { return storage_.data() + start_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     void assign(const Bytes& bytes);
-    /// The first `n` bytes.
+    /// Returns the first `n` bytes.
     [[nodiscard]] Bytes bytes(std::size_t n) const;
     /// Checks that nothing outside the first `written` bytes has changed.
     [[nodiscard]] bool intact_after(std::size_t written) const;
@@ -116,7 +116,7 @@ struct Call : warpaes_message {
     warpaes_result result = WARPAES_RESULT_INIT;
 };
 
-/// A message from `input` to `output`, complete except for flags. The arguments must outlive the returned call.
+/// Returns a message from `input` to `output`, complete except for flags. The arguments must outlive the returned call.
 Call make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv, const void* input,
                   std::uint64_t input_len, void* output, std::uint64_t capacity);
 
@@ -131,7 +131,7 @@ warpaes_status context_init(warpaes_context* context, warpaes_mode mode, warpaes
                             const warpaes_key* key, const std::uint8_t* iv, std::size_t iv_len,
                             std::uint32_t flags = 0);
 
-/// The library's output for `input`; adds a failure to the test if the call is refused or another backend than
+/// Returns the library's output for `input`; adds a failure to the test if the call is refused or another backend than
 /// `backend` ran it.
 Bytes crypt(const Engine& engine, const std::string& backend, warpaes_mode mode, warpaes_direction direction,
             const Key& key, const Bytes& iv, const Bytes& input, std::uint32_t flags = 0);

@@ -29,7 +29,7 @@ AbiKey make_key(std::span<const std::uint8_t> bytes);
 AbiArena make_arena(const AbiEngine& engine, std::uint64_t bytes, warpaes_memory memory = WARPAES_MEMORY_PAGE_LOCKED,
                     int device = 0);
 
-/// The usable backends, without duplicates.
+/// Returns the usable backends, without duplicates.
 std::vector<std::string> usable_backends();
 /// Returns whether the GPU is simulated (WARPAES_TEST_SIMULATED=1).
 bool simulated();
@@ -78,7 +78,7 @@ private:
     std::vector<std::vector<warpaes_status>> statuses_;
 };
 
-/// The outcomes of the first `count` entries of a finished batch.
+/// Returns the outcomes of the first `count` entries of a finished batch.
 std::vector<warpaes_entry_result> results_of(const warpaes_batch* batch, std::size_t count);
 
 /// Compares the statuses of messages with those of their finished entries; returns the first difference, or "".

@@ -23,7 +23,7 @@ protected:
         memory_.assign(1 << 16, 0);
     }
 
-    /// The n-th of 60 entries with separate memory: `count` messages of 64 bytes.
+    /// Returns the n-th of 60 entries with separate memory: `count` messages of 64 bytes.
     warpaes_batch_entry entry(warpaes_mode mode, warpaes_direction direction, unsigned n, std::uint64_t count = 2) {
         std::uint8_t* const base = memory_.data() + 1024 * std::size_t{n};
         const auto at = [](std::uint8_t* pointer, std::uint64_t stride) {

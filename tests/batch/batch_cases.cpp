@@ -424,7 +424,7 @@ std::ostream& operator<<(std::ostream& out, const GroupSpec& s) {
 
 namespace {
 
-/// A length in bytes, preferably near a block boundary and more often short than long.
+/// Returns a length in bytes, preferably near a block boundary and more often short than long.
 std::uint64_t random_length(Random& random, std::uint64_t most) {
     switch (random.below(8)) {
     case 0:

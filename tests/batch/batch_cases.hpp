@@ -121,7 +121,7 @@ public:
     [[nodiscard]] std::span<const MessageGroup> groups() const noexcept { return groups_; }
     /// Returns the faults after a run, or "".
     [[nodiscard]] std::string complaints() const;
-    /// The messages of group `index` that must not be authentic.
+    /// Returns the messages of group `index` that must not be authentic.
     [[nodiscard]] std::uint64_t false_messages(std::size_t index) const;
     /// Returns whether the memory of group `index` contains a plaintext block of a message with a tag.
     [[nodiscard]] bool shows_plaintext(std::size_t index) const;
@@ -150,11 +150,11 @@ struct Limits {
     std::uint64_t aad = 300;
 };
 
-/// All modes of a batch.
+/// Returns all modes of a batch.
 std::span<const Mode> batch_modes();
 const char* batch_mode_name(Mode mode);
 
-/// A random group. Lengths are preferably near block boundaries, 0, or short.
+/// Returns a random group. Lengths are preferably near block boundaries, 0, or short.
 GroupSpec random_group(Random random, Mode mode, Direction direction, const Limits& limits = {});
 /// Of any modes.
 std::vector<GroupSpec> random_batch(Random random, std::size_t groups, const Limits& limits = {});

@@ -44,7 +44,7 @@ inline std::vector<NamedBackend> cpu_backends() {
 #endif
 }
 
-/// The reason for a test that this machine cannot run.
+/// Returns the reason for a test that this machine cannot run.
 inline std::string why_not(const NamedBackend& b) {
     const std::string& reason = b.backend->info().front().reason;
     return b.backend->name() == "cuda" ? needs_gpu(reason) : reason + "; a machine whose CPU has it runs this";

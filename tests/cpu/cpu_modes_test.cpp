@@ -79,7 +79,7 @@ protected:
     std::uint32_t turn_ = 0;
 };
 
-/// A counter `blocks` blocks before the carry out of byte `byte`; byte 0: before 2^128.
+/// Returns a counter `blocks` blocks before the carry out of byte `byte`; byte 0: before 2^128.
 Bytes counter_before_carry(std::size_t byte, std::uint64_t blocks) {
     Bytes counter = random_bytes(16, 7);
     if (byte != 0) counter[byte - 1] = 0x3c;

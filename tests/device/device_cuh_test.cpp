@@ -55,7 +55,7 @@ protected:
         if (const char* const why = no_gpu()) GTEST_SKIP() << warpaes::test::needs_gpu(why);
     }
 
-    /// The number of tables that fit in this GPU's shared memory.
+    /// Returns the number of tables that fit in this GPU's shared memory.
     static std::vector<int> table_counts() {
         std::vector<int> counts{1};
         for (const int count : {2, 4}) {

@@ -29,7 +29,7 @@ Bytes encrypt_fresh(int key_bytes, const Bytes& keys, const Bytes& blocks);
 Bytes decrypt_fresh(int key_bytes, const Bytes& keys, const Bytes& blocks);
 
 enum class Expansion { host, circuit, tables, inverse_on_host, inverse };
-/// The concatenated schedules of many keys. Only Expansion::tables uses `tables`.
+/// Returns the concatenated schedules of many keys. Only Expansion::tables uses `tables`.
 Bytes schedules(Expansion how, int tables, int key_bytes, const Bytes& keys);
 
 /// counter_prg of every key. Block j of key i is block blocks * i + j of the result.

@@ -45,7 +45,7 @@ constexpr const char* functions[] = {"cudaEventCreateWithFlags",
                                      "cudaStreamWaitEvent",
                                      "cudaThreadExchangeStreamCaptureMode"};
 
-/// An engine that always uses the GPU: by request (`forced`) or by its own choice.
+/// Returns an engine that always uses the GPU: by request (`forced`) or by its own choice.
 Engine make_gpu_engine(bool forced) {
     const warpaes::EngineOptions options{.backend = forced ? "cuda" : "auto",
                                          .device = -1,

@@ -36,12 +36,12 @@ void reset();
 void inject(const Injection& injection);
 /// The number of calls since the last reset, by name; "*" for all calls.
 std::map<std::string, unsigned> counts();
-/// Whether any injection has taken effect since the last reset.
+/// Returns whether any injection has taken effect since the last reset.
 bool happened();
-/// Whether anything was written since the last reset to a file created with permissions for others, who may have opened
-/// it before the permissions were removed.
+/// Returns whether anything was written since the last reset to a file created with permissions for others, who may
+/// have opened it before the permissions were removed.
 bool exposed();
-/// The names of files that were renamed since the last reset.
+/// Returns the names of files that were renamed since the last reset.
 std::set<std::string> earlier_names();
 
 }  // namespace faults

@@ -96,7 +96,8 @@ Bytes part(const Bytes& bytes, std::size_t from, std::size_t to) {
     return {bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.begin() + static_cast<std::ptrdiff_t>(to)};
 }
 
-/// The keys derived from the key and the header: the AES key, then the HMAC key, or the base nonce and commitment.
+/// Returns the keys derived from the key and the header: the AES key, then the HMAC key, or the base nonce and
+/// commitment.
 Bytes derive(const StreamKey& key, const Bytes& aad, const Bytes& header) {
     const StreamParameters& p = key.parameters;
     const std::size_t n = p.aes_key_bytes;

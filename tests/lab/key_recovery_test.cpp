@@ -98,7 +98,8 @@ struct Warps {
         }
     }
 
-    /// The inverse S-box (FIPS 197, 5.3.2): the inverse affine map, then the inverse in GF(2^8) by exponentiation.
+    /// Returns the inverse S-box (FIPS 197, 5.3.2): the inverse affine map, then the inverse in GF(2^8) by
+    /// exponentiation.
     static std::uint8_t inverse(unsigned y) {
         const auto rotated = [&](unsigned n) { return (y << n | y >> (8 - n)) & 0xff; };
         const auto x = static_cast<std::uint8_t>(rotated(1) ^ rotated(3) ^ rotated(6) ^ 0x05);

@@ -12,7 +12,7 @@ namespace lab {
 /// A record with figures chosen by a test.
 class MadeRecord {
 public:
-    /// A measured experiment, created if it does not exist.
+    /// Returns a measured experiment, created if it does not exist.
     Entry& of(const std::string& key) {
         auto& all = record.experiments;
         const auto found = std::find_if(all.begin(), all.end(), [&](const Entry& e) { return e.key == key; });

@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// The kernel's result in a poisoned output.
+/// Returns the kernel's result in a poisoned output.
 Bytes run(const PreparedPayload& ready, const KeySchedules& schedules, const Bytes& data, gpu::ThreadMapping mapping,
           const gpu::Runs& runs = {}) {
     gpu::PayloadOnDevice payload;
@@ -26,7 +26,7 @@ Bytes run(const PreparedPayload& ready, const KeySchedules& schedules, const Byt
     return gpu::fetch(out);
 }
 
-/// The expected result.
+/// Returns the expected result.
 Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes& data) {
     Bytes out(data.size(), 0x5c);
     for (const MessageDescriptor& d : payload.messages) {

@@ -1,6 +1,6 @@
 """Rules for [P]'s conclusions (lab/claims/statements/paracrypt.json), with its published figures.
 
-Its openssl ran without AES instructions, so its comparison of GPU and openssl is checked with such an openssl.
+The paper's openssl ran without AES instructions, so the comparison of GPU and openssl is checked with such an openssl.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ private:
 #define WARPAES_TEST_BACKEND "auto"
 #endif
 
-/// An engine with three workers and chunks of 4 KiB, so that short messages also have many chunks.
+/// Returns an engine with three workers and chunks of 4 KiB, so that short messages also have many chunks.
 inline EngineOptions small_chunks() {
     return {.backend = WARPAES_TEST_BACKEND, .device = -1, .threads = 3, .depth = 0, .chunk_bytes = 4096};
 }

@@ -224,7 +224,8 @@ std::shared_ptr<CostModel> marked_model() {
     return model;
 }
 
-/// The expected result: bytes of CFB8 and CFB1 count as cipher blocks, and 192 bits lie between the other key lengths.
+/// Returns the expected result: bytes of CFB8 and CFB1 count as cipher blocks, and 192 bits lie between the other key
+/// lengths.
 double reckoned(const CostModel& model, const char* name, Way way, const Work& work, double share = 1) {
     const WorkClass work_class = class_of(work.mode, work.direction);
     const std::uint64_t factor = work.mode == Mode::cfb8 ? 16 : work.mode == Mode::cfb1 ? 128 : 1;

@@ -1,4 +1,4 @@
-"""Tests the repository's files: no program that nothing runs, no record that nothing reads, a corpus for every fuzzer.
+"""Tests the repository's files: every program is run, every record is read, and every fuzzer has a corpus.
 
 It checks files that git tracks, and is skipped in a tree without git.
 """

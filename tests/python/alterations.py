@@ -1,7 +1,7 @@
 """Alterations of a file, and checks of a reader's results.
 
 A format is a class with two authentic files and every way to read one. Each alteration of the first file must end in a
-documented exception, and the reader must not have handed out a byte that the author did not write there.
+documented exception, and the reader must not have returned a byte that the author did not write there.
 """
 
 from __future__ import annotations

@@ -387,7 +387,7 @@ class Letter(Format):
 
 
 def key_files(folder: pathlib.Path) -> Iterator[Format]:
-    """All formats that contain keys."""
+    """Yield all formats that contain keys."""
     yield ClearKeyset(folder)
     yield KeysetMessage(folder)
     for name, make in (

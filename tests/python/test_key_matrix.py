@@ -67,7 +67,7 @@ def opened(place: str) -> Iterator[tuple[str, list[int]]]:
 
 
 class Part:
-    """A part of the project. It writes the file ``plain`` under the keyset at a place, and reads such a file."""
+    """A part of the project that writes the file ``plain`` under the keyset at a place, and reads such files."""
 
     own = True  #: whether it opens the keyset in front of a file
     trees = True  #: whether it writes and reads trees whose names are encrypted

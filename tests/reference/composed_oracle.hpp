@@ -24,7 +24,7 @@ namespace gcm_siv {
 /// Section 3: a * b * x^-128, and POLYVAL of whole blocks.
 Bytes dot(const Bytes& a, const Bytes& b);
 Bytes polyval(const Bytes& h, const Bytes& x);
-/// The inverse of `a` with respect to dot().
+/// Returns the inverse of `a` with respect to dot().
 Bytes inverse(const Bytes& a);
 
 /// Section 4: the message-authentication key and the message-encryption key.
@@ -32,9 +32,9 @@ struct Keys {
     Bytes authentication, encryption;
 };
 Keys derive(const Bytes& key, const Bytes& nonce);
-/// The input of POLYVAL: associated data and text, each padded, then their lengths in bits.
+/// Returns the input of POLYVAL: associated data and text, each padded, then their lengths in bits.
 Bytes hashed(const Bytes& aad, const Bytes& text);
-/// The ciphertext, followed by the tag.
+/// Returns the ciphertext, followed by the tag.
 Bytes seal(const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& text);
 
 }  // namespace gcm_siv

@@ -8,7 +8,7 @@ namespace oracle {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// The 16 little-endian bytes of `number` + `units`, modulo 2^128.
+/// Returns the 16 little-endian bytes of `number` + `units`, modulo 2^128.
 Bytes later_unit(Bytes number, std::uint64_t units);
 
 /// `in` consists of data units of `unit` bytes. The last unit may be shorter, but has at least 16 bytes. `number` is

@@ -67,9 +67,9 @@ inline thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlo
 cudaError_t refuse_unsafe(Runtime& runtime, std::string_view function);
 /// The error of a call that concerns the stream's work.
 cudaError_t refuse_stream(Runtime& runtime, cudaStream_t stream);
-/// The error of a call that waits for the stream or asks whether it has ended.
+/// Returns the error of a call that waits for the stream or asks whether it has ended.
 cudaError_t refuse_wait(cudaStream_t stream);
-/// The capture that the stream takes part in, or null.
+/// Returns the capture that the stream takes part in, or null.
 [[nodiscard]] std::shared_ptr<Capture> capture_of(cudaStream_t stream);
 /// Captures a piece of the stream's work. False: the stream is not in capture.
 bool capture_work(cudaStream_t stream, std::function<void()> run);

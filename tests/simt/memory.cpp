@@ -107,7 +107,8 @@ void look_at_memory(const std::function<void(cudaMemoryType, std::span<const std
 
 namespace {
 
-/// The device whose memory contains `pointer`; the current device for pageable memory, which any device may access.
+/// Returns the device whose memory contains `pointer`; the current device for pageable memory, which any device may
+/// access.
 int device_at(const Runtime& r, const void* pointer) {
     const auto* found = r.find(pointer);
     return found == nullptr ? current_device : found->second.device;
@@ -204,8 +205,8 @@ cudaError_t allocate_in_order(Runtime& r, void** pointer, std::size_t bytes, cud
     return cudaSuccess;
 }
 
-/// Whether `bytes` bytes at `pointer` can be one side of a copy. `device_side`: whether the kind of copy declares this
-/// side as device memory. Page-locked memory is mapped, and may be declared as either.
+/// Returns whether `bytes` bytes at `pointer` can be one side of a copy. `device_side`: whether the kind of copy
+/// declares this side as device memory. Page-locked memory is mapped, and may be declared as either.
 bool copyable(const Runtime& r, const void* pointer, std::size_t bytes, cudaMemcpyKind kind, bool device_side) {
     const auto* found = r.find(pointer);
     if (found == nullptr) return kind == cudaMemcpyDefault || !device_side;

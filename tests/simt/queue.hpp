@@ -45,11 +45,11 @@ struct Queue {
     bool busy = false;  ///< a thread is running the queue's next piece of work
 };
 
-/// The queue of an existing stream. First makes the queue wait for the work that CUDA orders before the stream's next
-/// work: the legacy default stream and the blocking streams wait for each other. The caller holds the lock, as for all
-/// functions here except is_late(), is_done(), finish*() and run_ahead().
+/// Returns the queue of an existing stream. First makes the queue wait for the work that CUDA orders before the
+/// stream's next work: the legacy default stream and the blocking streams wait for each other. The caller holds the
+/// lock, as for all functions here except is_late(), is_done(), finish*() and run_ahead().
 std::shared_ptr<Queue> queue_of(Runtime& runtime, cudaStream_t stream);
-/// The current end of the stream's queue.
+/// Returns the current end of the stream's queue.
 Mark mark_of(Runtime& runtime, cudaStream_t stream);
 void put(Runtime& runtime, cudaStream_t stream, Work work);
 /// Aborts the process if pending work uses the memory, which is about to be freed.

@@ -125,7 +125,7 @@ struct Runtime {
     /// Counts a call of `function`. Returns the error if the call must fail, else cudaSuccess.
     [[nodiscard]] cudaError_t failure_of(std::string_view function);
 
-    /// The allocation that contains `pointer`, with its first address.
+    /// Returns the allocation that contains `pointer`, with its first address.
     [[nodiscard]] const std::pair<const std::uintptr_t, Allocation>* find(const void* pointer) const;
     /// Bytes of a device's memory in use.
     [[nodiscard]] std::size_t used(int device) const;
@@ -171,7 +171,7 @@ inline std::size_t multiprocessor_shared_memory(const Runtime& r) {
     return r.machine.shared_memory_per_block + r.machine.reserved_shared_memory;
 }
 
-/// The device of a stream; -1 if there is no such stream.
+/// Returns the device of a stream; -1 if there is no such stream.
 int device_of(const Runtime& r, cudaStream_t stream);
 
 /// A call that concerns a stream, but neither its work nor that of others.

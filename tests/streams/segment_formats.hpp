@@ -22,17 +22,18 @@ struct SegmentFormat {
     /// Plaintext bytes of segment 0 if others follow, and of a later full segment.
     [[nodiscard]] std::size_t first_text() const { return text() - (kind == Kind::c2sp ? 0 : header_bytes()); }
     [[nodiscard]] std::size_t text() const { return segment_bytes - tag_bytes; }
-    /// The file position where segment `i` begins. A segment includes its tag; segment 0 does not include the header.
+    /// Returns the file position where segment `i` begins. A segment includes its tag; segment 0 does not include the
+    /// header.
     [[nodiscard]] std::size_t begin(std::size_t i) const;
-    /// The number of segments in a plaintext of `bytes` bytes.
+    /// Returns the number of segments in a plaintext of `bytes` bytes.
     [[nodiscard]] std::size_t segments(std::size_t bytes) const;
-    /// The part of a 32-byte key that the format uses: all for Tink, the AES key's length for C2SP.
+    /// Returns the part of a 32-byte key that the format uses: all for Tink, the AES key's length for C2SP.
     [[nodiscard]] Bytes input_key(const Bytes& key) const {
         return {key.begin(), kind == Kind::c2sp ? key.begin() + static_cast<std::ptrdiff_t>(key_bytes) : key.end()};
     }
 };
 
-/// All kinds, with small segments and with the sizes of the templates.
+/// Returns all kinds, with small segments and with the sizes of the templates.
 const std::vector<SegmentFormat>& segment_formats();
 
 /// Returns the file that the oracle of tests/format makes with the input_key() of `key`. `header`: header_bytes()

@@ -93,7 +93,7 @@ warpaes_status failing_read(const Reader& reader, std::uint64_t offset, std::siz
 /// Checks the result of a wrong argument: the status, and an error message that begins with the argument's name.
 void expect_refused(warpaes_status status, const std::string& argument);
 
-/// An engine with three workers and chunks of 4 KiB, so that short files have many chunks.
+/// Returns an engine with three workers and chunks of 4 KiB, so that short files have many chunks.
 Engine small_chunks(const std::string& backend);
 
 void write_file(const std::string& path, const Bytes& bytes);

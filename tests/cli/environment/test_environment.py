@@ -1,8 +1,9 @@
 """Runs the command in every environment: standard descriptors, signals, limits, names, links, folders, other users.
 
-After each case: it neither crashed nor hung, the exit status is a documented one, inputs are unchanged, outputs are
-complete or unchanged, no other file remains, no secret is shown. `--all` runs every case. Without it, as in CI, axes
-with many cases run a sample. `--only TEXT` runs the cases whose names contain TEXT.
+After each case, the test checks that the command neither crashed nor hung, that the exit status is documented, that
+inputs are unchanged and outputs complete or unchanged, and that no other file remains and no secret is shown. `--all`
+runs every case. Without it, as in CI, axes with many cases run a sample. `--only TEXT` runs the cases whose names
+contain TEXT.
 """
 
 import argparse
