@@ -1,4 +1,4 @@
-// The record of a run as a web page: one self-contained file that needs no network and no library.
+// Renders the record of a run as a web page: one self-contained file that needs no network and no library.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 """Keeps earlier draws of mutants in one table, with a line for each mutant. The newest record of a draw stays a
-file."""
+separate file."""
 
 from __future__ import annotations
 

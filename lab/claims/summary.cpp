@@ -62,7 +62,7 @@ struct Answer {
 };
 
 /// A chart over sizes, with the sizes at which the GPU overtakes the CPU, and one answer for each location of the text.
-/// Without figures for an answer, it contains sentences.
+/// If figures are missing, it contains sentences instead.
 struct Worth {
     std::string from;  ///< experiment and panel
     std::vector<double> sizes;

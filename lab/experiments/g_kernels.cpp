@@ -1,9 +1,10 @@
 // [G]'s kernels by length of the text, 2 KiB to 128 MiB in device memory: AES-128, kernels alone. Launches are timed by
 // events; transfers and key expansion are excluded.
 //
-// G.schemes: the three schemes with one, four and sixteen threads per block; in ECB and CTR with tables in constant
-// memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four threads per
-// block, with tables in constant, texture and shared memory and with a copy per bank, compared with production.
+// G.schemes compares the three schemes with one, four and sixteen threads per block, in ECB and CTR with tables in
+// constant memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four
+// threads per block, with tables in constant, texture and shared memory and with a copy per bank, compared with
+// production.
 #include <algorithm>
 #include <array>
 

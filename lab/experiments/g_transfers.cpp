@@ -4,8 +4,8 @@
 // copy out one after the other; the same in chunks that overlap; mapped memory that the kernel reads and writes in
 // place; mapped write-combined memory; and production. Times include transfers. They are by events from the first copy
 // to the last, or around the kernel where there are no copies; production's are by the host's clock around the call.
-// Allocation and key expansion are excluded. G.breakdown: shares of copying in, computing and copying out, by input
-// size, for [G]'s best scheme and the lab's conflict-free kernel.
+// Allocation and key expansion are excluded. G.breakdown shows the shares of copying in, computing and copying out, by
+// input size, for [G]'s best scheme and the lab's conflict-free kernel.
 #include <fmt/format.h>
 
 #include <algorithm>

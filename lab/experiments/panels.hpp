@@ -1,4 +1,4 @@
-// Short constructors for panels, axes and series, and formatting of figures.
+// Short constructors for panels, axes and series, and functions that format figures.
 #pragma once
 
 #include <fmt/format.h>

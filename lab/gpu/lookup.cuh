@@ -1,4 +1,4 @@
-// A variant's lookup tables and round keys, in whichever memory they are.
+// A variant's lookup tables and round keys, in any kind of memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -39,7 +39,7 @@ class Lookup {
 public:
     __device__ __forceinline__ explicit Lookup(const Params& p) : p_(p), replicated_(dynamic_shared()) {}
 
-    /// Copies the tables to shared memory. All threads of the thread block call it, and then a barrier.
+    /// Copies the tables to shared memory. All threads of the thread block call this, followed by a barrier.
     __device__ __forceinline__ void load() const {
         if constexpr (V.tables == TableMemory::replicated) {
             replicated_.load();

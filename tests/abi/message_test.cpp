@@ -226,7 +226,7 @@ TEST_P(Message, CounterCarriesThroughEveryByte) {
     }
 }
 
-/// Input and output begin or end at an inaccessible page: a read or write beyond them crashes.
+/// Input and output begin or end at an inaccessible page, so that a read or write past them crashes.
 TEST_P(Message, TouchesNothingOutside) {
     const std::uint64_t page = SparseBuffer::page();
     Random random(5);

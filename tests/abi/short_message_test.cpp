@@ -67,7 +67,7 @@ TEST_P(ShortMessages, OfEveryMode) {
                     // A few lengths suffice for slow modes and directions.
                     if ((mode.name == "CFB1" || mode.name == "CFB8") && length > 2100) continue;
                     Bytes iv = mode.mode == WARPAES_ECB ? Bytes() : random.bytes(16);
-                    // A counter with carries past 16, 64 and 128 bits.
+                    // The counters carry past 16, 64 and 128 bits.
                     for (std::size_t i = 0; mode.mode == WARPAES_CTR && i < turn % 4 * 5; ++i) iv[15 - i] = 0xff;
                     const Bytes input = random.bytes(length);
                     Call m = make_message(mode.mode, direction, key, iv, input.data(), length, nullptr, length);

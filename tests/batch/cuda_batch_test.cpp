@@ -196,7 +196,7 @@ TEST_P(CudaBatch, OneKeyAndMany) {
     }
 }
 
-/// Neighbouring messages under different keys, shorter and longer than the 32 blocks that a warp takes at a time.
+/// Adjacent messages have different keys, and are shorter or longer than the 32 blocks that a warp takes at a time.
 TEST_P(CudaBatch, KeysThatAlternate) {
     for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::cfb128, Mode::xts, Mode::ctr}) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {

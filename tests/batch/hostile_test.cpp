@@ -19,7 +19,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t message = 80, messages = 5, text = message * messages;
 
-/// Number of zero bytes in one message, encrypted in place.
+/// Returns `bytes` zero bytes, encrypted as one message in place.
 Bytes encrypted_zeros(const AbiEngine& engine, warpaes_mode mode, std::size_t bytes) {
     const AbiKey key = make_key(Bytes(16, 9));
     const Bytes iv(16);

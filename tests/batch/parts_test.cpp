@@ -269,7 +269,7 @@ TEST(Clashes, OfOutputsAndTagsThatAscend) {
     EXPECT_LT(clean, rounds - rounds / 10);
 }
 
-// There are more strides than single messages are compared with. Messages of equal stride are still compared.
+// There are too many strides to compare with single messages. Messages of equal stride are still compared.
 TEST(Clashes, OfManyStrides) {
     std::vector<std::array<Strip, 2>> writes;
     for (std::uint64_t k = 0; k < 200; ++k) writes.push_back({Strip{100 + 2 * k, 1000 + k, 50, 1}, Strip{}});

@@ -520,7 +520,7 @@ class Adversary(NamesTest):
             self.assertEqual((result.returncode, result.stdout), (ARGUMENT, b""))
 
     def test_random_acts(self):
-        """Whatever happens to the storage, no file appears with different content or in a different place."""
+        """No file appears with different content or in a different place, whatever happens to the storage."""
         draw = random.Random(5298)
         shutil.copytree(self.path("out"), self.path("clean"), symlinks=True)
         outcomes = set()

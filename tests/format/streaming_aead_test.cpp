@@ -12,7 +12,7 @@ namespace {
 
 class StreamingAead : public FileJobTest {};
 
-/// A file that has become shorter than its reported size.
+/// A source whose file has become shorter than its reported size.
 class Shortened final : public Source {
 public:
     Shortened(Bytes bytes, std::size_t rest) : bytes_(std::move(bytes)), rest_(rest) {}

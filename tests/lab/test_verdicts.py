@@ -67,7 +67,7 @@ ALONE_AND_ALL = ["this mode alone", "all modes"]
 WITHOUT = ["openssl enc without AES instructions", "openssl enc without AES instructions, then fsync"]
 KERNELS = [f"{n} threads a block" if n > 1 else "1 thread a block" for n in (1, 2, 4, 16)]
 KERNELS += [f"tables in {memory} memory" for memory in ("constant", "shared", "global")]
-# Parts that old records lack.
+# Old records lack these parts.
 DESIGNS = [
     "before: four tables, one copy",
     "[T] one table, a copy for each bank",

@@ -1,7 +1,7 @@
 """Tests figures of README.md and docs/ in a browser, on a phone and a desktop, light and dark.
 
-Without a browser it is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it. Pictures of all
-are left in $SCREENSHOTS, if that names a folder.
+The tests are skipped without a browser: run `apt-get install chromium` (Debian), or set CHROMIUM=/path/to/chromium. If
+$SCREENSHOTS names a folder, pictures of all figures are stored there.
 """
 
 import json

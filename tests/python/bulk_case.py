@@ -130,7 +130,7 @@ class Case(unittest.TestCase):
 
 
 class StoreCase(Case):
-    """Tests with moto's S3 in this process: `store`, with one bucket, called bucket."""
+    """Tests with moto's S3 in this process. `store` has one bucket, named bucket."""
 
     @classmethod
     def setUpClass(cls) -> None:

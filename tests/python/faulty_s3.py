@@ -201,7 +201,7 @@ class Proxy:
 
 
 class Store:
-    """moto and the proxy with a bucket. `direct` is a client that bypasses the proxy."""
+    """Runs moto and the proxy with a bucket. `direct` is a client that bypasses the proxy."""
 
     def __init__(self, rate: float = 0, seed: int = 1, slow: float = 1.0, bucket: str = "bucket") -> None:
         os.environ.update(

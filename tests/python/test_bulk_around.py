@@ -88,7 +88,7 @@ class Keys(Case):
                 shutil.rmtree(self.folder / "out", ignore_errors=True)
 
     def test_encrypted_keysets(self) -> None:
-        """A keyset's place names its passphrase or KEK, in every option."""
+        """In every option, a keyset's place names its passphrase or KEK."""
         self.write([10])
         keyset = Keyset.load(str(self.key))
         (self.folder / "kek").write_bytes(b"0f" * 32)

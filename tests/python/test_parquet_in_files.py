@@ -57,7 +57,7 @@ class HostileInFiles(InFiles, files.Hostile):
     """Someone alters files."""
 
     def test_all_pages_in_one_call(self):
-        """Pages longer and shorter than the window, read in pieces of any length."""
+        """Pages are longer and shorter than the window, and are read in pieces of any length."""
         data = files.written(files.hundred_rows(), use_dictionary=False, compression="none", data_page_size=5000)
         with wp._open.open(io.BytesIO(data), KEY) as view:
             whole = view.read()

@@ -38,7 +38,7 @@ public:
     ~World();
     World(const World&) = delete;
     World& operator=(const World&) = delete;
-    /// Returns all operations. `cutting`: an engine with chunks of `small_chunk` bytes.
+    /// Returns all operations. `cutting` is an engine with chunks of `small_chunk` bytes.
     [[nodiscard]] std::vector<Operation> operations(warpaes_engine* engine, warpaes_engine* cutting, bool on_gpu);
     /// Unexpected statuses.
     [[nodiscard]] std::string complaints();

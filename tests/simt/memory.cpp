@@ -29,7 +29,8 @@ void protect(std::uintptr_t address, const Allocation& allocation, int how) {
 
 #if defined(WARPAES_SIMT_QUICK) && defined(__x86_64__)
 
-/// Copies reach device memory while it is closed: opening and closing all of it takes longer than a short copy.
+/// Copies can access device memory while it is closed, because opening and closing all of it takes longer than a short
+/// copy.
 bool reaches_closed(const Runtime& r) {
     return !r.machine.guarded;
 }

@@ -174,13 +174,13 @@ inline std::size_t multiprocessor_shared_memory(const Runtime& r) {
 /// Returns the device of a stream; -1 if there is no such stream.
 int device_of(const Runtime& r, cudaStream_t stream);
 
-/// A call that concerns a stream, but neither its work nor that of others.
+/// Implements a call that concerns a stream, but no work.
 template <typename Body>
 cudaError_t about_stream(const char* name, cudaStream_t stream, Body body) {
     return call(name, [&](Runtime& r) { return device_of(r, stream) < 0 ? cudaErrorInvalidResourceHandle : body(r); });
 }
 
-/// A call that concerns a stream's work.
+/// Implements a call that concerns a stream's work.
 template <typename Body>
 cudaError_t on_stream(const char* name, cudaStream_t stream, Body body) {
     return about_stream(name, stream, [&](Runtime& r) {

@@ -40,7 +40,7 @@ cudaMemPoolProps pool_properties() {
     return properties;
 }
 
-/// The threads for which a call can be refused.
+/// The threads whose calls can be refused.
 enum class Rule {
     free,    ///< no thread
     unsafe,  ///< threads for which a capture prohibits such calls
