@@ -167,7 +167,7 @@ Record record_from_json(const json& in) {
         }
         return record;
     } catch (const json::exception&) {
-        throw RecordError("what a record has is missing in it, or of another kind");
+        throw RecordError("a field is missing or has the wrong type");
     }
 }
 

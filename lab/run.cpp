@@ -22,7 +22,7 @@ namespace {
 const Experiment& find(std::span<const Experiment> experiments, const std::string& key) {
     const auto found = std::find_if(experiments.begin(), experiments.end(),
                                     [&](const Experiment& experiment) { return experiment.key == key; });
-    if (found == experiments.end()) throw RecordError(fmt::format("there is no experiment '{}' any more", key));
+    if (found == experiments.end()) throw RecordError(fmt::format("the experiment '{}' no longer exists", key));
     return *found;
 }
 

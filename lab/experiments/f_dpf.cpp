@@ -46,8 +46,8 @@ Result run_dpf(const Context& context) {
     for (const unsigned depth : depths) entries.push_back(static_cast<double>(std::uint64_t{1} << depth));
     Panel panel = lines("Evaluations of distributed point functions", numbers("entries", "", Axis::Scale::log, entries),
                         {"evaluations", "1/s", Axis::Scale::log, {}, {}},
-                        fmt::format("On all entries of a table, 16 bytes an entry, sums included; {} keys at a time. "
-                                    "Published: a Tesla P100, 64-byte entries.",
+                        fmt::format("Evaluations on all entries of a table with 16 bytes per entry, including sums, {} "
+                                    "keys at a time. Published: a Tesla P100, 64-byte entries.",
                                     batch));
     std::array<Series, 2> series{measured(generator_names[0]), measured(generator_names[1])};
     const gpu::Stream stream;

@@ -176,18 +176,19 @@ Result run_constant_or_texture(const Context& context) {
 
 }  // namespace
 
-const Experiment g_schemes{"G.schemes",
-                           Paper::gu,
-                           "Three schemes",
-                           "Should one, four or sixteen threads work on a block, and need they wait for each other?",
-                           Experiment::Needs::gpu,
-                           8,
-                           3,
-                           run_schemes};
+const Experiment g_schemes{
+    "G.schemes",
+    Paper::gu,
+    "Three schemes",
+    "Should one, four or sixteen threads work on a block, and do they need to wait for each other?",
+    Experiment::Needs::gpu,
+    8,
+    3,
+    run_schemes};
 const Experiment g_tables{"G.tables",
                           Paper::gu,
                           "Constant or texture memory",
-                          "Where should the lookup tables lie, by length of the text?",
+                          "Where should the lookup tables be, depending on the length of the text?",
                           Experiment::Needs::gpu,
                           3,
                           1,

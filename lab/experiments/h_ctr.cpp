@@ -115,20 +115,22 @@ Result run_counter_mode(const Context& context) {
                     {"with transfers, one step after the other", with, "GB/s", published_with},
                     {"production, device memory", production, "GB/s", {}},
                     {"production, page-locked memory", production_with, "GB/s", {}}};
-    Panel kernels{"CTR, kernel alone",
-                  Panel::Kind::lines,
-                  numbers("text", "B", Axis::Scale::log, x),
-                  wide_throughput(),
-                  {},
-                  std::move(c.alone),
-                  "AES-128-CTR, text in device memory, by events; the published figure is the highest of its curve."};
+    Panel kernels{
+        "CTR, kernel alone",
+        Panel::Kind::lines,
+        numbers("text", "B", Axis::Scale::log, x),
+        wide_throughput(),
+        {},
+        std::move(c.alone),
+        "AES-128-CTR, text in device memory, timed by events. The published figure is the maximum of its curve."};
     Panel transfers{"CTR with transfers",
                     Panel::Kind::lines,
                     numbers("text", "B", Axis::Scale::log, x),
                     wide_throughput(),
                     {},
                     std::move(c.transfers),
-                    "Text in page-locked memory. Ours by events, production's by the host's clock, with the call."};
+                    "Text in page-locked memory. Our kernels are timed by events, production by the host's clock, "
+                    "including the call."};
     result.panels = {std::move(kernels), std::move(transfers)};
     return result;
 }
@@ -138,7 +140,7 @@ Result run_counter_mode(const Context& context) {
 const Experiment h_ctr{"H.ctr",
                        Paper::harrison,
                        "Counter mode by size of the text",
-                       "How fast is CTR on the chip, and what do transfers leave of it?",
+                       "How fast is CTR on the chip, and how much speed remains with transfers?",
                        Experiment::Needs::gpu,
                        9,
                        2,

@@ -258,15 +258,15 @@ Result measure_overhead(const Context& context) {
             {fmt::format("a batch by itself beyond one message, messages of {} block{}", x[i], x[i] == 1 ? "" : "s"),
              beyond_us[i], "µs", std::nullopt});
     }
-    result.panels.push_back({"Overhead of many messages",
-                             Panel::Kind::lines,
-                             numbers("message", "blocks", Axis::Scale::log, x),
-                             {"overhead", "%", Axis::Scale::linear, {}, {}},
-                             {},
-                             {published, model, model_from_host, production, production_each, alone},
-                             "Share of the time that one message of the same bytes would not take; below zero, the "
-                             "messages were quicker. " +
-                                 note});
+    result.panels.push_back(
+        {"Overhead of many messages",
+         Panel::Kind::lines,
+         numbers("message", "blocks", Axis::Scale::log, x),
+         {"overhead", "%", Axis::Scale::linear, {}, {}},
+         {},
+         {published, model, model_from_host, production, production_each, alone},
+         "Share of the time that one message of the same bytes would not need. Below zero, the messages were faster. " +
+             note});
     Panel rates{"Throughput by message size",
                 Panel::Kind::lines,
                 numbers("message", "blocks", Axis::Scale::log, x),
@@ -283,8 +283,8 @@ Result measure_overhead(const Context& context) {
         wide_throughput(),
         {},
         {},
-        "The same messages in page-locked memory, by the host's clock from the call, or from the descriptors, to "
-        "the end. The model copies all in, runs, and copies all out, as the paper's runtime."};
+        "The same messages in page-locked memory, timed by the host's clock from the call, or from the descriptors, to "
+        "the end. The model copies everything in, runs, and copies everything out, like the paper's runtime."};
     for (MessageSubject& s : from_host) transfers.series.push_back(std::move(s.series));
     result.panels.push_back(std::move(transfers));
     result.panels.push_back(measure_striping(context, bytes, most));
@@ -346,8 +346,7 @@ Result measure_rekeying(const Context& context) {
         {},
         {},
         fmt::format("CTR, AES-128, {} in device memory or {} messages, whichever is less; by the host's clock, from "
-                    "the call to the end, the kernel alone by events. No published figures of this "
-                    "run are at hand.",
+                    "the call to the end, the kernel alone by events. No published figures for this run are available.",
                     size_name(bytes), most)};
     for (auto* subjects : {&shared, &own}) {
         for (MessageSubject& s : *subjects) panel.series.push_back(std::move(s.series));
@@ -369,7 +368,7 @@ const Experiment h_overhead{"H.overhead",
 const Experiment h_rekeying{"H.rekeying",
                             Paper::harrison,
                             "A new key for every message",
-                            "What does it cost to change the key with every message?",
+                            "How much does it cost to change the key with every message?",
                             Experiment::Needs::gpu,
                             13,
                             2,

@@ -174,11 +174,10 @@ Result run_baselines(const Context& context) {
     const Baseline list[] = {{"Manavski, 8 MB", 8.28, gpu::schemes[1], std::size_t{8} << 20},
                              {"Di Biagio, 128 MB", 12.5, {}, std::size_t{128} << 20},
                              {"without T-boxes", 6.25, *s_box, std::size_t{256} << 20}};
-    Panel panel =
-        bars("The paper's baselines", {}, throughput(),
-             "AES-128-ECB, kernels alone. Published: other people's programs on other GPUs. Here, the same way "
-             "of computing on this GPU: tables in constant memory, four threads a block; tables in shared "
-             "memory, a thread a block; the S-box and arithmetic.");
+    Panel panel = bars("The paper's baselines", {}, throughput(),
+                       "AES-128-ECB, kernels alone. Published: earlier programs on other GPUs. Here, the same design "
+                       "on this GPU: tables in constant memory, four threads a block; tables in shared "
+                       "memory, a thread a block; the S-box and arithmetic.");
     std::vector<std::string> labels;
     panel.series = {published("published", {}), measured("here")};
     const Trial trial({}, allowed(context, list[2].bytes));
@@ -301,7 +300,7 @@ const Experiment n_implementations{
     "N.implementations",
     Paper::gibadullin,
     "Thirteen implementations",
-    "Which of thirteen ways to lay AES out on a GPU is the fastest, and does the order of 2010 still hold?",
+    "Which of thirteen implementations of AES on a GPU is the fastest, and does the order of 2010 still hold?",
     Experiment::Needs::gpu,
     10,
     1,
@@ -317,7 +316,7 @@ const Experiment n_granularity{"N.granularity",
 const Experiment n_tables{"N.tables",
                           Paper::gibadullin,
                           "Place and number of tables",
-                          "Where should tables lie, and how many should there be?",
+                          "Where should tables be, and how many should there be?",
                           Experiment::Needs::gpu,
                           11,
                           1,
@@ -325,7 +324,7 @@ const Experiment n_tables{"N.tables",
 const Experiment n_baselines{"N.baselines",
                              Paper::gibadullin,
                              "What the paper set beside its figures",
-                             "How fast are the earlier ways of computing on this GPU?",
+                             "How fast are the earlier implementations on this GPU?",
                              Experiment::Needs::gpu,
                              5,
                              1,
@@ -341,7 +340,7 @@ const Experiment n_layout{"N.layout",
 const Experiment n_persistent{"N.persistent",
                               Paper::gibadullin,
                               "Persistent threads",
-                              "Is it worth while that threads stay and take one block after the other?",
+                              "Are persistent threads, which take one block after the other, worth it?",
                               Experiment::Needs::gpu,
                               2,
                               1,

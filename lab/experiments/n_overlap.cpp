@@ -111,7 +111,7 @@ Result run_overlap(const Context& context) {
                  {},
                  {published_hidden, theirs.hidden, ours.hidden},
                  {}};
-    hidden.note = "What the text takes in one chunk, less what it takes in so many, as a share of copying in and out.";
+    hidden.note = "The time in one chunk less the time in several, as a share of copying in and out.";
     result.panels = {std::move(rates), std::move(hidden)};
     const gpu::Variants variants(text.key());
     gpu::Overlap whole(bytes, 1);
@@ -131,7 +131,7 @@ Result run_overlap(const Context& context) {
 const Experiment n_overlap{"N.overlap",
                            Paper::gibadullin,
                            "Chunks that overlap",
-                           "How much of the transfers does it hide to split the text into chunks?",
+                           "How much of the transfer time is hidden by dividing the text into chunks?",
                            Experiment::Needs::gpu,
                            7,
                            1,

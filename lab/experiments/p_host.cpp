@@ -127,7 +127,7 @@ Result run_modes(const Context& context) {
 const Experiment p_host_memory{"P.host_memory",
                                Paper::paracrypt,
                                "Page-locked and pageable memory",
-                               "What is it worth to lock the pages that text is copied from and to?",
+                               "How much does page-locked memory speed up copies of text?",
                                Experiment::Needs::gpu,
                                10,
                                1,

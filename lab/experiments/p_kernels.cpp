@@ -115,7 +115,7 @@ Result run_tables_and_keys(const Context& context) {
     if (auto on_disk = measure_kernels_on_a_disk(context)) {
         result.panels.push_back(std::move(*on_disk));
     } else {
-        result.notes.emplace_back("There is no folder on a disk: kernels from disk to disk are left out.");
+        result.notes.emplace_back("There is no folder on a disk, so kernels from disk to disk are omitted.");
     }
     return result;
 }
@@ -133,7 +133,7 @@ const Experiment p_threads{"P.threads",
 const Experiment p_memory{"P.memory",
                           Paper::paracrypt,
                           "Tables and keys by memory",
-                          "Does it matter where tables and keys lie, and how text is read?",
+                          "Does it matter where tables and keys are, and how text is read?",
                           Experiment::Needs::gpu,
                           30,
                           5,

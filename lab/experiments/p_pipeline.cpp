@@ -273,7 +273,7 @@ std::optional<Panel> measure_streams_on_a_disk(const Context& context, std::span
 const Experiment p_staging{"P.staging",
                            Paper::paracrypt,
                            "The size of the staging buffers",
-                           "Are chunks of 8 MiB best, and do smaller and larger ones lose?",
+                           "Are chunks of 8 MiB best, and are smaller and larger ones slower?",
                            Experiment::Needs::either,
                            65,
                            10,

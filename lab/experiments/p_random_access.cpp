@@ -171,7 +171,7 @@ Result run_random_access(const Context& context) {
 const Experiment p_random_access{"P.random_access",
                                  Paper::paracrypt,
                                  "A part of an encrypted file",
-                                 "Does a range cost what its own blocks cost?",
+                                 "Is the cost of a range that of its own blocks?",
                                  Experiment::Needs::either,
                                  6,
                                  1,

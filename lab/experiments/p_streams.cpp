@@ -78,7 +78,7 @@ Result run_streams(const Context& context) {
     if (auto on_disk = measure_streams_on_a_disk(context, stream_numbers)) {
         result.panels.push_back(std::move(*on_disk));
     } else {
-        result.notes.emplace_back("There is no folder on a disk: files by number of streams are left out.");
+        result.notes.emplace_back("There is no folder on a disk, so files by number of streams are omitted.");
     }
     return result;
 }
@@ -88,7 +88,7 @@ Result run_streams(const Context& context) {
 const Experiment p_streams{"P.streams",
                            Paper::paracrypt,
                            "Streams",
-                           "What do one, two, four and eight streams gain that overlap copies with kernels?",
+                           "How much do one, two, four and eight streams gain by overlapping copies with kernels?",
                            Experiment::Needs::gpu,
                            7,
                            1,

@@ -216,8 +216,13 @@ Result run_leakage(const Context& context) {
 
 }  // namespace
 
-const Experiment w_leakage{
-    "W.leakage", Paper::ours, "Timing leakage", "Whose time depends on the text or on the key?", Experiment::Needs::gpu,
-    60,          8,           run_leakage};
+const Experiment w_leakage{"W.leakage",
+                           Paper::ours,
+                           "Timing leakage",
+                           "Which implementations' time depends on the text or on the key?",
+                           Experiment::Needs::gpu,
+                           60,
+                           8,
+                           run_leakage};
 
 }  // namespace lab::experiments

@@ -113,7 +113,7 @@ Result run_worth(const Context& context) {
 const Experiment w_worth{"W.worth",
                          Paper::ours,
                          "When the GPU is worth it",
-                         "By size, place and what the CPU has: what is fastest?",
+                         "Which implementation is fastest, by size, memory and the CPU's instructions?",
                          Experiment::Needs::either,
                          30,
                          3,
