@@ -42,7 +42,7 @@ Counted sample_in_turns(const Effort& effort, const std::vector<std::function<do
 double seconds_since(std::chrono::steady_clock::time_point start);
 double time_of(const std::function<void()>& work);
 
-/// Converts seconds to rates: `amount` per second. Low and high change places.
+/// Converts seconds to rates: `amount` per second, and swaps low with high.
 Summary rate(double amount, const Summary& seconds);
 
 /// Converts to another unit: multiplies each figure by `factor`.

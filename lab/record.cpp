@@ -179,7 +179,7 @@ Record load(const std::filesystem::path& path) {
     if (file.bad()) throw_system_error(errno, path.string());
     if (text.str().empty()) throw RecordError("the file is empty");
     json parsed = json::parse(text.str(), nullptr, false);
-    if (parsed.is_discarded() || !parsed.is_object()) throw RecordError("it is no JSON object");
+    if (parsed.is_discarded() || !parsed.is_object()) throw RecordError("it is not a JSON object");
     return record_from_json(parsed);
 }
 

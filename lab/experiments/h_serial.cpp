@@ -90,7 +90,7 @@ Result run_serial_modes(const Context& context) {
             add(model, f.model);
         }
     }
-    const std::string left_out = fmt::format("Combinations of more than {} are omitted.", size_name(most_bytes));
+    const std::string left_out = fmt::format("Combinations of more than {} are left out.", size_name(most_bytes));
     for (const Series* series : {&production, &model}) {
         result.panels.push_back(
             {"CBC encryption: " + series->name,

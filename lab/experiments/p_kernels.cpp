@@ -115,7 +115,7 @@ Result run_tables_and_keys(const Context& context) {
     if (auto on_disk = measure_kernels_on_a_disk(context)) {
         result.panels.push_back(std::move(*on_disk));
     } else {
-        result.notes.emplace_back("There is no folder on a disk, so kernels from disk to disk are omitted.");
+        result.notes.emplace_back("There is no folder on a disk, so kernels from disk to disk are left out.");
     }
     return result;
 }

@@ -78,7 +78,7 @@ Result run_streams(const Context& context) {
     if (auto on_disk = measure_streams_on_a_disk(context, stream_numbers)) {
         result.panels.push_back(std::move(*on_disk));
     } else {
-        result.notes.emplace_back("There is no folder on a disk, so files by number of streams are omitted.");
+        result.notes.emplace_back("There is no folder on a disk, so files by number of streams are left out.");
     }
     return result;
 }

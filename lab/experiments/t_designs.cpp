@@ -146,7 +146,7 @@ Result run_designs(const Context& context) {
         efficiency.series = {ecb.efficiency, ctr.efficiency};
         result.panels.push_back(efficiency);
     } else {
-        result.notes.emplace_back("Throughput per watt is omitted, because the driver does not count energy here.");
+        result.notes.emplace_back("Throughput per watt is left out, because the driver does not count energy here.");
     }
     context.step(0.9, "AES-128 and AES-256");
     result.panels.push_back(measure_key_sizes(context));

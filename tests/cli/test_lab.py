@@ -403,17 +403,17 @@ class Lab(CommandTest):
             (WRITE, "--output|text", ["run", "N", "--no-gpu", "-o", "text/out"]),
             (ARGUMENT, "RECORD", ["report"]),
             (NOT_FOUND, "absent.json", ["report", "absent.json"]),
-            (FORMAT, "'text'|no record", ["report", "text"]),
+            (FORMAT, "'text'|not a record", ["report", "text"]),
             (FORMAT, "list.json", ["report", "list.json"]),
             (FORMAT, "other.json|schema", ["report", "other.json"]),
             (FORMAT, "empty", ["report", "empty.json"]),
-            (FORMAT, "foreign.json|missing in it", ["judge", "foreign.json"]),
+            (FORMAT, "foreign.json|missing", ["judge", "foreign.json"]),
             (NOT_FOUND, "absent.json", ["judge", "absent.json"]),
             (ARGUMENT, "B", ["compare", "text"]),
             (FORMAT, "text", ["compare", "text", "text"]),
             (ARGUMENT, "RECORD", ["submit"]),
             (NOT_FOUND, "absent.json", ["submit", "absent.json"]),
-            (FORMAT, "'text'|no record", ["submit", "text"]),
+            (FORMAT, "'text'|not a record", ["submit", "text"]),
         ):
             with self.subTest(arguments=arguments):
                 self.refused(status, words, "lab", *arguments)
