@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs `make test` as CI's last step: prints the skipped tests and each step's time before ctest's closing lines.
 
-.ci/tests.py FILE: the steps before, a line each: seconds, of processors in user mode, in the kernel, and a name.
+.ci/tests.py FILE: FILE lists the earlier steps, one per line: elapsed seconds, processor seconds in user mode and in
+the kernel, and a name.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build/default/junit.xml"
 CLOSING = re.compile(r"^\d+% tests passed, ")
-#: The form of a skip reason: GoogleTest prints it after the place, unittest after the test's name.
+#: The form of a skip reason. GoogleTest prints it after the source location, unittest after the test's name.
 REASONS = re.compile(r"""^\S+:\d+: Skipped\n(.+)$|\.\.\. skipped ['"](.+)['"]$""", re.MULTILINE)
 
 
 def reasons_of(output: str) -> list[str]:
-    """Up to the names of the machines that run it. Other programs report it in their last line."""
+    """Return the reason up to the machines that run the test. Other programs report it in their last line."""
     found = [by_gtest or by_unittest for by_gtest, by_unittest in REASONS.findall(output)]
     return [reason.split("; ")[0] for reason in found or output.strip().splitlines()[-1:]]
 
 
 def skipped_line(junit: str) -> str:
-    """All skipped tests and omitted cases with their reasons, in one line."""
+    """Return all skipped tests and omitted cases with their reasons, in one line."""
     count, cases, reasons = 0, 0, collections.Counter()
     for test in ElementTree.fromstring(junit).iter("testcase"):
         output = test.findtext("system-out") or ""
@@ -47,7 +48,7 @@ def skipped_line(junit: str) -> str:
 
 
 def table(steps: list[tuple[float, float, str]]) -> str:
-    """A table of seconds, processor seconds and names."""
+    """Return a table of seconds, processor seconds and names."""
     total = (sum(step[0] for step in steps), sum(step[1] for step in steps), "together")
     return "\n".join(
         ["  min:s   CPU min:s  step"]
@@ -61,7 +62,7 @@ def clock(seconds: float) -> str:
 
 
 def used() -> float:
-    """Processor seconds of all children that have ended."""
+    """Return the processor seconds of all children that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

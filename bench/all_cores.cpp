@@ -1,10 +1,10 @@
-// Speed of all cores with one message in host memory, compared with memcpy by as many threads: memory is the limit of
-// both. Prints a table, and writes the measurements as JSON.
+// Measures the speed of all cores with one message in host memory, compared with memcpy in the same number of threads.
+// Memory limits both. Prints a table, and writes the measurements as JSON.
 //
 //     all_cores [--backend NAME] [--mib N] [--threads N] [--samples N] [--json FILE]
 //
 // One call encrypts or decrypts the complete message from one buffer to another, whose pages are resident. The subjects
-// take turns; the first turn is not counted. The median counts; the best is written next to it.
+// take turns, and the first turn is not counted. The median counts; the best is also written.
 #include <warpaes/warpaes.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void expect(bool right, const std::string& what) {
     if (!right) throw std::runtime_error(what);
 }
 
-/// Threads that wait for a call and then each copy a share.
+/// Threads that wait for a call, and then each copy a share.
 class Copiers {
 public:
     Copiers(unsigned threads, const Bytes& from, Bytes& to) : meeting_(threads + 1) {
@@ -211,7 +211,7 @@ void run(const Options& o) {
     }
     for (unsigned turn = 0; turn <= o.samples; ++turn) {
         for (Subject& one : all) {
-            for (std::size_t i = 0; i < bytes; i += 4096) opened[i] ^= 1;  // for decryption to restore
+            for (std::size_t i = 0; i < bytes; i += 4096) opened[i] ^= 1;  // decryption must restore it
             const auto begin = std::chrono::steady_clock::now();
             one.run();
             const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -6,7 +6,8 @@ from text import gpu_of, human_bytes, number, operation, stamp, table
 
 
 def batches_section(record: dict) -> list[str]:
-    """Many messages at once, measured by `warpaes bench --messages`, and the mixed payload in its seven orders."""
+    """Return the section on many messages at once, measured by `warpaes bench --messages`, and the mixed payload in its
+    seven orders."""
     rows = record.get("batches", [])
     if not rows:
         return []
@@ -53,7 +54,7 @@ def batches_section(record: dict) -> list[str]:
 
 
 def gpus_section(record: dict) -> list[str]:
-    """Throughput from host memory to host memory with several GPUs, next to that of copies only."""
+    """Return the throughput from host memory to host memory with several GPUs, next to that of copies only."""
     rows = record.get("gpus", [])
     if not rows:
         return []
@@ -78,7 +79,7 @@ def gpus_section(record: dict) -> list[str]:
 
 
 def kernels_section(record: dict) -> list[str]:
-    """AES inside users' own kernels, measured by bench/device_bench."""
+    """Return the section on AES inside users' own kernels, measured by bench/device_bench."""
     rows = record.get("device", [])
     if not rows:
         return []

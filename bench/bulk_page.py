@@ -1,4 +1,4 @@
-"""The figures of docs/bulk.md: the newest record of bench/results/bulk."""
+"""Makes the figures of docs/bulk.md from the newest record of bench/results/bulk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/bulk.md"
-#: A record counts as quiet if fewer programs per core than this waited during the measurement.
+#: A record counts as quiet if fewer programs per core than this were waiting during the measurement.
 QUIET = 0.5
 
 
@@ -42,7 +42,7 @@ def figures(record: dict) -> str:
 
 
 def scaling(workers: dict) -> str:
-    """N workers compared with N times one. The oldest records have one and two workers."""
+    """Compare N workers with N times one. The oldest records have one and two workers."""
     if "runs" not in workers:
         one, two = (number(workers["bytes"] / workers[name] / 1e9) for name in ("seconds_1", "seconds_2"))
         return (
@@ -64,7 +64,7 @@ def cpu_of(run: dict) -> float:
 
 
 def local(record: dict) -> str:
-    """Files in memory: the speed of each contender, and the processor time that it takes."""
+    """Return, for files in memory, the speed and the processor time of each contender."""
     part, host = record["local"], record["host"]
     length, runs, costs = part["bytes"] / 1e9, part["runs"], part["costs"]
     start = next(run for run in runs if run["what"] == "start of bulk")
@@ -108,7 +108,8 @@ def gpus(record: dict) -> str:
 
 
 def manifests(records: list[dict]) -> str:
-    """Costs of manifests with many rows for their drivers: the newest record for each number of rows."""
+    """Return the costs of manifests with many rows for their drivers, from the newest record for each number of
+    rows."""
     newest_of = {run["rows"]: (run, record) for record in sorted(records, key=lambda record: record["date"])
                  for run in record["manifest"]["runs"]}  # fmt: skip
     rows = [
@@ -130,7 +131,7 @@ def manifests(records: list[dict]) -> str:
     )
 
 
-#: The text about a record of each part of tools/bulk_bench.py.
+#: The function that describes a record of each part of tools/bulk_bench.py.
 PARTS = {"stores": figures, "local": local, "gpus": gpus, "manifest": lambda record: manifests([record])}
 
 

@@ -1,4 +1,4 @@
-"""The figures of docs/comparison.md and README.md's plot, from the newest record of bench/results/compare."""
+"""Makes the figures of docs/comparison.md and README.md's plot from the newest record of bench/results/compare."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def source(record: dict) -> str:
 
 
 def others(record: dict) -> str:
-    """A note if the machine was not idle, which slows programs with several threads most."""
+    """Return a note if the machine was not idle, which slows programs with several threads most."""
     load = record.get("load", 0)
     return f" Other programs were running (a load of {load:.1f} before the measurement)." if load > 0.5 else ""
 
@@ -104,7 +104,7 @@ def figures(record: dict) -> str:
 
 
 def disk_figures(record: dict) -> list[str]:
-    """The figures of a file on a disk, if the record has them."""
+    """Return the figures for a file on a disk, if the record has them."""
     if "disk" not in record:
         return []
     size, rows = record["disk"]["bytes"], record["disk"]["rows"]
@@ -142,7 +142,7 @@ def speed_of(record: dict, tool: str) -> float | None:
 
 
 def plot(record: dict) -> str:
-    """The speed of each tool that encrypts the file, the fastest first."""
+    """Return the speed of each tool that encrypts the file, the fastest first."""
     rows = [(name, value, tool == "warpaes") for tool, name in TOOLS.items() if (value := speed_of(record, tool))]
     host = record["host"]
     title = f"Encrypting a file of {human_bytes(record['bytes'])}, GB/s"

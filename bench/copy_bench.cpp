@@ -1,6 +1,6 @@
-// Upper limit for transfers between host and GPUs: copies page-locked memory to every GPU and back at the same time,
-// without computing. Prints JSON: bytes per second in one direction, counted as `warpaes bench` counts plaintext. Timed
-// by the host's clock; allocation is excluded, and a first round warms up.
+// Measures an upper limit for transfers between host and GPUs: copies page-locked memory to every GPU and back at the
+// same time, without computing. Prints JSON: bytes per second in one direction, counted as `warpaes bench` counts
+// plaintext. The host's clock measures the time. Allocation is excluded, and a first round warms up.
 //
 //     copy_bench [--mib N] [--samples N]
 #include <cuda_runtime.h>

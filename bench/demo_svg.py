@@ -1,4 +1,4 @@
-"""docs/demo.svg: the terminal session that tools/record_demo.py recorded, as a still picture of its last state."""
+"""Draws docs/demo.svg, a still picture of the last state of the terminal session that tools/record_demo.py recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ CONTROL = re.compile(r"\r\n|\n|\r|\x1b\[K|\x1b\[([\d;]*)m|[^\r\n\x1b]+|.", re.DO
 
 
 class Screen:
-    """The lines of a terminal with `columns` columns. It never scrolls: the picture is as high as its lines need."""
+    """The lines of a terminal with `columns` columns. It never scrolls, because the picture is as high as its lines
+    need."""
 
     def __init__(self, columns: int):
         self.columns = columns
@@ -57,7 +58,7 @@ class Screen:
 
 
 def play(record: dict) -> Screen:
-    """The screen after the whole recording."""
+    """Return the screen after the whole recording."""
     screen = Screen(record["columns"])
     for step in record["steps"]:
         screen.write("$ ", "prompt")

@@ -1,5 +1,5 @@
 // Measures <warpaes/device.cuh> and prints JSON: blocks per second for every kind of use. Each kernel reads its input
-// from device memory and stores its whole output there. Timed by events around the launch. Outputs are compared with
+// from device memory and stores its whole output there. Launches are timed by events. Outputs are compared with
 // libcrypto's before they are timed.
 //
 //     device_bench [--blocks N] [--samples N]
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/// Keys and plaintext: a hash of the index, so that all words differ and the host can compute any of them.
+/// Keys and plaintext are a hash of the index, so that all words differ and the host can compute any of them.
 __host__ __device__ std::uint32_t input_word(unsigned i) {
     i = (i ^ i >> 16) * 0x7feb352du;
     i = (i ^ i >> 15) * 0x846ca68bu;
@@ -171,7 +171,7 @@ struct Subject {
     std::function<Bytes(std::size_t i)> expected;
 };
 
-/// Compares blocks at both ends and at even distances between them; throws if one is wrong. Returns the number of
+/// Compares blocks at both ends and at even distances between them, and throws if one is wrong. Returns the number of
 /// comparisons.
 std::size_t verify(const Device& device, const Subject& subject) {
     std::vector<unsigned char> out(std::size_t{16} * device.blocks);

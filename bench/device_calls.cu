@@ -1,5 +1,6 @@
-// Latency of blocking calls for messages in device memory, compared with the launch of an empty kernel and the wait for
-// it: the median of `calls` consecutive calls, in microseconds, by the host's clock. Prints one JSON object.
+// Measures the latency of blocking calls for messages in device memory, compared with the launch of an empty kernel and
+// the wait for it: the median of `calls` consecutive calls, in microseconds, by the host's clock. Prints one JSON
+// object.
 //
 //     device_calls [CALLS [BYTES…]]
 #include <cuda_runtime.h>
@@ -100,7 +101,7 @@ int main(int argc, char** argv) {
                 }
                 const double us =
                     median(calls, [&] { require(warpaes_crypt(engine, &m, nullptr) == WARPAES_OK, "a call"); });
-                // Measured again next to each row, because the machine's speed changes.
+                // This is measured again for each row, because the machine's speed changes.
                 const double empty = median(calls, [] {
                     nothing<<<1, 32>>>();
                     require(cudaStreamSynchronize(nullptr) == cudaSuccess, "waiting");

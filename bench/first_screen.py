@@ -1,4 +1,4 @@
-"""The figures of README.md's first screen: three numbers, each from the newest record of its kind, and a plot."""
+"""Makes the figures of README.md's first screen: three numbers, each from the newest record of its kind, and a plot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def speed(value: float) -> str:
 
 
 def file_row(record: dict | None) -> list[str] | None:
-    """Encryption of one file, compared with the two most common tools."""
+    """Return the speed of encrypting one file, compared with the two most common tools."""
     ours = comparison.speed_of(record, "warpaes") if record else None
     others = [
         f"{number(value)} for `{name}`"
@@ -31,7 +31,7 @@ def file_row(record: dict | None) -> list[str] | None:
 
 
 def device_row(record: dict | None) -> list[str] | None:
-    """CTR in device memory, compared with the fastest published kernel that the lab runs."""
+    """Return the speed of CTR in device memory, compared with the fastest published kernel that the lab runs."""
     panel = lab_pages.panel_of(record, "W.contenders", "Contenders, CTR") if record else None
     best = {
         series["name"]: max(value for value in series["values"] if value is not None)
@@ -46,7 +46,8 @@ def device_row(record: dict | None) -> list[str] | None:
 
 
 def loading_row(record: dict | None) -> list[str] | None:
-    """Encrypted weights into a GPU, compared with the fastest loader of the same weights in clear."""
+    """Return the speed of loading encrypted weights into a GPU, compared with the fastest loader of the same weights in
+    clear."""
     rows = [row for row in serving_page.rows_of(record or {"rows": []}, "model") if "gb_per_s" in row]
     ours = [row for row in rows if row["what"].startswith("warpaes.")]
     clear = [row for row in rows if row["what"].endswith(IN_CLEAR)]
@@ -60,7 +61,7 @@ def loading_row(record: dict | None) -> list[str] | None:
 
 
 def block(lab_record: dict | None, plot: str, verdict: str = "") -> str:
-    """`plot`: the path of the bar chart, or "" without a record; `verdict`: the lab's sentence."""
+    """Return the figures. `plot`: the path of the bar chart, or "" without a record. `verdict`: the lab's sentence."""
     rows = [file_row(comparison.newest()), device_row(lab_record), loading_row(serving_page.newest())]
     rows = [row for row in rows if row]
     if not rows:

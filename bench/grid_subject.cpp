@@ -13,7 +13,7 @@ GridBuffers::GridBuffers(warpaes_engine* engine, warpaes_memory memory, int devi
         void* its = nullptr;
         check(warpaes_alloc(engine, memory, device, bytes, &its));
         *p = static_cast<unsigned char*>(its);
-        // Touches every page before anything is timed.
+        // Writes to every page before anything is timed.
         for (std::size_t at = 0; at < bytes; at += pattern.size()) {
             check(warpaes_copy(engine, *p + at, pattern.data(), std::min(pattern.size(), bytes - at)));
         }

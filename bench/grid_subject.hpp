@@ -1,4 +1,4 @@
-// What the planner's grid measures: messages from one buffer to another, on one backend.
+// The subject of the planner's grid: messages from one buffer to another, on one backend.
 #pragma once
 
 #include <warpaes/planning.h>

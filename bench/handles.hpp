@@ -29,7 +29,7 @@ inline void check(cudaError_t status) {
 
 class Engine {
 public:
-    /// `threads` 0: the library's choice.
+    /// `threads`: 0 lets the library choose the number.
     explicit Engine(const char* backend, unsigned threads = 0) {
         warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
         options.backend = backend;
@@ -48,7 +48,7 @@ private:
     unsigned threads_ = 1;
 };
 
-/// At least 16 bytes, on device 0 or in host memory.
+/// Allocates at least 16 bytes, on device 0 or in host memory.
 class Memory {
 public:
     Memory(const Engine& engine, warpaes_memory kind, std::uint64_t bytes) : engine_(engine.get()) {

@@ -1,15 +1,15 @@
-// Time of messages that are not authentic, relative to authentic ones of the same length: for every way of calling and
-// every mode with a tag, on CPUs and on a GPU. Prints a table, and writes it as JSON. Exits with 1 if a ratio is above
-// `--limit` (1.5) for at least 64 KiB.
+// Measures the time of messages that are not authentic, relative to authentic ones of the same length, for every kind
+// of call and every mode with a tag, on CPUs and on a GPU. Prints a table, and writes it as JSON. Exits with 1 if a
+// ratio is above `--limit` (1.5) for at least 64 KiB.
 //
 //     hostile_cost [--json FILE] [--limit RATIO] [--most MIB] [--seconds EACH] [--device-only 1]
 //
-// Authentic and forged calls take turns. A call decrypts from one buffer to another; in a batch all tags are wrong, or
-// every second one. The fastest sample counts: other work on the machine makes the others longer.
+// Authentic and forged calls take turns. A call decrypts from one buffer to another. In a batch, all tags or every
+// second one are wrong. The fastest sample counts, because other work on the machine makes samples longer.
 //
 // A forged message is decrypted like an authentic one, and its output is then overwritten with zeros. `zeros` is the
 // time of that second part without the library: threads that are already running clear the output of an authentic call.
-// (authentic + zeros) / authentic is therefore the least ratio that decrypting before checking allows.
+// (authentic + zeros) / authentic is therefore the minimum ratio when decryption precedes the check.
 #include <warpaes/warpaes.h>
 #ifdef WARPAES_WITH_CUDA
 #include <cuda_runtime.h>
@@ -54,7 +54,7 @@ struct Row {
     [[nodiscard]] double least_ratio() const { return (authentic + zeros) / authentic; }
 };
 
-/// Data for one way of calling: `count` sealed messages, with right and wrong tags.
+/// Data for one kind of call: `count` sealed messages, with right and wrong tags.
 struct Messages {
     static constexpr std::uint64_t tag_bytes = 16;
     static constexpr std::uint64_t most_of_ccm = (std::uint64_t{1} << 24) - 1;  ///< with an IV of 12 bytes
@@ -139,12 +139,12 @@ struct Messages {
         return m;
     }
 
-    /// The output of a call, for Table::measure().
+    /// Returns the output of a call, as measured by Table::measure().
     [[nodiscard]] Output output() const {
         if (on_device || mode == WARPAES_CMAC) return {};
         return {opened.get(), count * bytes, engine.threads()};
     }
-    /// After a call whose messages were all forged.
+    /// Checks the output after a call whose messages were all forged.
     void expect_wiped() const {
         if (mode == WARPAES_CMAC) return;
         std::vector<std::uint8_t> found(std::min<std::uint64_t>(count * bytes, 16 << 20));
@@ -260,7 +260,8 @@ void outcome(warpaes_status status, bool forged, warpaes_status refusal = WARPAE
     if (status != (forged ? refusal : WARPAES_OK)) throw std::runtime_error("a call has the wrong outcome");
 }
 
-// ------------------------------------------------------------------------------------------------- calls of all places
+// ------------------------------------------------------------------------------------------------- calls in every kind
+// of memory
 
 void single(Table& table, const Engine& engine, const char* backend, const char* way, warpaes_memory kind,
             warpaes_mode mode, std::uint64_t bytes) {
@@ -309,7 +310,7 @@ void context(Table& table, const Engine& engine, const char* backend, warpaes_mo
     });
 }
 
-/// SIV, GCM-SIV, KW and KWP; and CBC with padding, whose output is also wiped.
+/// Measures SIV, GCM-SIV, KW and KWP, and CBC with padding, whose output is also wiped.
 void composed(Table& table, const Engine& engine, const char* backend, warpaes_memory kind, warpaes_mode mode,
               std::uint64_t bytes) {
     const std::uint8_t key_bytes[16] = {7}, mac_bytes[16] = {9};

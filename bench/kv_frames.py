@@ -1,8 +1,8 @@
-"""Objects of a KV cache: frames of warpaes, LMCache's serde and pyca's calls into a buffer, in turns in one process.
+"""Compares frames of KV caches in warpaes with LMCache's serde and pyca's calls into a buffer, in turns in one process.
 
     PYTHONPATH=build/default/python python3 bench/kv_frames.py [--seconds 1] [--json]
 
-Prints GB/s of processor time for one thread: the best of the rounds. LMCache and pyca are left out if they are missing.
+Prints GB/s of processor time for one thread: the best of the rounds. LMCache and pyca are skipped if they are missing.
 """
 
 from __future__ import annotations

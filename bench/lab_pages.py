@@ -25,13 +25,13 @@ def name_of(record: dict) -> str:
 
 
 def rank(record: dict) -> tuple:
-    """The greater of two records counts: a whole run, and of two the newer."""
+    """Return a sort key: complete runs rank above quick ones, and newer records above older ones."""
     return not record["options"]["quick"], record["date"]
 
 
 def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """The newest record of each machine, with its path: those with a GPU first, and complete runs before quick ones.
-    `folder`/submitted contains records from others (`warpaes lab submit`)."""
+    """Return the newest record of each machine, with its path: those with a GPU first, and complete runs before quick
+    ones. `folder`/submitted contains records from others (`warpaes lab submit`)."""
     found = {}
     for path in sorted([*folder.glob("*.json"), *folder.glob("submitted/*.json")]):
         if not path.name.startswith("profile-"):
@@ -48,7 +48,7 @@ def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
 
 
 def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """The records with a page: of a GPU, and not submitted by others."""
+    """Return the records with a page: those of a GPU that were not submitted by others."""
     return {
         name: (path, record)
         for name, (path, record) in every_machine(folder).items()
@@ -57,7 +57,7 @@ def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
 
 
 def load_profiles(folder: Path = FOLDER) -> dict[str, dict]:
-    """The newest profile of each GPU."""
+    """Return the newest profile of each GPU."""
     return {record["gpu"]["name"]: record for record in read(folder, "profile-*.json")}
 
 
@@ -75,7 +75,7 @@ def panel_of(record: dict, key: str, title: str) -> dict | None:
 
 
 def values_of(panel: dict | None, series: str) -> list:
-    """The values of a series, None for missing figures; empty if there is no such series."""
+    """Return the values of a series, with None for missing figures, or an empty list if there is no such series."""
     return next((one["values"] for one in panel["series"] if one["name"] == series), []) if panel else []
 
 
@@ -88,7 +88,7 @@ def page_name(record: dict) -> str:
 
 
 def tally(tallies: list[dict]) -> str:
-    """ "of 64 published conclusions, 32 hold, …; of 13 of our own, …"."""
+    """Return "of 64 published conclusions, 32 hold, …; of 13 of our own, …"."""
     theirs, ours = [t for t in tallies if t["paper"] != "W"], [t for t in tallies if t["paper"] == "W"]
 
     def said(some: list[dict]) -> tuple[int, str]:
@@ -101,7 +101,7 @@ def tally(tallies: list[dict]) -> str:
 
 
 def verdict(records: list[dict], summaries: list[dict | None]) -> str:
-    """The tally of the newest record, for the README."""
+    """Return the tally of the newest record, for the README."""
     for record, said in zip(records, summaries):
         if said:
             theirs = [t for t in said["tallies"] if t["paper"] != "W"]
@@ -114,7 +114,7 @@ def verdict(records: list[dict], summaries: list[dict | None]) -> str:
 
 
 def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -> str:
-    """The findings of each record, with a link to its page. `summaries`: the summaries in the lab's pages."""
+    """Return the findings of each record, with a link to its page. `summaries`: the summaries in the lab's pages."""
     out = []
     for record, said in zip(records, summaries):
         effort = "a quick run, " if record["options"]["quick"] else ""
@@ -146,8 +146,9 @@ PROFILED = ("G.fig4",)
 
 
 def claims_table(summary: dict, profile: dict | None = None) -> str:
-    """Every table, figure and sentence of the papers, with the experiment that measures it or the reason why none does,
-    and the verdicts by machine. `summary`: a page's summary; `profile`: the profile of the same machine."""
+    """Return a list of every table, figure and sentence of the papers, with the experiment that measures it or the
+    reason why none does, and the verdicts by machine. `summary`: a page's summary; `profile`: the profile of the same
+    machine."""
     machines = [record["machine"] for record in summary["matrix"]["records"]]
     holds = {row["id"]: [HOLDS[one] for one in row["holds"]] for row in summary["matrix"]["conclusions"]}
     rows = []
@@ -208,12 +209,12 @@ COUNTS = {
 
 
 def places(values: list[float]) -> list[int]:
-    """The rank of each value; 1 is the largest."""
+    """Return the rank of each value. Rank 1 is the largest."""
     return [1 + sum(other > value for other in values) for value in values]
 
 
 def waits(kernel: dict) -> list[str]:
-    """Reasons for waiting warps, most frequent first, without warps that are ready or issue."""
+    """Return the reasons for warp stalls, most frequent first, without warps that are ready or issue."""
     return [WAITS[stall] for stall in kernel["stalls"] if stall in WAITS]
 
 
@@ -236,7 +237,7 @@ def how_fast(ratio: float) -> str:
 
 
 def against(kernel: dict, other: dict) -> str:
-    """Compares the counts of two kernels, and names the count whose ratio is closest to that of their times."""
+    """Compare the counts of two kernels, and name the count whose ratio is closest to that of their times."""
     ratios = {said: kernel[name] / other[name] for name, said in COUNTS.items() if kernel.get(name) and other.get(name)}
     if not ratios:
         return ""
@@ -253,7 +254,8 @@ def against(kernel: dict, other: dict) -> str:
 
 
 def moves(labels: list[str], published: list[float], here: list[float], profile: dict) -> list[str]:
-    """A line for each kernel whose rank changed, compared with the most similar kernel that it changed ranks with."""
+    """Return a line for each kernel whose rank changed, compared with the most similar kernel that it changed ranks
+    with."""
     kernels = {kernel["number"]: kernel for kernel in profile["kernels"]}
     out = []
     for i, (before, now) in enumerate(zip(places(published), places(here))):
@@ -287,7 +289,7 @@ SCHEME_NAMES = {1: "1: one thread per block", 2: "2: four threads per block", 3:
 
 
 def schemes_section(profile: dict) -> list[str]:
-    """[G]'s Fig. 4, if the profile has the three schemes."""
+    """Return [G]'s Fig. 4, if the profile has the three schemes."""
     rows = [
         [
             f"{SCHEME_NAMES[kernel['scheme']]}, tables in {kernel['tables']} memory",
@@ -324,7 +326,7 @@ THROUGHPUTS = ("instructions, 10^9/s", "issue, %", "device memory, GB/s", "devic
 
 
 def throughputs(kernel: dict) -> list[str]:
-    """The cells below THROUGHPUTS."""
+    """Return the cells below THROUGHPUTS."""
     time = kernel.get("nanoseconds")
 
     def by_time(name: str) -> str:
@@ -335,7 +337,7 @@ def throughputs(kernel: dict) -> list[str]:
 
 
 def sizes_rows(profile: dict) -> list[list[str]]:
-    """[G]'s Fig. 4: a row for each length and scheme."""
+    """Return [G]'s Fig. 4, with a row for each length and scheme."""
     rows = []
     for kernel in profile.get("schemes_by_size", []):
         size, time = kernel["text_bytes"], kernel.get("nanoseconds")
@@ -419,7 +421,7 @@ def profile_page(record: dict, profile: dict) -> str:
 
 
 def embedded(page: Path, name: str = "record") -> dict | None:
-    """The record in a page, or its summary."""
+    """Return the record in a page, or its summary."""
     if not page.exists():
         return None
     found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(), re.DOTALL)
@@ -431,7 +433,8 @@ def summary_of(record: dict) -> dict | None:
 
 
 def measured_part(record: dict | None) -> dict | None:
-    """The part of a record that its page must not change. Verdicts and published figures follow the current rules."""
+    """Return the part of a record that its page must not change. Verdicts and published figures follow the current
+    rules."""
     if not record:
         return record
     experiments = [
@@ -456,12 +459,12 @@ def find_command() -> Path | None:
 
 
 def in_columns(path: Path) -> list[Path]:
-    """The records of a page: its own, and other machines' records for further columns."""
+    """Return the records of a page: its own, and other machines' records for further columns."""
     return [path, *(other for other, _ in every_machine().values() if other != path)]
 
 
 def write_pages() -> None:
-    """Writes the pages with the current lab. Without a build of the lab, pages stay as they are."""
+    """Write the pages with the current lab. Without a build of the lab, pages stay unchanged."""
     command = find_command()
     for path, record in load().values():
         page = ROOT / "docs" / page_name(record)
@@ -477,7 +480,8 @@ ELSEWHERE = ROOT / "lab/report/elsewhere.json"
 
 
 def elsewhere() -> dict | None:
-    """When the GPU is worth it, by the newest complete run on a GPU; the lab prints this on machines without a GPU."""
+    """Return when the GPU is worth it, from the newest complete run on a GPU. The lab prints this on machines without a
+    GPU."""
     of_gpus = [record for _, record in load().values() if record["machine"]["gpu"] and summary_of(record)]
     if not of_gpus:
         return None
@@ -493,7 +497,7 @@ def write_elsewhere() -> None:
 
 
 def wrong_pages() -> list[str]:
-    """Pages that do not contain their record."""
+    """Return the pages that do not contain their record."""
     pages = {page_name(record): record for _, record in load().values()}
     wrong = [
         f"docs/{name}"
@@ -506,7 +510,7 @@ def wrong_pages() -> list[str]:
 
 
 def render(records: list[dict], profiles: dict[str, dict]) -> dict[str, str]:
-    """docs/lab-profile.md, if there is a profile of a GPU on which the thirteen kernels were measured."""
+    """Return docs/lab-profile.md, if there is a profile of a GPU on which the thirteen kernels were measured."""
     for record in records:
         profile = profiles.get(name_of(record))
         if profile and result_of(record, "N.implementations"):

@@ -1,7 +1,7 @@
-// The payload of mixed messages with which Harrison and Waldron measured their data model (2008): 960 messages of 512
-// blocks and 992 of 32 in a parallel mode (CTR), 1,024 in a serial mode (CBC encryption) of eight sizes from 16 to
-// 2,048 blocks. The same messages are submitted as a batch in seven orders. Prints JSON: median seconds from submission
-// to completion for every order, in device memory if there is a GPU.
+// Measures the payload of mixed messages that Harrison and Waldron used to measure their data model (2008): 960
+// messages of 512 blocks and 992 of 32 in a parallel mode (CTR), 1,024 in a serial mode (CBC encryption) of eight sizes
+// from 16 to 2,048 blocks. The same messages are submitted as a batch in seven orders. Prints JSON: median seconds from
+// submission to completion for every order, in device memory if there is a GPU.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -23,7 +23,7 @@ struct Message {
 
 using List = std::vector<Message>;
 
-/// Alternates `a` items of the one list with `b` of the other, until both are used up.
+/// Alternates `a` items of one list with `b` of the other until both are used up.
 template <typename T>
 std::vector<T> alternate(const std::vector<T>& one, std::size_t a, const std::vector<T>& other, std::size_t b) {
     std::vector<T> list;
@@ -43,9 +43,9 @@ std::vector<List> groups_of_32(const List& list) {
     return groups;
 }
 
-/// The paper's orders: (1) a serial message in each group, packed; (2) the same, spread evenly; (3) serial messages
-/// packed; (4) random; (5) random groups of 32; (6) groups of 32, spread evenly; (7) as 6, serial messages sorted by
-/// size.
+/// Returns the paper's orders: (1) a serial message in each group, packed; (2) the same, spread evenly; (3) serial
+/// messages packed; (4) random; (5) random groups of 32; (6) groups of 32, spread evenly; (7) as 6, serial messages
+/// sorted by size.
 List in_order(int order, List parallel, List serial, std::mt19937& random) {
     std::shuffle(serial.begin(), serial.end(), random);
     if (order == 1) return alternate(serial, 1, parallel, 1);
@@ -117,7 +117,7 @@ int run() {
         }
     }
 
-    // In turns, so that other load on the machine affects all orders equally.
+    // The orders take turns, so that other load on the machine affects all of them equally.
     std::vector<std::vector<double>> seconds(orders.size());
     for (std::size_t i = 0; i < samples; ++i) {
         for (std::size_t order = 0; order < orders.size(); ++order) {

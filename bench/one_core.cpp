@@ -1,11 +1,11 @@
-// Speed of one core with messages of 64 bytes to 64 MiB, one call per message: warpaes_crypt compared with Intel's
-// Multi-Buffer Crypto for IPsec (ipsec-mb), if it was found, libcrypto with a reused context and a new IV for each
+// Measures the speed of one core with messages of 64 bytes to 64 MiB, one call per message: warpaes_crypt compared with
+// Intel's Multi-Buffer Crypto for IPsec (ipsec-mb), if installed, libcrypto with a reused context and a new IV for each
 // message, and libcrypto with a new context for each message. Prints a table, and writes the measurements as JSON.
 //
 //     one_core [--backend NAME] [--mode ctr|gcm] [--key BITS] [--size BYTES] [--aad BYTES] [--rounds N] [--json FILE]
 //
 // All outputs are compared before anything is timed. The subjects run in turns of some hundred microseconds, because
-// the machine may have other work. The best turn counts; the median is written next to it.
+// the machine may have other work. The best turn counts; the median is also written.
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sched.h>
@@ -194,7 +194,8 @@ private:
     alignas(64) gcm_context_data context_{};
 };
 
-/// CTR exists only as jobs. `burst`: submitted as an array of one job; otherwise through the manager's queue.
+/// CTR exists only as jobs. `burst`: the job is submitted as an array of one job, otherwise through the manager's
+/// queue.
 class IpsecCtr final : public Subject {
 public:
     IpsecCtr(const Case& c, Data& data, bool burst) : Subject(c, data), burst_(burst), m_(ipsec_manager()) {
@@ -329,7 +330,7 @@ std::vector<Named> measure(const Case& c, warpaes_engine* engine, unsigned round
     return all;
 }
 
-/// The best turn of all subjects whose name begins with `name`; 0 if there are none.
+/// Returns the best turn of all subjects whose name begins with `name`, or 0 if there are none.
 double best(const std::vector<Named>& all, const std::string& name) {
     double seconds = 0;
     for (const Named& one : all) {
@@ -367,7 +368,7 @@ void write_json(std::FILE* file, const Case& c, const std::vector<Named>& all, b
     }
 }
 
-/// Binds the thread to the processor that it runs on.
+/// Binds the thread to its current processor.
 void stay_here() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -384,7 +385,7 @@ struct Options {
     unsigned rounds = 60;
 };
 
-/// The whole of `text` as a number.
+/// Parses the whole of `text` as a number.
 std::uint64_t number(const std::string& option, const std::string& text, std::uint64_t least, std::uint64_t most) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -396,7 +397,7 @@ std::uint64_t number(const std::string& option, const std::string& text, std::ui
 }
 
 Options parse(int argc, char** argv) {
-    constexpr std::uint64_t most_bytes = INT_MAX;  // of a call of libcrypto's
+    constexpr std::uint64_t most_bytes = INT_MAX;  // result of a libcrypto call
     Options o;
     bool keys_given = false, sizes_given = false;
     const auto add = [](auto& list, bool& given, auto value) {

@@ -1,10 +1,10 @@
-"""cuDF reads encrypted Parquet through the plain view, compared with the same file in clear and with pyarrow's
+"""Measures cuDF on encrypted Parquet through the plain view, compared with the file in clear and with pyarrow's
 decryption.
 
     PYTHONPATH=build/cuda/python bench/parquet_cudf.py [GIGABYTES [TIMES]]
 
 It needs a GPU, pylibcudf and pyarrow. Files are in the page cache. cuDF's HybridScanReader gets the view's footer and
-column chunks; cuDF itself is unchanged. The tables must be equal. It prints a JSON object for each kind of file.
+column chunks. cuDF is unchanged. The tables must be equal. It prints a JSON object for each kind of file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KEY = bytes(range(16))
 
 
 def table(gigabytes: float) -> pa.Table:
-    """Six columns of integers, floats and short texts."""
+    """Return six columns of integers, floats and short texts."""
     rows = int(gigabytes * 1e9 / 52)
     random = np.random.default_rng(44)
     columns: dict[str, Any] = {f"i{n}": random.integers(0, 1 << 40, rows) for n in range(3)}
@@ -40,7 +40,7 @@ def table(gigabytes: float) -> pa.Table:
 
 
 def options(path: str) -> Any:
-    """Return the reader's options; HybridScanReader does not open the file."""
+    """Return the reader's options. HybridScanReader does not open the file."""
     return plc.io.parquet.ParquetReaderOptions.builder(plc.io.SourceInfo([path])).build()
 
 
@@ -77,7 +77,7 @@ def by_pyarrow(path: str) -> Any:
 
 
 def timed(call: Callable[[], Any], times: int) -> float:
-    """Return the best time in seconds, after one call that does not count."""
+    """Return the best time in seconds, after one uncounted call."""
     best = float("inf")
     for turn in range(times + 1):
         begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The figures of docs/parquet.md: the newest record of bench/results/parquet."""
+"""Makes the figures of docs/parquet.md from the newest record of bench/results/parquet."""
 
 from __future__ import annotations
 

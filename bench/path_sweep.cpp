@@ -1,13 +1,14 @@
-// Throughput of every path through the library: modes, sizes, numbers of keys, kinds of memory and ways of calling,
-// with authentic and with forged messages. One batch or call at a time, from the call to the end of the wait, the
-// median of several. Every output byte, tag and status is compared with a CPU's. Prints one JSON object.
+// Measures the throughput of every path through the library: modes, sizes, numbers of keys, kinds of memory and kinds
+// of call, with authentic and with forged messages. One batch or call runs at a time and is timed from the call to the
+// end of the wait; the median of several counts. Every output byte, tag and status is compared with a CPU's. Prints one
+// JSON object.
 //
 //     path_sweep [--mode LIST] [--size LIST] [--keys LIST] [--place LIST] [--way LIST] [--direction LIST]
 //                [--key-bits LIST] [--forged LIST] [--mib N] [--aad BYTES] [--most N] [--seconds EACH]
 //
 // `--mib` bytes of text (256), in at most `--most` messages (1,000,000), are divided into messages of each size;
-// "single" and "async" process one message. Keys: a number of keys, each with an entry of neighbouring messages; "Nm":
-// the same, with an entry for every message and the keys in turn; "each": bytes of a key for every message.
+// "single" and "async" process one message. Keys: a number of keys, each with one entry of adjacent messages; "Nm": the
+// same, with an entry for every message and alternating keys; "each": raw key bytes for every message.
 #include <warpaes/warpaes.h>
 #ifdef WARPAES_WITH_CUDA
 #include <cuda_runtime.h>
@@ -161,7 +162,7 @@ warpaes_memory memory_of(const std::string& place) {
     return place == "page-locked" ? WARPAES_MEMORY_PAGE_LOCKED : WARPAES_MEMORY_PAGEABLE;
 }
 
-/// Host memory for a case, kept from case to case, because touching new memory takes longer than most cases.
+/// Host memory for a case, kept between cases, because touching new memory takes longer than most cases.
 struct HostMemory {
     std::vector<std::uint8_t> before, after, got;
 
@@ -215,7 +216,7 @@ public:
         check(warpaes_copy(engine.get(), memory_.get(), before_.data(), layout_.all));
     }
 
-    /// Seconds of a call.
+    /// Returns the seconds of a call.
     double median(double seconds) {
         const std::function<void()> call = way();
         call();
@@ -248,7 +249,7 @@ private:
         message_.key = e.key;
         message_.tweak_key = e.tweak_key;
         message_.data_unit_len = e.data_unit_len;
-        // Callers have nonces, associated data and tags of a single call in host memory.
+        // For a single call, nonces, associated data and tags are usually in host memory.
         message_.iv = &before_[layout_.iv.at.offset];
         message_.iv_len = e.iv_len;
         if (e.iv_len == 0) message_.iv = nullptr;
@@ -358,7 +359,7 @@ Strings split(const std::string& list) {
     return parts;
 }
 
-/// Whether the library supports the case, and no other case is equivalent.
+/// Returns whether the library supports the case, and no other case is equivalent.
 bool makes_sense(const Case& c) {
     const bool gpu_way = c.way == "async" || c.way == "enqueue" || c.way == "graph";
     if (gpu_way && !c.on_device()) return false;

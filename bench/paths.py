@@ -15,7 +15,7 @@ KEY = ("place", "way", "mode", "direction", "key_bits", "keys", "forged")
 
 
 def curves_of(rows: list[dict]) -> dict[tuple, list[tuple[int, float]]]:
-    """Bytes per message and GB/s, by the other fields of a row."""
+    """Return bytes per message and GB/s, by the other fields of a row."""
     curves: dict[tuple, list[tuple[int, float]]] = {}
     for row in rows:
         if "error" not in row:
@@ -24,7 +24,7 @@ def curves_of(rows: list[dict]) -> dict[tuple, list[tuple[int, float]]]:
 
 
 def dips_of(points: list[tuple[int, float]]) -> list[int]:
-    """The sizes that are more than a tenth slower than a smaller one."""
+    """Return the sizes that are more than a tenth slower than a smaller one."""
     best, found = 0.0, []
     for size, rate in points:
         if rate < DIP * best:
@@ -46,12 +46,12 @@ def name_of(key: tuple) -> str:
 
 
 def newest() -> list[dict]:
-    """The newest record of each machine."""
+    """Return the newest record of each machine."""
     return list({machine(record): record for record in read(FOLDER)}.values()) if FOLDER.exists() else []
 
 
 def paths_section(records: Sequence[dict]) -> list[str]:
-    """Two tables for each machine, with one curve per line and its dips in bold."""
+    """Return two tables for each machine, with one curve per line and its dips in bold."""
     out: list[str] = []
     for record in records:
         curves = curves_of(record["paths"])
@@ -84,7 +84,7 @@ def paths_section(records: Sequence[dict]) -> list[str]:
 
 
 def draw(record: dict) -> dict[str, str]:
-    """A plot: CTR and GCM encryption by size, under one key and 64."""
+    """Plot CTR and GCM encryption by size, under one key and under 64."""
     place = "device" if record["gpu"] else "pageable"
     curves = curves_of(record["paths"])
     series = []

@@ -39,10 +39,10 @@ the library's choice costs beside the best. Takes minutes.
 )";
 
 struct GridOptions {
-    std::uint64_t most_bytes = 0;  ///< of all messages of a point; 0: as much as fits in memory, up to 1 GiB
+    std::uint64_t most_bytes = 0;  ///< bytes of all messages of a point; 0: as much as fits in memory, up to 1 GiB
     std::vector<unsigned> key_bits{128};
     std::vector<std::string> modes;   ///< empty: all five
-    std::vector<std::string> places;  ///< empty: all that exist here
+    std::vector<std::string> places;  ///< empty: all that this machine has
     unsigned threads = 0;
     bool as_json = false, force = false;
     std::string output;  ///< file for the JSON; an existing file is replaced only with `force`
@@ -94,7 +94,8 @@ public:
         if (first_ > slow || (first_ > 0.1 * slow && times_.size() >= 2)) return;
         times_.push_back(once(static_cast<unsigned>(std::clamp(seconds / first_, 1.0, 1e5))));
     }
-    /// The second shortest of all samples, or the shortest of a few, because disturbances only make a sample longer.
+    /// Returns the second shortest of all samples, or the shortest of a few, because disturbances only make a sample
+    /// longer.
     [[nodiscard]] double seconds() const {
         if (times_.empty()) return first_;
         auto times = times_;
@@ -128,7 +129,7 @@ public:
             engines_[name] = create_engine(name, info.device, options.threads);
             if (name == "cuda") device_ = info.device;
         }
-        // It must not plan with GPUs that are not measured.
+        // The engine must not plan with GPUs that are not measured.
         engine_ = create_engine("auto", device_, options.threads);
     }
 
@@ -195,7 +196,7 @@ private:
             predicted[choice] = plan["seconds"];
             runners.emplace_back(choice, engine_.get(), buffers, work, device_);
         }
-        // In turns, so that other load on the machine affects all backends equally.
+        // The backends take turns, so that other load on the machine affects all of them equally.
         for (int sample = 0; sample < samples; ++sample) {
             for (Runner& runner : runners) runner.sample(sample_seconds);
         }

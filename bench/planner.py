@@ -1,4 +1,5 @@
-"""The planner's choices next to the times of all backends: text and plots from the records in bench/results/planner."""
+"""Shows the planner's choices next to the times of all backends, as text and plots from the records in
+bench/results/planner."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ ARM_KINDS = ("libcrypto", "armv8", "cuda", "both")
 
 
 def load(folder: Path = RESULTS / "planner") -> list[dict]:
-    """The newest record of each machine; GPUs first."""
+    """Return the newest record of each machine, GPUs first."""
     machines: dict[tuple, dict] = {}
     for record in read(folder):
         key = (record["gpu"] is None, hardware(record))
@@ -26,7 +27,7 @@ def load(folder: Path = RESULTS / "planner") -> list[dict]:
 
 
 def hardware(record: dict) -> str:
-    """The names of the GPU and the CPU between which the planner chooses."""
+    """Return the names of the GPU and the CPU that the planner chooses between."""
     host = record["host"]
     cpu = f"{host['cpu']}, {host['cores']} cores"
     return f"{record['gpu']['name']} and {cpu}" if record["gpu"] else cpu
@@ -51,7 +52,8 @@ def share(record: dict, points: list[dict]) -> str:
 
 
 def draw(record: dict) -> str:
-    """A panel for each place and mode. A cell stands for a size and a number of messages; its colour is the choice."""
+    """Draw a panel for each kind of memory and mode. A cell stands for a size and a number of messages; its colour
+    shows the choice."""
     points = [p for p in record["points"] if p["key_bits"] == record["points"][0]["key_bits"]]
     sizes = sorted({p["bytes"] for p in points})
     rows = ["single", *sorted({p["messages"] for p in points if p["batch"]})]
@@ -115,7 +117,7 @@ def plot_name(record: dict) -> str:
 
 
 def figures(records: list[dict]) -> str:
-    """The text of docs/planner.md about the records."""
+    """Return the text of docs/planner.md about the records."""
     if not records:
         return "There is no record yet: `tools/planner_grid.py` makes one."
     out = []
@@ -150,6 +152,6 @@ def figures(records: list[dict]) -> str:
 
 
 def render(records: list[dict], page: str) -> dict[str, str]:
-    """Path and content of every generated file."""
+    """Return path and content of every generated file."""
     files = {"docs/planner.md": with_figures(page, figures(records))}
     return files | {f"docs/{plot_name(record)}": draw(record) for record in records}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-# Readable on white and on GitHub's dark background; colour-blind safe (Okabe and Ito).
+# These colours are readable on white and on GitHub's dark background, and are colour-blind safe (Okabe and Ito).
 STYLE = """<style>
 text { font: 12px system-ui, sans-serif; fill: #24292f }
 .title { font-weight: 600; font-size: 14px }
@@ -64,12 +64,13 @@ def _value(value: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, trailing zeros included."""
+    """Format three significant digits, including trailing zeros."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[float | None]]], limits=None) -> str:
-    """A group of horizontal bars per row, one for each of `series`. `limits`: for each row, values that a mark shows.
+    """Draw a group of horizontal bars per row, one for each of `series`. `limits`: for each row, values that are
+    marked.
 
     A value is inside its bar if there is room, to keep it away from another bar's mark.
     """
@@ -104,7 +105,7 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
 
 
 def ranking(title: str, note: str, rows: list[tuple[str, float, bool]]) -> str:
-    """A bar per row from zero on, with its value at the right. Narrow enough for a phone.
+    """Draw a bar per row, starting at zero, with its value at the right. The plot is narrow enough for a phone.
 
     `rows`: name, value, and whether the row is ours.
     """
@@ -121,7 +122,7 @@ def ranking(title: str, note: str, rows: list[tuple[str, float, bool]]) -> str:
 
 
 def lines(title: str, note: str, series: list[tuple[str, list[tuple[float, float]]]], name_x) -> str:
-    """Lines on two logarithmic axes. `series`: name and points (x, y); `name_x`: returns the label of an x."""
+    """Draw lines on two logarithmic axes. `series`: name and points (x, y). `name_x`: returns the label of an x."""
     width, height, left, right, top, bottom = 720, 320, 60, 40, 76, 34
     xs = sorted({x for _, points in series for x, _ in points})
     ys = [y for _, points in series for _, y in points]

@@ -1,7 +1,7 @@
-// Throughput of EVP_CipherUpdate with long updates when the provider has a GPU: in page-locked, pageable and device
-// memory, from one buffer to another and in place. Every output is compared with the default provider's first. Timed by
-// the host's clock around each update, after two that are not counted. Prints JSON; exits with 3 and a message if there
-// is no GPU.
+// Measures the throughput of EVP_CipherUpdate with long updates when the provider has a GPU: in page-locked, pageable
+// and device memory, from one buffer to another and in place. Every output is compared with the default provider's
+// first. Each update is timed by the host's clock, after two uncounted ones. Prints JSON; exits with 3 and a message if
+// there is no GPU.
 //
 //     provider_gpu MODULE_FOLDER [BYTES [UPDATES]]
 #include <openssl/core.h>
@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-// If the provider is linked into the program, as in a test, no module is loaded.
+// No module is loaded if the provider is linked into the program, as in a test.
 extern "C" [[gnu::weak]] int OSSL_provider_init(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH**,
                                                 void**);
 

@@ -1,4 +1,4 @@
-"""The figures of docs/provider.md: the newest record of each processor in bench/results/provider."""
+"""Makes the figures of docs/provider.md from the newest record of each processor in bench/results/provider."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def figures(record: dict) -> str:
 
 
 def on_a_gpu(record: dict) -> str:
-    """The figures that `make gpu-test` measured."""
+    """Return the figures that `make gpu-test` measured."""
     places = ("page-locked", "page-locked, in place", "pageable", "device")
     found: dict[tuple, dict[str, dict]] = {}
     for row in record["provider"]:

@@ -37,7 +37,7 @@ const char* provider(int side) {
     return side == 0 ? "provider=default" : "provider=warpaes";
 }
 
-/// A cipher context of one provider, with the calls that are measured.
+/// A cipher context of one provider, with the measured calls.
 class Cipher {
 public:
     Cipher(OSSL_LIB_CTX* library, const std::string& name, int side, bool encrypts)
@@ -189,8 +189,8 @@ void measure(const std::string& name, const char* direction, Side& theirs, Side&
             for (int r = 0; r < rounds; ++r) {
                 for (int i = 0; i < 2; ++i) {
                     // Varies the buffer's offset. If buffer and context have the same offset within a page, the
-                    // processor mistakes accesses to one for accesses to the other (4K aliasing) and stalls; the
-                    // shortest sample is without that.
+                    // processor mistakes accesses to one for accesses to the other (4K aliasing) and stalls. The
+                    // shortest sample avoids that.
                     sides[i]->prepare(bytes, with_key, 192 * (r % 5));
                     const double begin = now();
                     for (long c = 0; c < calls; ++c) sides[i]->once();

@@ -1,4 +1,4 @@
-"""The figures of docs/python.md: the newest records of bench/results/python, generator and torch."""
+"""Makes the figures of docs/python.md from the newest records of bench/results/python, generator and torch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/python.md"
-#: If a copy of the bytes in clear is less than this many times as fast as the other library, the page says so.
+#: The page notes copies of the bytes in clear that are less than this many times as fast as the other library.
 FAST = 10
 #: Fields with times for the same bytes in clear, and their names on the page.
 CLEAR = {"clear_seconds": "in clear", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
@@ -53,7 +53,7 @@ def figures(record: dict) -> str:
 
 
 def limits(rows: list[dict]) -> list[str]:
-    """The cost of the same bytes in clear, which limits any gain."""
+    """Return the cost of the same bytes in clear, which limits any gain."""
     lines = []
     for row in rows:
         seconds, way = min(((row[name], way) for name, way in CLEAR.items() if name in row), default=(0, ""))

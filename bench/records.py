@@ -16,7 +16,7 @@ IDENTITY = ("backend", "mode", "direction", "key_bits", "bytes", "memory", "thre
 
 
 def read(folder: Path, pattern: str = "*.json") -> list[dict]:
-    """All records, sorted by file name, which ends with the date."""
+    """Return all records, sorted by file name, which ends with the date."""
     records = []
     for path in sorted(folder.glob(pattern)):
         record = json.loads(path.read_text())
@@ -27,7 +27,7 @@ def read(folder: Path, pattern: str = "*.json") -> list[dict]:
 
 
 def load(folder: Path = RESULTS) -> list[dict]:
-    """The records of each GPU, and of each CPU without a GPU, combined for the newest day; GPUs first."""
+    """Return the records of each GPU, and of each CPU without a GPU, combined for the newest day, GPUs first."""
     machines: dict[tuple, list[dict]] = {}
     for record in read(folder):
         machines.setdefault((record["gpu"] is None, machine(record)), []).append(record)
@@ -35,7 +35,7 @@ def load(folder: Path = RESULTS) -> list[dict]:
 
 
 def with_modes(record: dict) -> dict:
-    """The record with sizes in the names of modes: "gcm/16384" for segments, "xts/512" for data units."""
+    """Return the record with sizes in the names of modes: "gcm/16384" for segments, "xts/512" for data units."""
     usual = 4096
 
     def mode(row: dict) -> str:
@@ -46,7 +46,7 @@ def with_modes(record: dict) -> dict:
 
 
 def combine(records: list[dict]) -> dict:
-    """The newest record, with the medians of all records of its day as figures; `runs` has those records."""
+    """Return the newest record, with the medians of all records of its day as figures. `runs` has those records."""
     records = sorted(map(with_modes, records), key=lambda record: record["date"])
     newest = records[-1]
     runs = [record for record in records if record["date"][:10] == newest["date"][:10]]
@@ -76,7 +76,7 @@ def rate(record: dict, **wanted) -> float | None:
 
 
 def operations(rows: list[dict]) -> list[tuple[str, str]]:
-    """The pairs (mode, direction), in the order of MODES and by descending size."""
+    """Return the pairs (mode, direction), in the order of MODES and by descending size."""
     return sorted({(row["mode"], row["direction"]) for row in rows}, key=lambda pair: order(*pair))
 
 
@@ -86,7 +86,7 @@ def order(mode: str, direction: str) -> tuple:
 
 
 def limit(record: dict, mode: str, key_bits: int) -> float | None:
-    """The limit that shared memory sets, in GB/s; LIMIT_TEXT of report.py explains it."""
+    """Return the limit set by shared memory, in GB/s. LIMIT_TEXT of report.py explains it."""
     clock = (record["gpu"] or {}).get("clock_mhz")
     if not clock:
         return None

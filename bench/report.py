@@ -38,7 +38,7 @@ PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "
 
 
 def source(record: dict, gpu: bool, row: dict | None = None) -> str:
-    """The source of a figure: hardware, date, commit and number of runs. `row`: a row that may be newer than the
+    """Return the source of a figure: hardware, date, commit and number of runs. `row`: a row that may be newer than the
     record."""
     host = record["host"]
     where = gpu_of(record) if gpu else f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
@@ -169,7 +169,7 @@ def cpu_section(record: dict) -> list[str]:
 
 
 def slower(record: dict) -> list[list[str]]:
-    """Table rows: the operation, the place, warpaes's speed, the faster competitor, and its speed."""
+    """Return table rows: the operation, the kind of memory, warpaes's speed, the faster competitor, and its speed."""
     found = []
     for row in record["bench"]:
         same = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}
@@ -246,7 +246,7 @@ def slower_section(record: dict) -> list[str]:
 
 
 def spread_section(record: dict) -> list[str]:
-    """Figures that differ by more than a tenth between the runs of a day."""
+    """Return the figures that differ by more than a tenth between the runs of a day."""
     lines = [
         [
             f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}",
@@ -301,7 +301,7 @@ writes this page. The backend `armv8` has no figures, because its kernels have r
 
 
 def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
-    """The page. `sweeps`: records of bench/path_sweep."""
+    """Return the page. `sweeps`: records of bench/path_sweep."""
     out = [
         "# Performance",
         "This page is generated from `bench/results` by `bench/report.py`. Do not edit it.",
@@ -332,7 +332,7 @@ def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
 
 
 def folded(page: str) -> str:
-    """The page with each table of more than six rows folded under the nearest heading's name."""
+    """Return the page with each table of more than six rows folded under the nearest heading's name."""
     out, heading = [], ""
     for block in page.split("\n\n"):
         if block.startswith("#"):
@@ -352,7 +352,8 @@ def plot_name(record: dict, what: str) -> str:
 
 
 def one_core(record: dict, key_bits: int, size: int | None = None) -> float | None:
-    """libcrypto's CTR on one core of the GPU's host, in the same run; at its best size if `size` is None."""
+    """Return the speed of libcrypto's CTR on one core of the GPU's host in the same run, at its best size if `size` is
+    None."""
     rows = [
         row["baseline_gb_per_s"]
         for row in rows_of(record, mode="ctr", key_bits=key_bits)
@@ -362,7 +363,7 @@ def one_core(record: dict, key_bits: int, size: int | None = None) -> float | No
 
 
 def draw(record: dict) -> dict[str, str]:
-    """File name and content of each plot."""
+    """Return file name and content of each plot."""
     out = {}
     rows = rows_of(record, backend="cuda", memory="device")
     if rows:
@@ -423,7 +424,7 @@ def draw(record: dict) -> dict[str, str]:
 
 
 def render(records: list[dict], sweeps: Sequence[dict] = ()) -> dict[str, str]:
-    """Path and content of docs/performance.md and its plots. `sweeps`: records of bench/path_sweep."""
+    """Return path and content of docs/performance.md and its plots. `sweeps`: records of bench/path_sweep."""
     files = {"docs/performance.md": performance(records, sweeps)}
     for record in records:
         files |= {f"docs/{name}": text for name, text in draw(record).items()}
@@ -433,7 +434,7 @@ def render(records: list[dict], sweeps: Sequence[dict] = ()) -> dict[str, str]:
 
 
 def everything() -> dict[str, str]:
-    """The generated files for the committed records."""
+    """Return the generated files for the committed records."""
     of_lab, studies = [record for _, record in lab_pages.load().values()], lab_pages.load_profiles()
     profile = lab_pages.render(of_lab, studies)
     summaries = [lab_pages.summary_of(record) for record in of_lab]
@@ -461,7 +462,7 @@ def everything() -> dict[str, str]:
 
 def main() -> int:
     if "--check" not in sys.argv[1:]:
-        lab_pages.write_pages()  # first, because the documents quote the pages
+        lab_pages.write_pages()  # runs first, because the documents quote the pages
     files = everything()
     made = [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("lab-profile.md")]
     old = {f"docs/{path.name}" for path in made} - files.keys()
@@ -471,7 +472,7 @@ def main() -> int:
         ]
         wrong += lab_pages.wrong_pages()
         for name in wrong + sorted(old):
-            print(f"{name}: not what bench/results says; run `make docs`", file=sys.stderr)
+            print(f"{name}: differs from bench/results; run `make docs`", file=sys.stderr)
         return 1 if wrong or old else 0
     for name, text in files.items():
         (ROOT / name).write_text(text)

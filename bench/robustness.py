@@ -148,8 +148,8 @@ def faults_text(records: list[dict]) -> str:
 
 
 def fuzz_text(records: list[dict]) -> str:
-    """Executions at a target's newest commit add up; of coverage the best run counts. What was found in the newest run
-    of a target is open."""
+    """Return the table. Executions at a target's newest commit add up. For coverage, the best run counts. Findings of a
+    target's newest run are open."""
     targets: dict[str, dict] = {}
     for record in records:
         for run in record["targets"]:
@@ -204,7 +204,7 @@ def mutants_text(records: list[dict]) -> str:
 
 
 def forged_text(records: list[dict]) -> str:
-    """The newest record of each machine."""
+    """Return the newest record of each machine."""
     parts = []
     for record in {machine(record): record for record in records}.values():
         calls = [row for row in record["calls"] if row["bytes"] >= 65536]

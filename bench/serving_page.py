@@ -1,4 +1,4 @@
-"""The figures of docs/serving.md: the newest record of bench/results/serving that was measured on a GPU."""
+"""Makes the figures of docs/serving.md from the newest record of bench/results/serving that was measured on a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rate(row: dict) -> str:
 
 
 def models(record: dict) -> str:
-    """Loads of the model, compared with the fastest loader of clear files."""
+    """Return the table of model loads, compared with the fastest loader of clear files."""
     rows = [row for row in rows_of(record, "model") if "gb_per_s" in row]
     clear = max((row["gb_per_s"] for row in rows if row["what"].endswith("in clear")), default=None)
     lines = []
@@ -32,7 +32,7 @@ def models(record: dict) -> str:
 
 
 def blocks(record: dict) -> str:
-    """Copies of KV blocks, compared with the bare copy in the same direction."""
+    """Return the table of KV block copies, compared with the bare copy in the same direction."""
     rows = rows_of(record, "kv")
     bare = {way: min((row["us"] for row in rows if f"copy {way} the host" in row["what"]), default=0)
             for way in ("to", "from")}  # fmt: skip
@@ -71,7 +71,7 @@ def figures(record: dict) -> str:
 
 
 def newest() -> dict | None:
-    """The newest record of a GPU."""
+    """Return the newest record of a GPU."""
     folder = RESULTS / "serving"
     records = [record for record in (read(folder) if folder.exists() else []) if record["gpu"] is not None]
     return max(records, key=lambda record: record["date"], default=None)

@@ -1,4 +1,4 @@
-// The time to clear memory without the library: the minimum cost of wiping an output.
+// Measures the time to clear memory without the library, which is the minimum cost of wiping an output.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Output {
 
 inline void clear_around_caches(std::uint8_t* data, std::uint64_t bytes) {
 #ifdef __x86_64__
-    // Memory of warpaes_alloc() is aligned; parts begin at multiples of 64 bytes.
+    // Memory from warpaes_alloc() is aligned, so parts begin at multiples of 64 bytes.
     const __m128i zero = _mm_setzero_si128();
     std::uint64_t i = 0;
     for (; i + 16 <= bytes; i += 16) _mm_stream_si128(reinterpret_cast<__m128i*>(data + i), zero);
@@ -34,7 +34,7 @@ inline void clear_around_caches(std::uint8_t* data, std::uint64_t bytes) {
 #endif
 }
 
-/// The time in seconds that running threads need to clear a call's output: the faster of cached stores and non-temporal
+/// Returns the seconds that running threads need to clear a call's output: the faster of cached stores and non-temporal
 /// stores.
 inline double seconds_of_zeros(const Output& output, const std::function<void()>& call) {
     double best = 1e9;

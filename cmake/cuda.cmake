@@ -1,16 +1,16 @@
 # The CUDA language for every directory with CUDA code, and the architectures to compile for.
 option(WARPAES_EVERY_GPU "Machine code for every architecture since 7.5, as releases have it; else for 8.0 and 9.0" OFF)
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  # 75: T4, RTX 20, GTX 16; 80: A100; 86: RTX 30, A10, A40; 89: RTX 40, L4, L40; 100: B200; 120: RTX 50. 90a, H100 and
-  # H200: with the instructions that only 9.0 has (src/cuda/kernels/mma.cuh); code for 90 works there too. PTX of 9.0
-  # for all later architectures, including 11.0, which PTX of 12.0 would not support; newer PTX has no feature that the
-  # kernels use.
+  # 75: T4, RTX 20, GTX 16; 80: A100; 86: RTX 30, A10, A40; 89: RTX 40, L4, L40; 100: B200; 120: RTX 50. 90a: H100 and
+  # H200, with the instructions specific to 9.0 (src/cuda/kernels/mma.cuh); code for 90 also works there. PTX for 9.0
+  # serves all later architectures, including 11.0, which PTX for 12.0 would not support. The kernels use no feature of
+  # newer PTX.
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
   if(WARPAES_EVERY_GPU)
     set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90a-real 100-real 120-real 90-virtual)
   endif()
 endif()
-set(WARPAES_CUDA_PTX 0)  # the oldest that the driver can compile for later architectures
+set(WARPAES_CUDA_PTX 0)  # the oldest PTX that the driver can compile for later architectures
 foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
   if(architecture MATCHES "^([0-9]+)(-virtual)?$" AND (WARPAES_CUDA_PTX EQUAL 0 OR CMAKE_MATCH_1 LESS WARPAES_CUDA_PTX))
     set(WARPAES_CUDA_PTX ${CMAKE_MATCH_1})
@@ -22,13 +22,13 @@ if(WARPAES_EVERY_GPU AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
                       "Leave it out, or set CMAKE_CUDA_ARCHITECTURES.")
 endif()
 if(WARPAES_EVERY_GPU AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
-  string(APPEND CMAKE_CUDA_FLAGS " --compress-mode=size")  # a tenth of the size
+  string(APPEND CMAKE_CUDA_FLAGS " --compress-mode=size")  # reduces the size to a tenth
 elseif(WARPAES_EVERY_GPU)
   string(APPEND CMAKE_CUDA_FLAGS " -Xfatbin=-compress-all")
 endif()
 foreach(standard 17 20)
   if(NOT CMAKE_CUDA${standard}_STANDARD_COMPILE_OPTION)
-    set(CMAKE_CUDA${standard}_STANDARD_COMPILE_OPTION -std=c++${standard})  # which CMake 3.25 does not set for this nvcc
+    set(CMAKE_CUDA${standard}_STANDARD_COMPILE_OPTION -std=c++${standard})  # CMake 3.25 does not set this for this nvcc
   endif()
 endforeach()
 find_package(CUDAToolkit REQUIRED)

@@ -27,7 +27,7 @@ if(TARGET warpaes_provider)
   install(TARGETS warpaes_provider LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ossl-modules)
 endif()
 if(TARGET warpaes_lab_program)
-  # Installed only on request: cmake --install ... --component lab
+  # The lab is installed only on request: cmake --install ... --component lab
   set_target_properties(warpaes_lab_program PROPERTIES INSTALL_RPATH ${rpath})
   install(TARGETS warpaes_lab_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT lab EXCLUDE_FROM_ALL)
 endif()

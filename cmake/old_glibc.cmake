@@ -1,6 +1,6 @@
-# Links the library, the command and the Python package so that they run with WARPAES_OLD_GLIBC and later: with old symbol
-# versions, and with the compiler's C++ library inside. The compiler, its options and its headers are the usual ones. A
-# function that the old glibc does not have and old_glibc.cpp does not define is an error.
+# Links the library, the command and the Python package so that they run with WARPAES_OLD_GLIBC and later: with old
+# symbol versions, and with the compiler's C++ library linked statically. The compiler, its options and its headers are
+# unchanged. A function that is neither in the old glibc nor in old_glibc.cpp is a link error.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(old_glibc ${PROJECT_BINARY_DIR}/old_glibc)
 execute_process(

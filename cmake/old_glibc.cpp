@@ -1,5 +1,5 @@
-// Functions that a newer glibc has and an older one does not, for programs linked with the libraries of old_glibc.py.
-// This compiler's headers, its C++ library and libcrypto refer to them.
+// Functions that exist only in newer versions of glibc, for programs linked with the libraries of old_glibc.py. This
+// compiler's headers, its C++ library and libcrypto refer to them.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <spawn.h>
@@ -15,13 +15,13 @@
 
 namespace {
 
-/// The C library's symbol with this name in this process. Nothing here is visible to dlsym.
+/// Returns the C library's symbol with this name. dlsym does not find the functions in this file.
 template <typename Function>
 Function* newer(const char* name) {
     return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
 }
 
-/// Time from `from` to `to`, added to `start`.
+/// Adds the time from `from` to `to` to `start`.
 timespec moved(const timespec& start, const timespec& from, const timespec& to) {
     constexpr std::int64_t second = 1'000'000'000;
     std::int64_t nanoseconds = std::int64_t{start.tv_nsec} + to.tv_nsec - from.tv_nsec;
@@ -47,7 +47,7 @@ int __lxstat(int, const char*, struct stat*);
 int __fxstat(int, int, struct stat*);
 int __fxstatat(int, int, const char*, struct stat*, int);
 
-// Before 2.33 these were inline functions or in the statically linked part of the library.
+// Before 2.33, these were inline functions or were in the statically linked part of the library.
 int stat(const char* path, struct stat* result) noexcept {
     return __xstat(stat_version, path, result);
 }
@@ -82,7 +82,8 @@ int fstatat64(int directory, const char* path, struct stat64* result, int flags)
     return ::fstatat(directory, path, reinterpret_cast<struct stat*>(result), flags);
 }
 
-// 2.32. Whether the process has one thread. This code cannot detect a second thread, so counters are always atomic.
+// Since 2.32. Whether the process has only one thread. This code cannot detect a second thread, so counters are always
+// atomic.
 char __libc_single_threaded = 0;
 
 // 2.36
@@ -94,7 +95,7 @@ std::uint32_t arc4random() noexcept {
     return value;
 }
 
-// 2.30. Without it, a change of the wall clock changes a thread's waiting time, as in every program of that time.
+// Since 2.30. Without it, a change of the wall clock changes a thread's waiting time, as in all programs of that time.
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
     static auto* const real = newer<decltype(pthread_cond_clockwait)>("pthread_cond_clockwait");
     if (real != nullptr) return real(condition, mutex, clock, until);
@@ -104,8 +105,8 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
     return ::pthread_cond_timedwait(condition, mutex, &deadline);
 }
 
-// 2.34. Without it, descriptors that another thread opens before the program starts stay open in it, unless they are
-// closed by exec.
+// Since 2.34. Without it, descriptors that another thread opens before the program starts stay open in the program,
+// unless they are close-on-exec.
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions, int from) noexcept {
     static auto* const real =
         newer<decltype(posix_spawn_file_actions_addclosefrom_np)>("posix_spawn_file_actions_addclosefrom_np");
@@ -121,7 +122,7 @@ int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions
     return 0;
 }
 
-// 2.38. These also read binary numbers ("0b1") if the base is 0 or 2.
+// Since 2.38. These also parse binary numbers ("0b1") if the base is 0 or 2.
 long strtol_before(const char*, char**, int) __asm__("strtol");
 unsigned long strtoul_before(const char*, char**, int) __asm__("strtoul");
 long long strtoll_before(const char*, char**, int) __asm__("strtoll");
@@ -152,8 +153,8 @@ int __isoc23_sscanf(const char* text, const char* format, ...) {
     return fields;
 }
 
-// 2.34. Until then a program contained the function that runs its constructors. Today's startup files contain none, so
-// nothing would run them. Programs are linked with --wrap=__libc_start_main.
+// Since 2.34. Earlier, a program contained the function that runs its constructors. Current startup files do not, so
+// nothing would run the constructors. Programs are linked with --wrap=__libc_start_main.
 using Main = int(int, char**, char**);
 using Initializer = void(int, char**, char**);
 extern Initializer* __preinit_array_start[] __attribute__((weak, visibility("hidden")));

@@ -1,8 +1,8 @@
 """Writes the libraries to link with for an older glibc: old_glibc.py VERSION FOLDER.
 
 They are made from this machine's glibc: each symbol in its newest version up to VERSION, in the library that had it
-then, with no code. A program linked with them runs with glibc VERSION and later. A symbol that VERSION does not
-have is an error of the linker; old_glibc.cpp defines those that the compiler's libraries need.
+then, with no code. A program linked with them runs with glibc VERSION and later. A symbol that VERSION does not have is
+a link error. old_glibc.cpp defines the missing symbols that the compiler's libraries need.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SYMBOL = re.compile(
     r"^ *\d+: +(?P<value>\w+) +(?P<size>\w+) +(?P<kind>FUNC|IFUNC|OBJECT) +(?P<binding>\w+) .* "
     r"(?P<name>\w+)@@?GLIBC_(?P<version>[\d.]+)$"
 )
-#: glibc 2.34 merged several libraries into one. Its symbols by the libraries that had them until then.
+#: glibc 2.34 merged several libraries into one. This maps its symbols to the libraries that had contained them.
 MOVED = {
     "libpthread.so.0": re.compile(r"(__)?pthread_|sem_"),
     "libdl.so.2": re.compile(r"dl"),
@@ -37,7 +37,7 @@ class Symbol(NamedTuple):
 
 
 def path_of(name: str) -> str:
-    """Path of a library or object that the compiler links with."""
+    """Return the path of a library or object that the compiler links."""
     return subprocess.run(["cc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -46,7 +46,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def symbols_of(library: str, limit: tuple[int, ...]) -> dict[str, list[Symbol]]:
-    """The library's symbols in their newest version up to the limit, by the library that had them."""
+    """Return the library's symbols in their newest version up to the limit, by the library that contained them."""
     listed = subprocess.run(
         ["readelf", "-W", "--dyn-syms", path_of(library)], capture_output=True, text=True, check=True
     )
@@ -66,7 +66,8 @@ def symbols_of(library: str, limit: tuple[int, ...]) -> dict[str, list[Symbol]]:
 
 
 def assembly(symbols: list[Symbol]) -> str:
-    """Functions have one byte; variables keep their sizes, because a program may have a copy of a variable."""
+    """Write the assembly of a library. Functions have one byte. Variables keep their sizes, because a program may have
+    a copy of a variable."""
     lines = []
     for section, function in ((".text", True), (".data", False)):
         lines.append(section)

@@ -1,9 +1,9 @@
-# Foreign headers that most files include, precompiled once per set of options: they take a third to a half of a small
-# file's compile time. A precompiled header is valid for one set of options, including optimization; with another set
-# g++ 12 crashes. Files with their own options have SKIP_PRECOMPILE_HEADERS. Not with ccache, which does not support it
-# (tools/build), nor with nvcc or clang, which is also strict about warnings.
-# precompiled_header(name LIBRARIES library… HEADERS header…): one for targets with these libraries' options, made with
-# the options of the directory that calls this.
+# Third-party headers that most files include are precompiled once per set of options, because they take a third to a
+# half of a small file's compile time. A precompiled header is valid for one set of options, including optimization;
+# with another set g++ 12 crashes. Files with their own options have SKIP_PRECOMPILE_HEADERS. Precompiled headers are
+# not used with ccache, which does not support them (tools/build), nor with nvcc or clang, which is also strict about
+# warnings. precompiled_header(name LIBRARIES library… HEADERS header…): precompiles headers for targets with these
+# libraries' options, with the options of the calling directory.
 function(precompiled_header name)
   cmake_parse_arguments(PARSE_ARGV 1 a "" "" "LIBRARIES;HEADERS")
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT WARPAES_CUDA)
@@ -22,10 +22,10 @@ function(use_precompiled_header name)
   endif()
 endfunction()
 
-# compile_together(target…): with WARPAES_UNITY, compiles six files at a time, which takes less than half as long,
-# because templates of the standard library and GoogleTest are instantiated once. No two files of such a target may
-# define the same name. Files with their own options are compiled separately. The presets arm64 and clang compile every
-# file separately, so a missing #include shows there.
+# compile_together(target…): with WARPAES_UNITY, compiles six files as one, which takes less than half as long, because
+# templates of the standard library and GoogleTest are instantiated once. No two files of such a target may define the
+# same name. Files with their own options are compiled separately. The presets arm64 and clang compile every file
+# separately, which reveals a missing #include.
 function(compile_together)
   if(WARPAES_UNITY)
     foreach(target ${ARGN})

@@ -32,7 +32,7 @@ warpaes::Keyset load_or_make(const std::string& place) {
     }
     warpaes::Keyset keyset;
     keyset.add("AES256_GCM_HKDF_1MB");
-    keyset.save(place, options);  // only you can open the file
+    keyset.save(place, options);  // only the user can open the file
     return keyset;
 }
 
@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
     while (input.read(piece.data(), static_cast<std::streamsize>(piece.size())) || input.gcount() > 0) {
         writer.write(std::span(piece).first(static_cast<std::size_t>(input.gcount())));
     }
-    writer.finish();  // the file gets its name
+    writer.finish();  // gives the file its name
     return 0;
 } catch (const std::exception& e) {
     std::cerr << "encrypt_at_place: " << e.what() << '\n';

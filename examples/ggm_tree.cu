@@ -114,7 +114,7 @@ uint4* expand(const Node& root, unsigned depth, bool fixed) {
     return level;
 }
 
-/// The same tree on a CPU, one node at a time.
+/// Computes the same tree on a CPU, one node at a time.
 class Oracle {
 public:
     explicit Oracle(bool fixed) : fixed_(fixed), engine_({.backend = "libcrypto"}) {}
@@ -144,7 +144,7 @@ private:
     warpaes::Engine engine_;
 };
 
-/// Compares all leaves of a small tree; of a large tree about 500, including the first and the last.
+/// Compares all leaves of a small tree, or about 500 leaves of a large one, including the first and the last.
 void verify(const std::vector<Node>& leaves, const Node& root, unsigned depth, bool fixed) {
     const Oracle oracle(fixed);
     const unsigned long long n = leaves.size(), some = std::min(n, 500ULL);

@@ -3,9 +3,9 @@
  *
  *     gguf_info PLACE FILE
  *
- * PLACE is that of the keyset, such as keyset.json. Bytes that fread returns are authenticated; only the segments that
- * it reads are decrypted. A function that takes a FILE*, such as llama.cpp's llama_model_load_from_file_ptr, takes this
- * one if it does not map the file.
+ * PLACE is the place of the keyset, such as keyset.json. Bytes returned by fread are authenticated. Only the segments
+ * that it reads are decrypted. Functions that take a FILE*, such as llama.cpp's llama_model_load_from_file_ptr, accept
+ * this one if they do not map the file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void check(warpaes_status status) {
 
 static FILE* open_encrypted(warpaes_engine* engine, const char* place, const char* path) {
     warpaes_keyset* keyset = NULL;
-    check(warpaes_keyset_load(place, NULL, &keyset)); /* NULL: no passphrase is asked for */
+    check(warpaes_keyset_load(place, NULL, &keyset)); /* NULL: no passphrase prompt */
     const warpaes_source source = {.struct_size = sizeof source, .path = path};
     FILE* stream = NULL;
     check(warpaes_open_stream(engine, &source, keyset, NULL, 0, &stream));
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
     const unsigned long long tensors = number(stream, 8), fields = number(stream, 8);
     if (fseek(stream, 0, SEEK_END) != 0) die("cannot seek");
     printf("GGUF %u: %llu tensors, %llu fields, %ld bytes\n", version, tensors, fields, ftell(stream));
-    fclose(stream); /* before the engine is destroyed */
+    fclose(stream); /* close the stream before the engine is destroyed */
     warpaes_engine_destroy(engine);
     return 0;
 }

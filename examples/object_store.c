@@ -3,9 +3,9 @@
  *
  *     object_store INPUT OFFSET LENGTH
  *
- * The store is one object in memory; over a network, put and get would be PUT and GET with a range. The file has the
+ * The store is one object in memory. Over a network, put and get would be PUT and GET with a range. The file has the
  * format of `warpaes encrypt` and Tink's streaming AEAD. A read fetches, decrypts and authenticates only the segments
- * under it. The program prints LENGTH bytes from OFFSET on, and on stderr the number of bytes fetched.
+ * that it covers. The program prints LENGTH bytes starting at OFFSET, and on stderr the number of bytes fetched.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static int put(void* user, const void* bytes, uint64_t length) {
     if (object->size + length > object->capacity) {
         const uint64_t capacity = 2 * (object->size + length);
         unsigned char* larger = realloc(object->bytes, capacity);
-        if (larger == NULL) return 1; /* any number but 0 makes the writer fail */
+        if (larger == NULL) return 1; /* a nonzero result makes the writer fail */
         object->bytes = larger;
         object->capacity = capacity;
     }
@@ -60,7 +60,7 @@ static void upload(warpaes_engine* engine, const warpaes_keyset* keyset, const c
     if (input == NULL) die("cannot open the input");
     const warpaes_sink sink = {.struct_size = sizeof sink, .write = put, .user = object};
     warpaes_writer* writer = NULL;
-    /* The name is the associated data: the object does not open under another name. */
+    /* The name is the associated data, so the object does not open under another name. */
     check(warpaes_writer_open(engine, &sink, keyset, name, strlen(name), &writer));
     static unsigned char piece[1 << 16];
     for (size_t got; (got = fread(piece, 1, sizeof piece, input)) > 0;) {

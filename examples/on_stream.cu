@@ -1,5 +1,6 @@
-// AES on the caller's stream, without waiting on the host. First a CUDA graph, captured once and launched a thousand
-// times. Then a hundred thousand AES-GCM messages, decrypted and checked without the host: a kernel reads the statuses.
+// AES on the caller's stream, without waiting on the host. First, a CUDA graph is captured once and launched a thousand
+// times. Then a hundred thousand AES-GCM messages are decrypted and checked without the host: a kernel reads the
+// statuses.
 //
 //   nvcc -std=c++20 -o on_stream on_stream.cu -lwarpaes && ./on_stream
 //
@@ -47,7 +48,7 @@ __global__ void next_counter(std::uint8_t* iv, unsigned long long blocks) {
     for (int i = 15; i >= 8; --i, n >>= 8) iv[i] = static_cast<std::uint8_t>(n);
 }
 
-/// A placeholder for a program's handling of messages that are not authentic: counts them and finds the first.
+/// Stands for a program's handling of messages that are not authentic. Counts them and finds the first.
 __global__ void count_bad(const warpaes_status* statuses, unsigned n, unsigned* bad, unsigned* first) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n || statuses[i] == WARPAES_OK) return;
@@ -55,7 +56,7 @@ __global__ void count_bad(const warpaes_status* statuses, unsigned n, unsigned* 
     atomicMin(first, i);
 }
 
-/// Makes 1 MiB of key stream in each launch. The counter lies in device memory, and each launch increments it.
+/// Generates 1 MiB of key stream in each launch. The counter lies in device memory, and each launch increments it.
 void replay(const warpaes::Engine& engine, cudaStream_t stream) {
     constexpr std::size_t bytes = 1 << 20;
     constexpr int launches = 1000;
@@ -143,7 +144,7 @@ void open_many(const warpaes::Engine& engine, cudaStream_t stream) {
     check(cudaMemsetAsync(bad + 1, 0xff, sizeof(unsigned), stream));
     count_bad<<<(count + 255) / 256, 256, 0, stream>>>(entry.statuses, count, bad, bad + 1);
 
-    unsigned told[2];  // the host waits for the first time below
+    unsigned told[2];  // the host waits for the first time after this
     check(cudaMemcpyAsync(told, found, sizeof told, cudaMemcpyDeviceToHost, stream));
     check(cudaStreamSynchronize(stream));
     require(told[0] == 3 && told[1] == altered[0], "the messages that were altered");

@@ -1,4 +1,4 @@
-// Prints a range of a file that encrypt_file wrote, and reads only that range, in C++.
+// Prints a range of a file written by encrypt_file, and reads only that range, in C++.
 //
 //     random_access KEY_FILE FILE OFFSET LENGTH
 #include <exception>

@@ -1,6 +1,6 @@
 // Random numbers on a GPU: AES-128 in counter mode (SP 800-38A, 6.5) in a custom kernel, with <warpaes/device.cuh>. The
-// key and the first counter come from the operating system, so no two runs make the same numbers. Anyone who knows the
-// key and the counter can reproduce the numbers, for example by encrypting zeros with `openssl enc -aes-128-ctr`.
+// key and the first counter come from the operating system, so no two runs produce the same numbers. Anyone who knows
+// the key and the counter can reproduce the numbers, for example by encrypting zeros with `openssl enc -aes-128-ctr`.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace aes = warpaes::device;
 
 constexpr unsigned threads = 1024;
 
-/// Thread t makes blocks t, t + (number of threads), …; `out` becomes the key stream in order.
+/// Thread t computes blocks t, t + (number of threads), … `out` contains the key stream in order.
 __global__ void __launch_bounds__(threads)
     generate(const __grid_constant__ aes::key_schedule<128> keys, uint4 counter, uint4* out, unsigned long long n) {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -34,7 +34,7 @@ void check(cudaError_t error) {
     if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
 }
 
-/// Launches the kernel, which fills `blocks` blocks of device memory.
+/// Launches the kernel to fill `blocks` blocks of device memory.
 void start(const unsigned char (&key)[16], const unsigned char (&counter)[16], uint4* out, unsigned long long blocks) {
     constexpr unsigned shared = aes::tables<4>::bytes;
     check(cudaFuncSetAttribute(generate, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
@@ -65,7 +65,8 @@ bool passes_nist(uint4* device) {
 }
 
 /// Computes the mean of the 32-bit numbers as fractions of 2^32, the share of ones among the bits, and the chi-square
-/// of the bytes (255 degrees of freedom). False if one of them is six standard deviations from its expected value.
+/// of the bytes (255 degrees of freedom). Returns false if one of them is six standard deviations from its expected
+/// value.
 bool looks_random(const std::vector<unsigned char>& bytes) {
     const double n = static_cast<double>(bytes.size());
     double counts[256] = {}, sum = 0, ones = 0, chi = 0;

@@ -1,6 +1,6 @@
 /*
  * A batch built by another process. This process loads the library and owns a shared arena. The other process writes
- * messages, keys and entries into the arena; it knows only their layout (docs/batches.md) and needs no library. Here it
+ * messages, keys and entries into the arena; it uses only their layout (docs/batches.md) and needs no library. Here it
  * is shared_batch.py, started with the arena's descriptor, but any program that can map the arena will do.
  *
  * Usage: shared_batch shared_batch.py
@@ -15,7 +15,7 @@
 
 #define ARENA_BYTES (1u << 20)
 
-/* The beginning of the arena, in a layout that both processes know. */
+/* The start of the arena, in a layout shared by both processes. */
 struct header {
     uint64_t entries_at;
     uint64_t count;

@@ -1,5 +1,5 @@
-// Batches of the C ABI by offsets in an arena: any numbers in the entries. What is accepted writes where it says and
-// nowhere else, and what libcrypto makes of every entry by itself.
+// Tests batches of the C ABI by offsets in an arena, with any numbers in the entries. Accepted entries write only to
+// their outputs, and write the same as libcrypto does for each entry.
 #include <sanitizer/asan_interface.h>
 
 #include <cstring>
@@ -34,7 +34,7 @@ Bytes contents(const Arena& arena) {
     return {data_of(arena), data_of(arena) + arena_bytes};
 }
 
-/// An engine and its arena, one per process.
+/// One engine with its arena per process.
 struct Place {
     Engine engine;
     Arena arena;
@@ -64,12 +64,12 @@ public:
     Places(const Places&) = delete;
     Places& operator=(const Places&) = delete;
 
-    /// The engine of one backend; the workers of some engines are awake.
+    /// Returns the engine of one backend. The workers of some engines are awake.
     [[nodiscard]] const Place& any(Input& in) const {
         const std::size_t which = in.byte();
         return (which < 0xf0 ? asleep_ : awake_)[which % asleep_.size()];
     }
-    /// The other engine, which processes entries one by one.
+    /// Returns the second engine, which processes entries one by one.
     [[nodiscard]] const Place& reference() const { return reference_; }
 
 private:
@@ -114,7 +114,7 @@ warpaes_batch_entry any_entry(Input& in) {
     e.tag = any_elements(in, e.tag_len);
     e.keys = any_elements(in, e.key_len);
     if (in.below(64) == 0) e.length = in.number();
-    // Huge counts only with messages that cannot all lie in the arena; otherwise the run would not end.
+    // Huge counts are used only with messages that cannot all lie in the arena. Otherwise the run would not end.
     if (in.below(32) == 0 && e.length != 0) {
         e.count = in.number();
         e.input.stride = in.number() | 1;
@@ -140,7 +140,7 @@ std::vector<warpaes_entry_result> run(const Place& place, const warpaes_batch_en
     return results;
 }
 
-/// Which entries write and read each byte of the arena.
+/// Records which entries write and read each byte of the arena.
 class Use {
 public:
     void add(const warpaes_batch_entry& e) {
@@ -154,7 +154,7 @@ public:
         if (e.key == nullptr) mark(readers_, e.keys, e.count, e.key_len);
     }
     [[nodiscard]] bool is_written(std::size_t at) const { return writers_[at] != 0; }
-    /// Whether a byte has two writers, or is read by an entry other than its writer.
+    /// Returns whether a byte has two writers, or is read by another entry than its writer.
     [[nodiscard]] bool depends_on_order() const {
         for (std::size_t i = 0; i < arena_bytes; ++i) {
             if (writers_[i] == several) return true;

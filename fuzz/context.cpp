@@ -1,5 +1,5 @@
-// A context under any sequence of calls, compared with a model that keeps the whole message and calls libcrypto at the
-// end.
+// Runs any sequence of calls on a context, and compares it with a model that keeps the whole message and calls
+// libcrypto at the end.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -97,7 +97,7 @@ public:
             return;
         }
         check_end(status, out, written);
-        // After a refusal the message may continue; success or a wrong tag ends it.
+        // After a refusal the message may continue. Success or a wrong tag ends it.
         model_.open = status != WARPAES_OK && status != WARPAES_ERROR_AUTHENTICATION;
     }
 
@@ -158,7 +158,7 @@ private:
 
     void add_aad() {
         std::size_t length = 1 + in_.below(in_.below(8) == 0 ? 900 : 40);
-        // For CCM mostly all announced associated data, because text is refused before.
+        // For CCM this is usually all announced associated data, because text is refused before that.
         if (is(WARPAES_CCM) && model_.aad.size() < model_.aad_length && in_.below(8) != 0) {
             length = model_.aad_length - model_.aad.size();
         }
@@ -200,8 +200,8 @@ private:
         const auto end = both.begin() + static_cast<std::ptrdiff_t>(text.size());
         return {Bytes(both.begin(), end), Bytes(end, both.end())};
     }
-    /// The expected output for the input so far, and its tag. The plaintext is computed by encrypting the ciphertext,
-    /// which is the same operation in CTR.
+    /// Returns the expected output for the input so far, and its tag. The plaintext is computed by encrypting the
+    /// ciphertext, which is the same operation in CTR.
     [[nodiscard]] Sealed right() const {
         Sealed made = sealed(model_.input);
         if (!model_.encrypt && !is(WARPAES_CMAC)) made.tag = sealed(made.text).tag;
@@ -214,8 +214,8 @@ private:
         const bool never = model_.mode == nullptr || is(WARPAES_ECB) || has_tag();
         require(status == WARPAES_OK || status == WARPAES_ERROR_STATE, "the status of get_iv");
         require(status != WARPAES_OK || (model_.open && !never), "get_iv out of turn");
-        // Continues the message in a copy of the context that gets this IV. Not for CTR, where the IV is also the
-        // origin of seek().
+        // Continues the message in a copy of the context that is set to the current IV. CTR is excluded, because the IV
+        // is also the origin of seek().
         if (status != WARPAES_OK || is(WARPAES_CTR) || in_.flag()) return;
         warpaes_context* made = nullptr;
         expect_ok(warpaes_context_copy(context_.get(), &made), "copy");
@@ -251,7 +251,7 @@ private:
         const warpaes_context_options unknown = WARPAES_CONTEXT_OPTIONS_INIT;
         require(warpaes_context_init(context_.get(), &unknown) != WARPAES_OK, "an unknown mode");
         if (!model_.open) return;
-        // The interface does not define whether a refused call ends the message, so start another.
+        // The interface does not define whether a refused call ends the message, so another message is started.
         set_iv();
     }
 

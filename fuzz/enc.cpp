@@ -1,12 +1,12 @@
-// Files in the format of `openssl enc`: any bytes as such a file, and files written by the library, damaged, truncated
-// and on failing storage.
+// Tests files in the format of `openssl enc`: any bytes as such a file, and files written by the library that are
+// damaged, truncated or on failing storage.
 #include "file_job.hpp"
 
 namespace {
 
 using namespace fuzz;
 
-/// Options of both directions.
+/// Options for both directions.
 struct Options {
     explicit Options(Input& in) : engine(any_engine(in)), mode(&in.pick(plain_modes)) {
         static constexpr std::size_t key_lengths[] = {16, 24, 32};

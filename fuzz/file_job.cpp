@@ -59,7 +59,7 @@ JobResult run_job(warpaes_engine* engine, warpaes_file_job job, const Bytes& inp
         require(named == (result.status == WARPAES_OK),
                 named ? "a failure leaves its output" : "success without output");
     }
-    // A temporary file may stay only if an injected fault prevented its removal.
+    // A temporary file may remain only if an injected fault prevented its removal.
     require(memory_os::files().size() == names + (named ? 1 : 0) || result.disturbed, "a temporary file stays");
     if (!how.output_is_path || named) result.output = out->bytes;
     return result;

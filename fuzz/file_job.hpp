@@ -1,4 +1,4 @@
-// Runs a file job over files in memory, with any kind of input and output, and with injected faults.
+// Runs a file job on files in memory, with any kind of input and output, and with injected faults.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ struct Circumstances {
 struct JobResult {
     warpaes_status status = WARPAES_OK;
     bool disturbed = false;
-    Bytes output;  ///< with a descriptor, also the bytes written before a failure
+    Bytes output;  ///< with a descriptor, includes the bytes written before a failure
 };
 
-/// Runs `job` on `input`. Findings are: a file that remains after a failure, a descriptor that stays open, an error
-/// without a sentence. A failure without an injected fault is not a finding, because the input may be invalid.
+/// Runs `job` on `input`. Findings are a file that remains after a failure, a descriptor that stays open, and an error
+/// without a message. A failure without an injected fault is not a finding, because the input may be invalid.
 JobResult run_job(warpaes_engine* engine, warpaes_file_job job, const Bytes& input, const Circumstances& how);
 
 }  // namespace fuzz

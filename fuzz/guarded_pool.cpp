@@ -1,5 +1,5 @@
-// tests/batch/memory.hpp for fuzzers: memory between protected pages, which is kept for the next message of the same
-// length. AddressSanitizer poisons it until then, and the bytes before it.
+// Implements tests/batch/memory.hpp for fuzzers: memory between protected pages, which is kept for the next message of
+// the same length. Until then, AddressSanitizer poisons it and the bytes before it.
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 

@@ -22,16 +22,16 @@ using Key = std::unique_ptr<warpaes_key, Destroy>;
 using Keyset = std::unique_ptr<warpaes_keyset, Destroy>;
 using Context = std::unique_ptr<warpaes_context, Destroy>;
 
-/// One per usable CPU backend.
+/// Returns one engine per usable CPU backend.
 std::vector<Engine> make_engines();
-/// One of the shared engines.
+/// Returns one of the shared engines.
 warpaes_engine* any_engine(Input& input);
-/// Null if the length is not that of an AES key.
+/// Returns null if the length is not that of an AES key.
 Key make_key(const Bytes& bytes);
 
 struct ModeTraits {
     warpaes_mode mode;
-    const char* name;  ///< name in the oracle
+    const char* name;  ///< mode name in the oracle
     bool whole_blocks;
     bool range;  ///< decryption can start at any position
 };
@@ -41,7 +41,7 @@ inline constexpr ModeTraits plain_modes[] = {
     {WARPAES_CFB8, "CFB8", false, true}, {WARPAES_CFB1, "CFB1", false, true}, {WARPAES_OFB, "OFB", false, false},
     {WARPAES_CTR, "CTR", false, true}};
 
-/// Fails with the library's sentence if `status` is an error.
+/// Fails with the library's error message if `status` is an error.
 void expect_ok(warpaes_status status, const char* what);
 
 }  // namespace fuzz

@@ -1,4 +1,4 @@
-// Takes a fuzzer's input apart: numbers and bytes from the front, and zeros once it is used up.
+// Splits a fuzzer's input into numbers and bytes from the front. Returns zeros once the input is used up.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ public:
         return *data_++;
     }
     bool flag() { return (byte() & 1) != 0; }
-    /// A number from 0 to bound - 1; `bound` is at most 2^16.
+    /// Returns a number from 0 to bound - 1. `bound` is at most 2^16.
     std::size_t below(std::size_t bound) {
         const std::size_t low = byte();
         return (bound > 256 ? low | std::size_t{byte()} << 8 : low) % bound;

@@ -1,5 +1,5 @@
-// Keysets: any text as a keyset, and any sequence of operations on one. Writing and reading a keyset must not change
-// it.
+// Tests keysets: any text as a keyset, and any sequence of operations on one. Writing and reading a keyset must not
+// change it.
 #include <cstring>
 #include <utility>
 
@@ -41,8 +41,8 @@ void check_opened(warpaes_status status, const Keyset& inside) {
     require((status == WARPAES_OK) == (inside != nullptr), "a keyset that was refused, or none");
 }
 
-/// Any text as an encrypted keyset: reads its public part, and decrypts it if it is under a key or if the scrypt cost
-/// is small.
+/// Takes any text as an encrypted keyset: reads its public part, and decrypts it if it is under a key or if the scrypt
+/// cost is small.
 void peek(const std::string& text) {
     const std::vector<char> exact(text.begin(), text.end());
     warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
@@ -76,7 +76,7 @@ void peek(const std::string& text) {
     check_opened(opened, Keyset(made));
 }
 
-/// Any text as a key-encryption key: a keyset under it opens with it.
+/// Takes any text as a key-encryption key: a keyset under it opens with it.
 void encrypt_under(const std::string& text) {
     static const Keyset plain = [] {
         warpaes_keyset* made = nullptr;

@@ -116,7 +116,7 @@ ssize_t put(File& file, std::size_t position, const void* buffer, std::size_t by
     return static_cast<ssize_t>(n);
 }
 
-/// The path of a name in the only directory.
+/// Returns the path of a name in the only directory.
 std::string in_root(const char* name) {
     return *name == '/' ? name : "/" + std::string(name);
 }

@@ -1,5 +1,5 @@
-// The system calls of src/engine/pipeline/os.hpp over files in memory, all in the directory "/". A test can make any
-// call fail, and reads and writes short.
+// The system calls of src/engine/pipeline/os.hpp for files in memory, all in the directory "/". A test can make any
+// call fail, and can shorten reads and writes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct File {
     bool is_pipe = false;
 };
 
-/// The files by name.
+/// Returns the files by name.
 std::map<std::string, std::shared_ptr<File>>& files();
 /// Removes all files, descriptors and faults of the last run.
 void reset();
@@ -25,9 +25,9 @@ int descriptor(std::shared_ptr<File> file);
 /// Makes the `nth` call from now, counted from 1, fail with `error` (0: none). Reads and writes move at most `step`
 /// bytes (0: all).
 void disturb(unsigned nth, int error, std::size_t step);
-/// Whether the requested failure has occurred.
+/// Returns whether the requested failure has occurred.
 bool disturbed();
-/// Number of open descriptors.
+/// Returns the number of open descriptors.
 std::size_t open_descriptors();
 
 }  // namespace fuzz::memory_os

@@ -1,5 +1,5 @@
-// One message of the C ABI with any fields. Compares valid ones with libcrypto; none may touch memory outside its
-// buffers.
+// Tests one message of the C ABI with any fields. Valid messages are compared with libcrypto. No message may access
+// memory outside its buffers.
 #include "handles.hpp"
 #include "oracles.hpp"
 
@@ -9,7 +9,7 @@ using namespace fuzz;
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
-/// Input at any alignment, and a poisoned output buffer of exactly `capacity` bytes; or the output in place.
+/// Input at any alignment, and a poisoned output buffer of exactly `capacity` bytes, or output in place.
 struct Buffers {
     Bytes storage_in, storage_out;
     std::size_t shift_in, shift_out;
@@ -25,7 +25,7 @@ struct Buffers {
     std::uint8_t* output() { return in_place ? input() : storage_out.data() + shift_out; }
 };
 
-/// Random fields: must be refused with a sentence, or be harmless.
+/// Tries random fields, which must be refused with a message or be harmless.
 void anything(Input& in) {
     const Key key = make_key(in.bytes(in.pick(key_lengths)));
     const Key other = make_key(in.bytes(in.pick(key_lengths)));
@@ -155,7 +155,7 @@ void gcm_message(Input& in) {
     const warpaes_status status = warpaes_crypt(engine, &m, nullptr);
     const Bytes got(buffers.output(), buffers.output() + text.size());
     if (damaged) {
-        // A tag of four bytes is guessed with a probability of one in four billion.
+        // The probability of guessing a tag of four bytes is one in four billion.
         require(status == WARPAES_ERROR_AUTHENTICATION, "damage was not noticed");
         require(got == Bytes(text.size(), 0), "unauthenticated bytes are left in the output");
         return;

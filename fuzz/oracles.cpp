@@ -25,7 +25,7 @@ void must(int result) {
     require(result == 1, "libcrypto refused what the fuzzer asked of it");
 }
 
-/// Processes a whole message; the output is as long as the input.
+/// Processes a whole message. The output is as long as the input.
 Bytes run(EVP_CIPHER_CTX* context, const Bytes& in) {
     Bytes out(in.size() + 16);
     int n = 0, rest = 0;

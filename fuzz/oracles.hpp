@@ -1,4 +1,4 @@
-// AES-GCM and AES-XTS by libcrypto, one message per call.
+// AES-GCM and AES-XTS with libcrypto, one message per call.
 #pragma once
 
 #include "evp_oracle.hpp"

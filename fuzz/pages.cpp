@@ -1,6 +1,6 @@
-// The reader of whole pages (python/src/page_reader.cpp): pages of a column chunk in a file, altered in any way, with
-// any room and window, on one thread or several. Pages that it returns are those that one decryption after the other
-// finds; after a failure nothing is left.
+// Tests the reader of whole pages (python/src/page_reader.cpp): pages of a column chunk in a file, altered in any way,
+// with any room and window, on one or several threads. It returns the same pages as decrypting them one after the
+// other. After a failure no plaintext is left.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ void append_varint(Bytes& to, std::uint64_t value) {
     to.push_back(static_cast<std::uint8_t>(value));
 }
 
-/// A page header with the size of its page module.
+/// Returns a page header with the size of its page module.
 Bytes header_of(std::size_t module_bytes, bool dictionary, std::size_t padding) {
     Bytes header = {0x15, static_cast<std::uint8_t>(dictionary ? 4 : 0), 0x15, 100, 0x15};
     append_varint(header, 2 * module_bytes);
@@ -72,7 +72,7 @@ void alter(Bytes& bytes, Input& in) {
         bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), in.below(300), in.byte());
         break;
     default: {
-        const std::uint64_t value = in.number();  // a length, if there is one
+        const std::uint64_t value = in.number();  // a length field, if there is one
         for (std::size_t i = 0; i < 4 && at + i < bytes.size(); ++i) {
             bytes[at + i] = static_cast<std::uint8_t>(value >> 8 * i);
         }
@@ -80,7 +80,7 @@ void alter(Bytes& bytes, Input& in) {
     }
 }
 
-/// The bytes of the first page, by its two length fields; 0 if it does not end within `most` bytes.
+/// Returns the bytes of the first page according to its two length fields, or 0 if it does not end within `most` bytes.
 std::size_t page_bytes(const std::uint8_t* at, std::size_t most) {
     std::size_t size = 0;
     for (int module = 0; module < 2; ++module) {
@@ -93,7 +93,7 @@ std::size_t page_bytes(const std::uint8_t* at, std::size_t most) {
     return size;
 }
 
-/// The number of pages at the front of `modules` that end within `room` and decrypt, and their view.
+/// Returns the number of pages at the front of `modules` that end within `room` and decrypt, and their view.
 std::size_t expected(warpaes_engine* engine, warpaes_parquet_chunk chunk, const Bytes& modules, std::size_t room,
                      Bytes& view) {
     const std::size_t whole = std::min(modules.size(), room);

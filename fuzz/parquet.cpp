@@ -1,5 +1,5 @@
-// Column chunks of Parquet: any bytes as modules, and any bytes as a page header that is authentic. The view describes
-// a page, or is all zeros. Footers: any bytes.
+// Tests column chunks of Parquet, with any bytes as modules, and with any bytes as an authentic page header. The view
+// describes a page, or is all zeros. Footers may be any bytes.
 #include "warpaes/parquet.h"
 
 #include <cstring>
@@ -24,7 +24,7 @@ warpaes_parquet_chunk chunk_of(const Bytes& modules, const Key& key, std::uint32
     return chunk;
 }
 
-/// Stages a chunk's image and decrypts it in place. Returns whether that succeeded. Then it is `view`.
+/// Stages a chunk's image and decrypts it in place. Returns whether that succeeded; the result is then `view`.
 bool stage(warpaes_engine* engine, warpaes_parquet_chunk chunk, const std::vector<warpaes_parquet_page>& pages,
            const Bytes& view) {
     const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
@@ -42,7 +42,7 @@ bool stage(warpaes_engine* engine, warpaes_parquet_chunk chunk, const std::vecto
     return true;
 }
 
-/// Lists and decrypts; the view's size is exact, so that sanitizers find writes beyond it.
+/// Lists and decrypts pages. The view's size is exact, so that sanitizers detect writes past its end.
 warpaes_status decrypt(warpaes_engine* engine, const warpaes_parquet_chunk& chunk, Bytes& view) {
     std::uint64_t count = 0, walked = 0;
     warpaes_status status = warpaes_parquet_walk(&chunk, nullptr, 0, &count, &walked);
@@ -77,7 +77,7 @@ void check_header(warpaes_engine* engine, const Key& key, Input& in) {
     require(view[header.size() + 63] == 0, "the header's end");
 }
 
-/// The end of a file, of any bytes: nothing outside it is read, and no byte of it is authentic.
+/// Takes any bytes as the end of a file. Nothing outside it is read, and no byte of it is authentic.
 void check_footer(warpaes_engine* engine, const Key& key, Input& in) {
     const bool plaintext = in.flag();
     Bytes footer = in.rest();

@@ -5,8 +5,8 @@
 
 namespace fuzz {
 
-/// Appends a GCM module of row group 0 and column 0: of a data page by its ordinal, or of the dictionary page if that
-/// is negative. `type`: of the module, as Parquet's encryption numbers it.
+/// Appends a GCM module of row group 0 and column 0, for a data page by its ordinal, or for the dictionary page if the
+/// ordinal is negative. `type`: the module type in Parquet's encryption.
 void seal(warpaes_engine* engine, const Key& key, const Bytes& aad, std::uint8_t type, int ordinal, const Bytes& text,
           Bytes& to);
 

@@ -1,5 +1,5 @@
-// Places of keysets: any text is refused with a sentence, or its parts form the same place again. And any text
-// that may be a raw key, a passphrase or a secret.
+// Tests places of keysets: any text is refused with a message, or its parts form the same place again. Also takes any
+// text as a raw key, a passphrase or a secret.
 #include "places/place.hpp"
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Readers and writers under any sequence of calls on a known text: pieces of any size, any position, failing storage,
-// damaged files.
+// Tests readers and writers with any sequence of calls on a known text: pieces of any size, any position, failing
+// storage, and damaged files.
 #include <cstring>
 
 #include "sealed_files.hpp"
@@ -94,7 +94,7 @@ void read(Input& in, warpaes_engine* engine) {
             continue;
         }
         require(authentic == nullptr || storage.failed, "our own segments are refused");
-        // Zeros up to the end of the text; bytes beyond it are not written.
+        // Expects zeros up to the end of the text. Bytes past it are not written.
         const auto reach = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(length, size - offset));
         require(std::all_of(output.begin(), output.begin() + reach, [](auto b) { return b == 0; }),
                 "a failure leaves bytes in the output");

@@ -23,24 +23,25 @@ struct StreamKey {
 };
 
 const StreamKey& any_stream_key(Input& in);
-/// One keyset with several keys, among them the key of one StreamKey.
+/// Returns a keyset with several keys, including that of one StreamKey.
 const warpaes_keyset* keyset_of_all();
-/// Bytes `first` to `first + length` of the common text. Every sealed file contains a prefix of that text.
+/// Returns the bytes `first` to `first + length` of the common text. Every sealed file contains a prefix of that text.
 Bytes text_from(std::size_t first, std::size_t length);
-/// The file of the first `length` bytes of the text. `other`: a second file, sealed separately.
+/// Returns the file of the first `length` bytes of the text. `other`: a second file, sealed separately.
 const SealedFile& sealed_file(warpaes_engine* engine, const StreamKey& key, std::size_t length, bool other = false);
-/// The sealed file with exactly these bytes, or null.
+/// Returns the sealed file with exactly these bytes, or null.
 const SealedFile* find_sealed(const StreamKey& key, const Bytes& file);
-/// Whether a sealed file has the same length, header and end, which is all that a reader checks when it opens a file.
+/// Returns whether a sealed file has the same length, header and end, which are all that a reader checks when it opens
+/// a file.
 bool has_our_ends(const StreamKey& key, const Bytes& file);
-/// Whether the file begins with the salt of a sealed file. libFuzzer traces comparisons, so it learns sealed files from
-/// find_sealed().
+/// Returns whether the file begins with the salt of a sealed file. libFuzzer traces comparisons, so it learns sealed
+/// files from find_sealed().
 bool begins_like_ours(const Bytes& file);
-/// A length; for the format with large segments, one around their borders.
+/// Returns a length. For the format with large segments, it is near a segment boundary.
 std::size_t any_length(Input& in, const StreamKey& key);
 
-/// Flips bits, and drops, doubles, swaps or replaces bytes and segments, also with those of another file. May change
-/// nothing.
+/// Flips bits, and drops, duplicates, swaps or replaces bytes and segments, also with those of another file. It may
+/// change nothing.
 Bytes spoil(Input& in, warpaes_engine* engine, const StreamKey& key, const SealedFile& sealed);
 
 }  // namespace fuzz

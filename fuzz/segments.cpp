@@ -1,5 +1,5 @@
-// Segments of GCM (gcm.hpp), which are entries of a batch: any strides, gaps and tags, some segments damaged. Each
-// segment is compared with libcrypto.
+// Tests GCM segments (gcm.hpp), which are entries of a batch, with any strides, gaps and tags, and some damaged
+// segments. Each segment is compared with libcrypto.
 #include <warpaes/gcm.hpp>
 
 #include "handles.hpp"
@@ -12,7 +12,7 @@ using namespace fuzz;
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 constexpr std::size_t tag_bytes = 16;
 
-/// One of the engines, which process batches with their own threads.
+/// Returns one of the engines, which process batches with their own threads.
 const warpaes::Engine& engine_of(Input& in) {
     static const std::vector<warpaes::Engine> engines = [] {
         std::vector<warpaes::Engine> all;

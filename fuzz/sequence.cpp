@@ -1,6 +1,6 @@
-// Batches, single calls, segments and contexts in sequence, with a few keys that come and go, on every CPU backend, or,
-// as `sequence_gpu`, on the simulated GPU, also with messages in its memory. Results are compared with libcrypto's. The
-// operations are those of tests/batch/sequence.hpp, with the fuzzer's input as random numbers.
+// Tests sequences of batches, single calls, segments and contexts with a few keys that come and go. They run on every
+// CPU backend or, as `sequence_gpu`, on the simulated GPU, also with messages in its memory. Results are compared with
+// libcrypto's. The operations are those in tests/batch/sequence.hpp, with the fuzzer's input as random numbers.
 #include "sequence.hpp"
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace warpaes::test;
 
-/// Most of a simulated kernel's time is threads that begin and end, and tables that are filled.
+/// A simulated kernel spends most of its time starting and ending threads and filling tables.
 constexpr warpaes::LaunchTable few_threads{
     .tables = 2, .threads = 128, .own_key_threads = 64, .serial_warps = 1, .product_blocks = 1};
 
@@ -39,13 +39,13 @@ public:
     Places(const Places&) = delete;
     Places& operator=(const Places&) = delete;
 
-    /// One backend's; of some the workers are awake. Those of a GPU always are.
+    /// Returns the engine of one backend. The workers of some engines are awake, and those of a GPU always are.
     [[nodiscard]] warpaes_engine* any(fuzz::Input& in) const {
         const std::size_t which = in.byte();
         if (gpu_ != nullptr) return gpu_.get();
         return (which < 0xf0 ? asleep_ : awake_)[which % asleep_.size()].get();
     }
-    /// A GPU's memory, or null.
+    /// Returns GPU memory, or null.
     [[nodiscard]] DeviceMemory* device() const { return device_.get(); }
 
 private:
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const Places places;
     fuzz::Input in(data, size);
     warpaes_engine* const engine = places.any(in);
-    // The keys are flushed, so that an input behaves the same each time.
+    // Keys are flushed, so that an input behaves the same each time.
     fuzz::require(warpaes_engine_flush_keys(engine) == WARPAES_OK, "a flush has failed");
     Random random([&in] {
         const std::uint32_t low = in.byte();

@@ -16,7 +16,7 @@ unsigned sleeping = 0;
 
 }  // namespace
 
-// The linker lets calls from our objects come here (--wrap). A worker makes one before it waits for something to do.
+// The linker redirects calls from our objects to this function (--wrap). A worker calls it before it waits for work.
 extern "C" void __wrap_OPENSSL_thread_stop() {
     __real_OPENSSL_thread_stop();
     std::unique_lock lock(mutex);

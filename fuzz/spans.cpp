@@ -1,5 +1,6 @@
-// The functions of the C++ headers that take spans: any numbers, with buffers that end at their last byte. Other
-// targets check the results. This one checks that nothing outside the spans is touched and that only Error is thrown.
+// Tests the functions of the C++ headers that take spans, with any numbers and with buffers that end at their last
+// byte. Other targets check the results. This target checks that nothing outside the spans is accessed and that only
+// Error is thrown.
 #include <cstring>
 #include <warpaes/drbg.hpp>
 #include <warpaes/gcm.hpp>
@@ -33,7 +34,7 @@ const warpaes::Key& key_of(Input& in) {
     return in.pick(keys);
 }
 
-/// A small number, one near a border, or any.
+/// Returns a small number, one near a boundary, or any number.
 std::uint64_t any(Input& in) {
     switch (in.below(8)) {
     case 0:
@@ -291,7 +292,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         call(in);
     } catch (const warpaes::Error&) {
     } catch (const std::out_of_range&) {
-        // of the reader's function
+        // error of the reader's function
     }
     return 0;
 }

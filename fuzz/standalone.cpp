@@ -1,4 +1,4 @@
-// A main() for compilers without libFuzzer: runs the target once on every file in the given folders.
+// Defines main() for compilers without libFuzzer. It runs the target once on every file in the given folders.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

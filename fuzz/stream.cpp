@@ -1,5 +1,6 @@
-// File jobs on files of authenticated segments: any bytes as such a file, and sealed files, damaged; decrypted,
-// verified, in part, inspected, and on failing storage. No bytes may be output that were not authenticated.
+// Tests file jobs on files of authenticated segments: any bytes as such a file, and damaged sealed files. They are
+// decrypted, verified, decrypted in part and inspected, also on failing storage. Only authenticated bytes may be
+// output.
 #include <cstring>
 
 #include "file_job.hpp"
@@ -19,7 +20,7 @@ warpaes_file_job job_for(const warpaes_keyset* keyset, warpaes_direction directi
     return job;
 }
 
-/// Regular files are written in any order, so bytes that are not written yet are zero.
+/// Regular files are written in any order, so bytes that have not been written are zero.
 bool is_part(const Bytes& output, const Bytes& text) {
     if (output.size() > text.size()) return false;
     for (std::size_t i = 0; i < output.size(); ++i) {
@@ -42,7 +43,7 @@ void inspect(Input& in, const Bytes& file) {
     require(unknown || info.plaintext_bytes <= info.file_bytes, "more plaintext than file");
 }
 
-/// The requested part of the text, or all of it.
+/// Returns the requested part of the text, or all of it.
 struct Part {
     std::size_t first = 0;
     std::size_t end = 0;
@@ -102,7 +103,7 @@ void any_file(Input& in, warpaes_engine* engine) {
     const Bytes file = in.rest();
     const JobResult result = run_job(engine, job, file, how);
     if (job.direction == WARPAES_DECRYPT) {
-        if (begins_like_ours(file)) return;  // spoiled() covers those: it knows which output is allowed
+        if (begins_like_ours(file)) return;  // spoiled() covers these files, and checks the allowed output
         require(result.output.empty(), "any bytes are a file");
         require(result.status != WARPAES_OK, "any bytes are authentic");
     } else if (result.status == WARPAES_OK) {

@@ -23,7 +23,7 @@ struct Compared {
 
 struct Comparison {
     std::vector<Compared> figures;
-    std::size_t only_a = 0, only_b = 0;  ///< figures that the other record does not contain
+    std::size_t only_a = 0, only_b = 0;  ///< number of figures that the other record does not contain
 };
 
 /// Compares all figures except published ones, which are the same in every record.

@@ -11,7 +11,7 @@
 
 namespace lab {
 
-/// The generator that makes two children of a seed.
+/// The generator that derives two children from a seed.
 enum class Prg : std::uint8_t {
     aes,    ///< AES-128 with the seed as key: blocks 0 and 1
     chacha  ///< ChaCha20 with the seed and 16 zeros as key, counter and nonce 0: bytes 0 to 31 of its stream
@@ -27,11 +27,11 @@ struct DpfKey {
     std::vector<std::array<DpfNode, 2>> corrections;
 };
 
-/// Both children of a node, by libcrypto.
+/// Computes both children of a node with libcrypto.
 std::array<DpfNode, 2> children_of(Prg prg, const DpfNode& node);
-/// Keys of both parties for entry `index` of 2^depth. `seed`: of the random roots.
+/// Makes the keys of both parties for entry `index` of 2^depth. `seed` determines the random roots.
 std::pair<DpfKey, DpfKey> make_dpf(Prg prg, std::uint64_t index, unsigned depth, std::uint64_t seed);
-/// A party's node of one entry, by libcrypto.
+/// Computes a party's node of one entry with libcrypto.
 DpfNode evaluate(Prg prg, const DpfKey& key, std::uint64_t index);
 
 }  // namespace lab

@@ -13,7 +13,7 @@ namespace lab {
 
 namespace {
 
-/// The list of all experiments, in the order of the papers.
+/// Returns the list of all experiments, in the order of the papers.
 const std::vector<Experiment>& experiment_list() {
     using namespace experiments;
     static const std::vector<Experiment> experiments{
@@ -28,7 +28,7 @@ const std::vector<Experiment>& experiment_list() {
     return experiments;
 }
 
-/// Case-insensitive: "g", "G" and "g.mem" all begin "G.memory".
+/// The comparison is case-insensitive: "g", "G" and "g.mem" are all prefixes of "G.memory".
 bool begins_with(const std::string& key, const std::string& begin) {
     return begin.size() <= key.size() && std::equal(begin.begin(), begin.end(), key.begin(), [](char a, char b) {
                return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));

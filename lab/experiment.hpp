@@ -26,7 +26,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// What a run passes to each of its experiments.
+/// The data that a run passes to each of its experiments.
 struct Context {
     bool quick = false;                        ///< few points, few samples
     int gpu = -1;                              ///< device to use; -1: no GPU
@@ -75,8 +75,8 @@ struct Experiment {
 
 /// Every experiment, in the order of the papers.
 std::span<const Experiment> all_experiments();
-/// The experiments whose key begins with one of `keys` ("G", "G.memory"); all experiments if `keys` is empty. Throws
-/// std::invalid_argument.
+/// Returns the experiments whose key begins with one of `keys` ("G", "G.memory"); all experiments if `keys` is empty.
+/// Throws std::invalid_argument.
 std::vector<Experiment> select(std::span<const std::string> keys);
 
 }  // namespace lab

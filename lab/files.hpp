@@ -42,7 +42,7 @@ private:
 void write_file(const std::filesystem::path& path, std::span<const std::uint8_t> bytes);
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path);
 
-/// Free space of the folder's file system, in bytes.
+/// Returns the free space of the folder's file system, in bytes.
 std::uint64_t free_bytes(const std::filesystem::path& folder);
 
 }  // namespace lab

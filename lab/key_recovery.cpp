@@ -15,7 +15,7 @@ namespace {
 /// The looked-up words of a table: bit b of word r is entry 32 r + b, which is in bank b and line r.
 using Touched = std::array<std::uint32_t, 8>;
 
-/// The largest number of set bits in a column, by adding the words in planes of a carry-save counter.
+/// Returns the largest number of set bits in a column, by adding the words in planes of a carry-save counter.
 unsigned most_in_a_column(const Touched& touched) {
     std::uint32_t planes[4] = {};
     for (const std::uint32_t word : touched) {
@@ -111,7 +111,7 @@ KeyRecovery::Outcome KeyRecovery::outcome(Contention model, std::span<const std:
     for (std::size_t byte = 0; byte < bytes; ++byte) {
         const std::array<double, values> of = correlations(model, byte);
         const double right = of[right_key[byte]];
-        // Equal coefficients, as of times that never vary, rank in the middle.
+        // Equal coefficients rank in the middle, as when times never vary.
         double rank = 0;
         for (const double other : of) rank += other > right ? 1 : other == right ? 0.5 : 0;
         rank -= 0.5;

@@ -17,7 +17,7 @@ enum class Contention : std::uint8_t {
 };
 inline constexpr std::size_t contentions = 3;
 
-/// The contention that a model predicts of 32 lookups.
+/// Returns the contention that a model predicts of 32 lookups.
 unsigned contention_of(Contention model, std::span<const std::uint8_t, 32> indices);
 
 /// Correlates times with the contention that each value of each key byte predicts for the last round.
@@ -55,7 +55,7 @@ private:
     std::vector<OfByte> sums_ = std::vector<OfByte>(bytes);
 };
 
-/// The AES-128 key with this last round key (FIPS 197, 5.2, backwards).
+/// Returns the AES-128 key with this last round key (FIPS 197, 5.2, backwards).
 std::array<std::uint8_t, 16> key_of_last_round(std::span<const std::uint8_t, 16> round_key);
 
 }  // namespace lab

@@ -55,7 +55,7 @@ std::string operating_system() {
     return name;
 }
 
-/// The first line of nvidia-smi's output; "" if it cannot be run.
+/// Returns the first line of nvidia-smi's output; "" if it cannot be run.
 std::string ask_nvidia_smi(int device, const char* fields) {
     try {
         const Finished answer = run_process({"nvidia-smi", fmt::format("--id={}", device),

@@ -11,11 +11,11 @@ namespace lab {
 /// Describes this machine. `gpu`: the device that the run uses, -1 for none.
 Machine look_around(int gpu);
 
-/// Number of processors that this process may use.
+/// Returns the number of processors that this process may use.
 unsigned available_processors();
 
-/// The commit of this build, or the value of the environment variable WARPAES_COMMIT. Ends in "+" if the tree had
-/// uncommitted changes; "" if unknown.
+/// Returns the commit of this build, or the value of the environment variable WARPAES_COMMIT. Ends in "+" if the tree
+/// had uncommitted changes; "" if unknown.
 std::string commit_of_build();
 
 /// Number of processors of the whole machine, not only those this process may use.
@@ -23,7 +23,7 @@ unsigned all_processors();
 /// Processor seconds (user, system and interrupts) of the whole machine since boot; none if the system does not report
 /// them.
 std::optional<double> processor_seconds();
-/// The same, without those of this process and of the programs that it has run.
+/// Returns the same, without those of this process and of the programs that it has run.
 std::optional<double> processor_seconds_of_others();
 
 }  // namespace lab

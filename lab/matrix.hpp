@@ -12,7 +12,7 @@
 
 namespace lab {
 
-/// A record's machine by its GPU's name, or its CPU's if the record used none.
+/// Returns a record's machine by its GPU's name, or its CPU's if the record used none.
 std::string machine_name(const Record& record);
 
 struct Matrix {

@@ -38,11 +38,11 @@ struct Counted {
 Counted sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works,
                         const std::function<double()>& counter);
 
-/// Seconds by the host's clock, from `start` to now and from the beginning to the end of `work`.
+/// Returns the seconds by the host's clock, from `start` to now and from the beginning to the end of `work`.
 double seconds_since(std::chrono::steady_clock::time_point start);
 double time_of(const std::function<void()>& work);
 
-/// Converts seconds to rates: `amount` per second. Low and high change places.
+/// Converts seconds to rates: `amount` per second, and swaps low with high.
 Summary rate(double amount, const Summary& seconds);
 
 /// Converts to another unit: multiplies each figure by `factor`.

@@ -1,4 +1,4 @@
-// The lab's names of modes of operation. They are in a header of their own because a file may include it together with
+// The lab's names of modes of operation. They are in a separate header because a file may include it together with
 // <warpaes/warpaes.hpp>, which has its own names.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace lab {
 enum class Mode : std::uint32_t { ecb, ctr, cbc, cfb128, ofb };
 enum class Direction { encrypt, decrypt };
 
-/// Whether encrypting a block needs the ciphertext (or keystream) of the block before it.
+/// Returns whether encrypting a block needs the ciphertext (or keystream) of the block before it.
 constexpr bool is_serial(Mode mode) {
     return mode >= Mode::cbc;
 }

@@ -67,10 +67,10 @@ PreparedPayload prepare(const PayloadDescriptor& payload, std::size_t data_bytes
             throw std::invalid_argument("IVs: one for each message, or one for all, of 16 bytes");
         }
         if (d.associated.count != 0 || d.tags.count != 0) {
-            throw std::invalid_argument("tags: the data model has a place for them, but no mode that makes any");
+            throw std::invalid_argument("tags: must be empty; no mode of the data model supports tags");
         }
         if (d.keys == 0 || d.first_key + d.keys > key_stream.size() / KeySchedules::key_bytes) {
-            throw std::invalid_argument("keys: not in the stream of keys");
+            throw std::invalid_argument("keys: must be in the key stream");
         }
         messages += d.messages.count;
     }

@@ -42,9 +42,9 @@ public:
     static constexpr std::size_t key_bytes = 16, words = 44;
     using Key = std::array<std::uint8_t, key_bytes>;
 
-    /// The schedule of `key_bytes` bytes.
+    /// Returns the schedule of `key_bytes` bytes.
     static std::array<std::uint32_t, words> expanded(std::span<const std::uint8_t> key);
-    /// Index of the schedule of `key`; expands the key on first use.
+    /// Returns the index of the schedule of `key`; expands the key on first use.
     std::uint32_t place(const Key& key);
     /// `words` words for each place.
     [[nodiscard]] std::span<const std::uint32_t> schedules() const { return schedules_; }

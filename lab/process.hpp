@@ -19,7 +19,7 @@ struct Finished {
 /// to this process's own. Throws std::system_error if the program cannot be started.
 Finished run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
 
-/// The path of `program` along PATH.
+/// Returns the path of `program` along PATH.
 std::optional<std::filesystem::path> find_program(const std::string& program);
 
 }  // namespace lab

@@ -78,7 +78,7 @@ json of(const std::optional<Sampled>& sampled) {
     return sampled ? json::array({sampled->low, sampled->median, sampled->high}) : json(nullptr);
 }
 
-/// Records of older builds lack some of these.
+/// Records of older builds lack some of these fields.
 std::optional<Sampled> to_sampled(const json& in, const char* name) {
     if (!in.contains(name) || in[name].is_null()) return {};
     return Sampled{in[name].at(0), in[name].at(1), in[name].at(2)};
@@ -167,7 +167,7 @@ Record record_from_json(const json& in) {
         }
         return record;
     } catch (const json::exception&) {
-        throw RecordError("what a record has is missing in it, or of another kind");
+        throw RecordError("a field is missing or has the wrong type");
     }
 }
 
@@ -179,7 +179,7 @@ Record load(const std::filesystem::path& path) {
     if (file.bad()) throw_system_error(errno, path.string());
     if (text.str().empty()) throw RecordError("the file is empty");
     json parsed = json::parse(text.str(), nullptr, false);
-    if (parsed.is_discarded() || !parsed.is_object()) throw RecordError("it is no JSON object");
+    if (parsed.is_discarded() || !parsed.is_object()) throw RecordError("it is not a JSON object");
     return record_from_json(parsed);
 }
 
@@ -209,7 +209,7 @@ void finish(int descriptor, const std::string& text, bool to_disk, const std::fi
     if (error != 0) throw_system_error(error, path.string());
 }
 
-/// The descriptor that the name of an open file stands for: /dev/stdout, /dev/fd/3, /proc/self/fd/3.
+/// Returns the descriptor that the name of an open file stands for: /dev/stdout, /dev/fd/3, /proc/self/fd/3.
 std::optional<int> descriptor_of(const std::filesystem::path& path) {
     if (path == "/dev/stdout") return STDOUT_FILENO;
     if (path == "/dev/stderr") return STDERR_FILENO;
@@ -238,20 +238,20 @@ void replace_file(const std::filesystem::path& path, const std::string& text) {
         target = next.is_absolute() ? next : target.parent_path() / next;
     }
     if (const std::optional<int> descriptor = descriptor_of(target)) {
-        // Its file may have contents, and others that write to it.
+        // The file may have contents, and other writers.
         finish(fcntl(*descriptor, F_DUPFD_CLOEXEC, 0), text, false, path);
         return;
     }
     struct stat before {};
     const bool exists = stat(target.c_str(), &before) == 0;
     if (exists && !S_ISREG(before.st_mode)) {
-        // A FIFO or a device gets the text; there is nothing to replace.
+        // A FIFO or a device gets the text. There is nothing to replace.
         finish(open(target.c_str(), O_WRONLY | O_CLOEXEC), text, false, path);
         return;
     }
     const std::filesystem::path temporary = target.string() + ".new";
     try {
-        // Others may have put a link there.
+        // Another user may have put a link there.
         unlink(temporary.c_str());
         const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (descriptor >= 0 && exists) (void)fchmod(descriptor, before.st_mode & 0777);

@@ -62,7 +62,7 @@ std::string name_of_column(const nlohmann::json& column) {
            (column["quick"].get<bool>() ? ", --quick" : "");
 }
 
-/// The verdicts by machine as a table.
+/// Returns the verdicts by machine as a table.
 std::string plain_matrix(const nlohmann::json& matrix) {
     std::string out = "<h2>The conclusions by machine</h2>\n<table>\n<tr><th>conclusion</th>";
     for (const auto& column : matrix["records"]) out.append("<th>" + for_html(name_of_column(column)) + "</th>");

@@ -1,4 +1,4 @@
-// The record of a run as a web page: one self-contained file that needs no network and no library.
+// Renders the record of a run as a web page: one self-contained file that needs no network and no library.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace lab {
 
-/// The page of the first record, UTF-8. It contains the whole record as JSON in a script element; the page's own script
-/// draws it. With more than one record it also has the verdicts of all of them side by side.
+/// Returns the page of the first record, UTF-8. It contains the whole record as JSON in a script element; the page's
+/// own script draws it. With more than one record, it also shows the verdicts of all records side by side.
 std::string report_page(std::span<const Record> records);
 
 }  // namespace lab

@@ -22,7 +22,7 @@ namespace {
 const Experiment& find(std::span<const Experiment> experiments, const std::string& key) {
     const auto found = std::find_if(experiments.begin(), experiments.end(),
                                     [&](const Experiment& experiment) { return experiment.key == key; });
-    if (found == experiments.end()) throw RecordError(fmt::format("there is no experiment '{}' any more", key));
+    if (found == experiments.end()) throw RecordError(fmt::format("the experiment '{}' no longer exists", key));
     return *found;
 }
 
@@ -58,7 +58,7 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
         entry.status = Status::not_run;
         entry.reason = "interrupted";
     } catch (const std::exception& error) {
-        // A signal also reaches the programs that an experiment started, so it fails because they do.
+        // A signal also reaches the programs that an experiment started. They fail, and so does the experiment.
         entry.status = conditions.interrupted() ? Status::not_run : Status::failed;
         entry.reason = conditions.interrupted() ? "interrupted" : error.what();
     }

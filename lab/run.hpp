@@ -47,8 +47,8 @@ struct Conditions {
     std::string no_gpu = "there is no GPU";   ///< reason, if context.gpu is -1
     GpuReader state;                          ///< reads the GPU's state; empty: it stays unknown
     std::filesystem::path path;               ///< where the record is stored
-    /// Time limit of this call. An experiment whose estimate exceeds the rest is not started, unless it would be the
-    /// first; an experiment that is still running at the limit is interrupted. None: no limit.
+    /// Time limit of this call. An experiment whose estimate exceeds the remaining time is not started, unless it would
+    /// be the first. An experiment that is still running at the limit is interrupted. None: no limit.
     std::optional<double> seconds;
     std::function<void(const Progress&)> progress = [](const Progress&) {};
     std::function<void(const Entry&)> finished = [](const Entry&) {};  ///< after each experiment, however it ended

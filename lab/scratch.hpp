@@ -22,12 +22,12 @@ private:
     int lock_ = -1;
 };
 
-/// Whether files in the folder are kept in memory (tmpfs).
+/// Returns whether files in the folder are kept in memory (tmpfs).
 bool is_in_memory(const std::filesystem::path& folder);
 
-/// A writable folder on a disk: /var/tmp, the temporary folder or `fallback`; empty if none qualifies.
+/// Returns a writable folder on a disk: /var/tmp, the temporary folder or `fallback`; empty if none qualifies.
 std::filesystem::path find_disk(const std::filesystem::path& fallback);
-/// A writable folder on a tmpfs: /dev/shm, or empty.
+/// Returns a writable folder on a tmpfs: /dev/shm, or empty.
 std::filesystem::path find_memory();
 
 }  // namespace lab

@@ -18,7 +18,7 @@ namespace lab {
 class BufferCipher {
 public:
     virtual ~BufferCipher() = default;
-    /// The buffer that holds the input, and afterwards the output.
+    /// Returns the buffer that holds the input, and afterwards the output.
     virtual std::span<std::uint8_t> buffer() = 0;
     /// Processes the first `bytes` bytes of the buffer, whole blocks, in place; complete on return.
     virtual void run(std::size_t bytes) = 0;

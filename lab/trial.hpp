@@ -40,19 +40,19 @@ public:
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     [[nodiscard]] const gpu::Cipher& cipher() const { return cipher_; }
     [[nodiscard]] std::span<const std::uint8_t> key() const { return key_; }
-    /// The first counter block, a multiple of 1,024, for CTR; otherwise empty.
+    /// Returns the first counter block, a multiple of 1,024, for CTR; otherwise empty.
     [[nodiscard]] std::span<const std::uint8_t> counter() const { return counter_; }
     [[nodiscard]] const gpu::Stream& stream() const { return stream_; }
 
-    /// A kernel of the catalogue.
+    /// Returns a kernel of the catalogue.
     [[nodiscard]] Work variant(const gpu::Variant& variant, const gpu::Geometry& geometry) const;
     [[nodiscard]] Work variant(const gpu::Variant& v) const { return variant(v, usual_geometry(v)); }
     /// Production's kernels, through the ABI.
     [[nodiscard]] Work production(const Context& context) const;
-    /// The bitsliced cipher of <warpaes/device.cuh>; AES-128 encryption.
+    /// Returns the bitsliced cipher of <warpaes/device.cuh>; AES-128 encryption.
     [[nodiscard]] Work bitsliced() const;
 
-    /// The counter mode with a cached first round; AES-128 in CTR.
+    /// Returns the counter mode with a cached first round; AES-128 in CTR.
     [[nodiscard]] Work cached_counter() const;
 
     /// [G]'s third scheme with 4 or 8 blocks a group; AES-128 encryption in ECB.
@@ -75,14 +75,14 @@ public:
     };
     /// Called between measurements with the completed share, below 1, and the name of the next subject.
     using Told = std::function<void(double share, const std::string& name)>;
-    /// A callback that maps shares to the range `from` to `to` of an experiment's progress.
+    /// Returns a callback that maps shares to the range `from` to `to` of an experiment's progress.
     static Told part_of(const Context& context, double from, double to);
 
     /// speed() of several subjects, measured in turns.
     [[nodiscard]] std::vector<Summary> speeds(const Effort& effort, const std::vector<Subject>& subjects,
                                               std::size_t bytes, const Told& told) const;
-    /// The speed of each variant with the best thread-block size among `threads`. Variants with a copy of the tables
-    /// for each bank use usual_geometry, because only one such thread block fits on a multiprocessor.
+    /// Returns the speed of each variant with the best thread-block size among `threads`. Variants with a copy of the
+    /// tables for each bank use usual_geometry, because only one such thread block fits on a multiprocessor.
     [[nodiscard]] std::vector<Summary> best_speeds(const Effort& effort, std::span<const gpu::Variant> variants,
                                                    std::span<const unsigned> threads, const Told& told) const;
 

@@ -1,4 +1,4 @@
-// Page-locked memory for tests: whole pages, as in an arena.
+// Page-locked memory for tests, in whole pages as in an arena.
 #pragma once
 
 #include <cstdint>

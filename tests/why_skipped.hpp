@@ -1,4 +1,4 @@
-// Reasons to skip a test, shared by several programs, with the machine or build that runs it.
+// Reasons to skip a test, shared by several programs. Each names the machine or build that runs the test.
 #pragma once
 
 #include <string>

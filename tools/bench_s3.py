@@ -3,7 +3,7 @@
 
     bench_s3.py PORT FOLDER LATENCY
 
-Objects are files of FOLDER; every answer begins LATENCY seconds after the request. Signatures are not checked.
+Objects are files of FOLDER. Every response begins LATENCY seconds after the request. Signatures are not checked.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Server:
     def answer(
         self, method: str, key: str, arguments: dict[str, str], headers: dict[str, str], body: bytes
     ) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body of an answer."""
+        """Send the status, headers and body of a response."""
         there = self.metadata.get(key)
         if method == "GET" and "list-type" in arguments:
             return self.list(key, arguments)

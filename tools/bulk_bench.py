@@ -158,7 +158,7 @@ def aes() -> float:
 
 
 def tls() -> float:
-    """Measure the processor seconds of a byte received and sent by TLS, in memory."""
+    """Measure the processor seconds of a byte received and sent through TLS, in memory."""
     import datetime
     import ssl
 
@@ -255,7 +255,7 @@ def large(key: Path, folder: Path, length: int) -> list[dict]:
         run("encrypt, file to object store", "encrypt", str(source), "s3://bench/sealed")
         shutil.rmtree(source)
         run("verify, object store", "verify", "s3://bench/sealed")
-        # The dataset is first decrypted to another place: a sealed dataset is not encrypted twice.
+        # The dataset is first decrypted to another place, because a sealed dataset is not encrypted twice.
         run("decrypt, object store to object store", "decrypt", "s3://bench/sealed", "s3://bench/plain")
         for path in (folder / "store").glob("*sealed*"):
             path.unlink()
@@ -264,7 +264,8 @@ def large(key: Path, folder: Path, length: int) -> list[dict]:
 
 
 def workers(key: Path, folder: Path) -> dict:
-    """Files of 64 MiB by N workers on N cores, up to all cores; in memory, so that no disk is the limit."""
+    """Measure files of 64 MiB with N workers on N cores, up to all cores. Files are in memory, so that no disk is the
+    limit."""
     shared = Path("/dev/shm")
     room = shutil.disk_usage(shared).free if shared.is_dir() else 0
     cores = len(os.sched_getaffinity(0))
@@ -288,12 +289,12 @@ def workers(key: Path, folder: Path) -> dict:
 
 
 def measure(arguments: argparse.Namespace, record: dict) -> None:
-    """Object stores, large objects, and several workers compared with one."""
+    """Measure object stores, large objects, and several workers compared with one."""
     with tempfile.TemporaryDirectory(prefix="bulk-bench-") as name:
         folder = Path(name)
         key = folder / "key.json"
         key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
-        # In another process: child processes inherit the recorded peak memory.
+        # This runs in another process, because child processes inherit the recorded peak memory.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
             for name, each in (("aes", aes), ("driver", driver), ("tls", tls)):
                 record[name] = elsewhere.submit(each).result()
@@ -314,13 +315,15 @@ def main() -> None:
     parser.add_argument("--looped", type=int, default=1000, help="number of objects for the loop")
     parser.add_argument("--latency", type=float, default=0.02, help="latency of the object store in seconds")
     parser.add_argument("--large", type=size, default=4 << 30)
-    parser.add_argument("--bytes", type=size, default=0, help="of local and gpus (default: as much as fits in memory)")
-    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="in memory, of local and gpus")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1], help="of local")
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000], help="of manifest")
+    parser.add_argument(
+        "--bytes", type=size, default=0, help="total size for local and gpus (default: as much as fits in memory)"
+    )
+    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="folder in memory for local and gpus")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1], help="numbers of workers for local")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000], help="numbers of rows for manifest")
     parser.add_argument("--on", type=Path, default=Path("/var/tmp"), help="folder for the files of manifest")
     parser.add_argument("--gpus", type=int, help="number of GPUs to announce to Ray (default: those that it finds)")
-    parser.add_argument("--backend", default="cuda", help="of gpus")
+    parser.add_argument("--backend", default="cuda", help="backend for gpus")
     arguments = parser.parse_args()
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

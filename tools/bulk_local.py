@@ -36,7 +36,7 @@ def cores() -> int:
 
 
 def room(memory: Path) -> int:
-    """The maximum size of the sources in bytes: sources, ciphertexts and plaintexts are in memory together."""
+    """Return the maximum size of the sources in bytes. Sources, ciphertexts and plaintexts are in memory together."""
     fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     available = int(fields["MemAvailable"].split()[0]) << 10
     return min(8 << 30, shutil.disk_usage(memory).free // 4, available // 5)
@@ -75,7 +75,7 @@ def bulk(*arguments: str) -> dict:
 
 
 def costs() -> dict:
-    """Processor seconds per byte for work in a cache: SHA-256, and AES-256-GCM on one thread."""
+    """Return processor seconds per byte for work in a cache: SHA-256, and AES-256-GCM on one thread."""
 
     def of(work: Callable[[], object], length: int) -> float:
         taken = []
@@ -97,7 +97,7 @@ def costs() -> dict:
 
 
 def local(memory: Path, total: int, workers: list[int]) -> dict:
-    """Run contenders in turns without counting the first round; return the medians of each."""
+    """Run contenders in turns without counting the first round, and return the medians of each."""
     processes = cores()
     command = shutil.which("warpaes", path=Path(warpaes.__file__).parent / "bin")
     with sources(memory, total, processes) as (folder, count):
@@ -150,13 +150,13 @@ def local(memory: Path, total: int, workers: list[int]) -> dict:
 
 
 def gpus(memory: Path, total: int, most: int | None, backend: str) -> dict:
-    """Run actors with one GPU each, from one to all GPUs; `most`: the number announced to Ray."""
+    """Run actors with one GPU each, from one to all GPUs. `most`: the number announced to Ray."""
     import ray
 
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0")
     ray.init(num_gpus=most, num_cpus=cores(), include_dashboard=False, log_to_driver=False)
     there = int(ray.cluster_resources().get("GPU", 0))
-    assert there, "Ray has found no GPU: --gpus N says that there are some"
+    assert there, "Ray has found no GPU: use --gpus N to announce some"
     address = ray.get_runtime_context().gcs_address
     share = max(1, cores() // there)
     runs = []

@@ -1,6 +1,6 @@
-"""The cost of a manifest with many rows for a driver of warpaes bulk, for tools/bulk_bench.py.
+"""Measures the cost of a manifest with many rows for a driver of warpaes bulk, for tools/bulk_bench.py.
 
-The rows are listed, saved, read and found as a job does it, in files of this machine. No object is encrypted.
+The rows are listed, saved, read and found as in a job, in files on this machine. No object is encrypted.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from warpaes.bulk import keys, manifest, rows, stores
 
 
 def name_of(number: int) -> str:
-    """Return the name of an object; names are in order."""
+    """Return the name of an object. Names are in ascending order."""
     return f"raw/2026/{number >> 14:06}/object-{number:010}.bin"
 
 
 def listed(count: int) -> Iterator[rows.Row]:
-    """Yield rows as a listing of an object store makes them."""
+    """Yield rows as from a listing of an object store."""
     for number in range(count):
         name = name_of(number)
         yield rows.Row(name, name, 65536, f'"{secrets.token_hex(16)}"')
@@ -44,7 +44,7 @@ def timed(function: Callable[[], object]) -> float:
 
 
 def measure(count: int, folder: str) -> dict:
-    """List, save, resume and find with this many rows."""
+    """Time listing, saving, resuming and finding with this many rows."""
     target = stores.open_storage(str(Path(folder, "target")))
     path = Path(folder, "key.json")
     path.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
@@ -60,7 +60,7 @@ def measure(count: int, folder: str) -> dict:
     found: dict[str, object] = {"rows": count, "list": timed(make)}
 
     def save() -> float:
-        """Save after all rows of a shard have ended, which changes as much of it as a job can."""
+        """Save after all rows of a shard have finished, which changes as much of the shard as a job can."""
         number = len(made.shards) // 2
         for row in made.rows_of(number):
             end(row)
@@ -73,7 +73,7 @@ def measure(count: int, folder: str) -> dict:
     there: list[manifest.Manifest] = []
 
     def resume() -> None:
-        """Up to the first row that can be given to a worker."""
+        """Resume up to the first row that can be given to a worker."""
         loaded = manifest.Manifest.load(target, holders)
         assert loaded is not None
         number = next(number for number, shard in enumerate(loaded.shards) if shard.states.get("pending"))
@@ -83,7 +83,7 @@ def measure(count: int, folder: str) -> dict:
     found["resume"] = timed(resume)
 
     def find() -> None:
-        """As `verify --name` does."""
+        """Find rows as `verify --name` does."""
         loaded = manifest.Manifest.load(target, holders)
         assert loaded is not None
         row = loaded.find(name_of(count // 3))
@@ -98,7 +98,7 @@ def measure(count: int, folder: str) -> dict:
 
 
 def manifests(counts: list[int], folder: Path) -> dict:
-    """Measure each number of rows in a separate process, whose memory is a driver's."""
+    """Measure each number of rows in a separate process, whose memory is that of a driver."""
     runs = []
     for count in counts:
         with (

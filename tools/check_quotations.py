@@ -22,13 +22,13 @@ def plain(text: str) -> str:
 
 
 def quotations(statement: dict) -> list[str]:
-    """The quoted sentences: those of `original`, and those in guillemets in `says`."""
+    """Return the quoted sentences: those of `original`, and those in guillemets in `says`."""
     quoted = statement.get("original", "").split(" … ")
     return [part for part in quoted + re.findall("«(.*?)»", statement["says"]) if part]
 
 
 def missing(paper: dict, text: str) -> list[str]:
-    """Quotations that the text does not contain, with their IDs."""
+    """Return quotations that the text does not contain, with their IDs."""
     there = plain(text)
     return [f"{s['id']}: {q}" for s in paper["statements"] for q in quotations(s) if plain(q) not in there]
 

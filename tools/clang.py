@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks the sources with clang without generating code, which takes seconds instead of minutes.
 
-    tools/clang.py check [PATH...]    everything compiles without a warning
-    tools/clang.py tidy [PATH...]     clang-tidy finds no fault (.clang-tidy)
+    tools/clang.py check [PATH...]    checks that everything compiles without a warning
+    tools/clang.py tidy [PATH...]     runs clang-tidy, which must find no fault (.clang-tidy)
 
-All files that the preset "clang" compiles, or those below PATH.
+The default is all files that the preset "clang" compiles.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def configure() -> None:
 
 
 def commands(paths: list[Path]) -> dict[str, dict]:
-    """The first command of each file below `paths`; several targets compile some in the same way."""
+    """Return the first command of each file below `paths`. Several targets compile some files in the same way."""
     found = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         path = Path(entry["file"])
@@ -59,7 +59,7 @@ def check(entry: dict) -> list[str]:
     at = words.index("-o")
     del words[at : at + 2]
     words = [*(word for word in words if word != "-c"), "-fsyntax-only", "-Werror"]
-    # g++ warns about fewer conversions; outside the library that is sufficient.
+    # g++ warns about fewer conversions, which is sufficient outside the library.
     return words if Path(entry["file"]).is_relative_to(ROOT / "src") else [*words, "-Wno-sign-conversion"]
 
 
@@ -75,7 +75,7 @@ def main() -> int:
     configure()
     files = commands([path.resolve() for path in options.path] or [ROOT])
     if not files:
-        sys.exit(f"{', '.join(map(str, options.path))}: nothing there is compiled")
+        sys.exit(f"{', '.join(map(str, options.path))}: no compiled file matches")
 
     def run(entry: dict) -> bool:
         command = (check if options.what == "check" else tidy)(entry)

@@ -32,7 +32,7 @@ WORDS = {
 }
 #: Commands with subcommands.
 WITH_COMMANDS = ("bulk", "keys", "keysources", "model", "parquet", "provider", "qkd")
-#: Commands of other programs, which may not be installed: their help is their only page.
+#: Commands of other programs, which may not be installed. Their help is their only page.
 ELSEWHERE = ("bulk", "keysources", "lab", "model", "parquet", "qkd")
 
 
@@ -46,7 +46,7 @@ VALUES = {
     "-md": ["sha256", "sha512", "sha1", "md5"],
     "-pass": ["env:", "file:", "fd:", "stdin", "pass:"],
 }
-#: The same for single commands.
+#: Completions after an option of one command.
 OWN_VALUES = {
     "bench": {
         "--backend": BACKENDS[1:],
@@ -62,7 +62,7 @@ TEMPLATES = ("-t", "--template", "--to-template")
 
 
 def values_of(command: str, text: str, templates: list[str]) -> dict[str, list[str]]:
-    """Options of a command, each with the words that can follow it."""
+    """Return the options of a command, each with the words that can follow it."""
     known = {**VALUES, **dict.fromkeys(TEMPLATES, templates), **OWN_VALUES.get(command, {})}
     return {name: known[name] for name, _ in options_of(text) if name in known}
 
@@ -101,7 +101,7 @@ def roff(text: str) -> str:
 
 
 def man_page(name: str, summary: str, text: str, version: str) -> str:
-    """The help as roff: its usage is the synopsis, its headings are sections, and the rest is left in its lines."""
+    """Return the help as roff. Its usage is the synopsis, its headings are sections, and the rest keeps its lines."""
     lines = text.rstrip().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("Usage:"))
     usage, body = [lines[start].removeprefix("Usage:").strip()], lines[start + 1 :]
@@ -239,7 +239,7 @@ def fish(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[
 
 
 def render(warpaes: str) -> dict[str, str]:
-    """File names and contents."""
+    """Return file names and contents."""
     version = subprocess.run([warpaes, "--version"], capture_output=True, check=True, text=True).stdout.split()[1]
     main = help_of(warpaes)
     said = summaries(main)

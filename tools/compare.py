@@ -2,7 +2,7 @@
 """Measures whole processes on a file in memory: age, openssl, libsodium, Tink, zstd and warpaes; then on a file on a
 disk, compared with fio's reads and writes there.
 
-Prints the tables; the record goes to bench/results/compare. Tools that are not installed are left out (`tools/setup
+Prints the tables; the record goes to bench/results/compare. Tools that are not installed are skipped (`tools/setup
 bench`).
 
     tools/compare.py [--mib 1024] [--rounds 5] [--disk FOLDER] [--disk-mib 4096]
@@ -45,7 +45,8 @@ with primitive.new_decrypting_stream(open(source, "rb"), b"") as cipher, open(ta
 
 
 def make_input(path: Path, size: int) -> None:
-    """This system's programs, libraries and texts, repeated on a small system, so that zstd has data to compress."""
+    """Fill a file with this system's programs, libraries and texts, repeated on a small system, so that zstd has data
+    to compress."""
     left = size
     with path.open("wb") as out:
         while left:
@@ -82,7 +83,8 @@ def version_of(*command: str) -> str:
 
 
 def tools(folder: Path, warpaes: Path) -> tuple[dict, dict]:
-    """By name: functions from IN and OUT to each tool's two commands, and their printed form; and the versions."""
+    """Return, by name, functions from IN and OUT to each tool's two commands, with their printed form, and the
+    versions."""
     keyset, key, iv = folder / "keyset", os.urandom(32).hex(), os.urandom(16).hex()
     subprocess.run([warpaes, "keygen", "-t", TEMPLATE, "-o", keyset], stderr=subprocess.DEVNULL, check=True)
     found: dict = {}
@@ -126,7 +128,7 @@ def tools(folder: Path, warpaes: Path) -> tuple[dict, dict]:
         )
     copy = ("cp", lambda i, o: ["cp", i, o])
     found["cp"] = (copy, copy)
-    # Only new pages for the output, under the file's lock, without reads or computation.
+    # Only allocates new pages for the output, under the file's lock, without reads or computation.
     zeros = (
         "dd if=/dev/zero",
         lambda i, o: ["dd", "if=/dev/zero", "bs=512k", f"count={Path(i).stat().st_size >> 19}", f"of={o}"],
@@ -185,7 +187,7 @@ def measure(folder: Path, size: int, rounds: int) -> tuple[list[dict], dict]:
 
 
 def fio_seconds(folder: Path, source: Path, output: Path) -> float:
-    """Reads one and writes the other at the same time, past the page cache, until the disk has all data."""
+    """Read one file and write another at the same time, bypassing the page cache, until the disk has all data."""
     size = f"--size={source.stat().st_size}"
     both = ["--direct=1", "--ioengine=io_uring", "--bs=4M", "--iodepth=8", "--output-format=json", size]
     read = ["--name=read", "--rw=read", f"--filename={source}"]
@@ -195,7 +197,7 @@ def fio_seconds(folder: Path, source: Path, output: Path) -> float:
 
 
 def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
-    """At the beginning the input is not in memory, and at the end the output is on the disk."""
+    """Time commands. At the start, the input is not in memory; at the end, the output is on the disk."""
     source, output, sealed, keyset = (folder / name for name in ("in", "out", "sealed", "keyset"))
     warpaes, done = ROOT / "build/default/cli/warpaes", 'exec sync "$1"'
     make_input(source, size)
@@ -222,17 +224,21 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
                 seconds, _ = timed(command)
             taken[name] += [seconds] if turn else []
-        # The order decides which pages of a file a virtual machine's host still has.
+        # The order determines which pages of a file a virtual machine's host still caches.
         order.append(order.pop(0))
     return [{"command": name, "seconds": statistics.median(times)} for name, times in taken.items()]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mib", type=int, default=1024, help="of the file (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, help="in which all tools take turns (%(default)s)")
+    parser.add_argument("--mib", type=int, default=1024, help="size of the file (%(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="number of rounds in which all tools take turns (%(default)s)"
+    )
     parser.add_argument("--disk", type=Path, default=ROOT / "build", help="a folder on the disk (%(default)s)")
-    parser.add_argument("--disk-mib", type=int, default=4096, help="of the file on the disk (%(default)s); 0: none")
+    parser.add_argument(
+        "--disk-mib", type=int, default=4096, help="size of the file on the disk (%(default)s); 0: none"
+    )
     arguments = parser.parse_args()
     size, place = arguments.mib << 20, Path("/dev/shm")
     if shutil.disk_usage(place).free < 4 * size:

@@ -5,7 +5,7 @@ Each system call of a set of jobs fails, is short or slow at every position, eac
 and the command is stopped at every system call and at random moments. Fails if any outcome is wrong.
 
     tools/fault_matrix.py                 builds the default preset and runs it
-    tools/fault_matrix.py --build DIR with the programs in that folder
+    tools/fault_matrix.py --build DIR     runs the programs in that folder
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def part_of(row: dict) -> str:
 
 
 def summarize(rows: list[dict]) -> list[dict]:
-    """One row per part and call; clean runs do not count."""
+    """Return one row per part and call. Clean runs do not count."""
     sums: dict[tuple, dict] = {}
     for row in rows:
         if row["call"] == "none":
@@ -58,7 +58,7 @@ def run_processes(build: Path, moments: int) -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, help="folder of a build with tests")
-    parser.add_argument("--moments", type=int, default=100, help="random moments a command")
+    parser.add_argument("--moments", type=int, default=100, help="random moments per command")
     arguments = parser.parse_args()
     build = arguments.build
     if build is None:

@@ -36,7 +36,8 @@ def time_process(command: list) -> float:
 
 
 def peak_kib(command: list) -> int | None:
-    """By /usr/bin/time, if it is installed: wait4() also counts this program's own memory before exec()."""
+    """Measure with /usr/bin/time if it is installed, because wait4() also counts this program's memory before
+    exec()."""
     if not Path("/usr/bin/time").exists():
         return None
     done = subprocess.run(["/usr/bin/time", "-f", "%M", *command], capture_output=True, text=True, check=True)
@@ -44,7 +45,7 @@ def peak_kib(command: list) -> int | None:
 
 
 def python_with_tink() -> list:
-    """The command's beginning; empty if there is none."""
+    """Return the start of the command line of /usr/bin/time, or an empty list if it is missing."""
     python = ROOT / ".venv/tests/bin/python3"
     has_tink = python.exists() and subprocess.run([python, "-c", "import tink"], check=False).returncode == 0
     return [python, "-c", TINK] if has_tink else []
@@ -63,7 +64,7 @@ def row(command: str, size: int, seconds: list[float], peak: int | None, **field
 
 
 def time_ranges(warpaes: Path, keyset: Path, sealed: Path, size: int, rounds: int) -> dict:
-    """A few KiB anywhere in the file, a new process each; spawned directly, as a shell would."""
+    """Time reads of a few KiB anywhere in the file, each in a new process, spawned directly as a shell would."""
     seconds = []
     with open(os.devnull, "wb") as nowhere:
         actions = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1)]
@@ -82,7 +83,7 @@ def time_ranges(warpaes: Path, keyset: Path, sealed: Path, size: int, rounds: in
 
 
 def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
-    """Time all tools in turns on a file of `size` bytes on tmpfs, each time with a new output; compare the last
+    """Time all tools in turns on a file of `size` bytes on tmpfs, each time with a new output, and compare the last
     outputs."""
     folder = Path("/dev/shm")
     if not folder.is_dir() or shutil.disk_usage(folder).free < 4 * size:
@@ -99,14 +100,14 @@ def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
                 file.write(os.urandom(1 << 24))
         subprocess.run([warpaes, "keygen", "-o", keyset], stderr=subprocess.DEVNULL, check=True)
         enc = ["enc", "-aes-256-ctr", "-e", "-K", key, "-iv", iv, "-in", source, "-out"]
-        # What the command does, and the file that it makes.
+        # The command's task, and the file that it makes.
         commands = {
             "openssl enc -aes-256-ctr": (["openssl", *enc, expected], expected),
             "warpaes enc -aes-256-ctr": ([warpaes, *enc, output], output),
             "warpaes encrypt": ([warpaes, "encrypt", "-k", keyset, "-o", sealed, source], sealed),
             "warpaes decrypt": ([warpaes, "decrypt", "-k", keyset, "-o", output, sealed], output),
             "cp": (["cp", source, output], output),
-            # The minimum: only new pages for the output, under the file's lock, without reads or encryption.
+            # The minimum: only allocates new pages for the output, under the file's lock, without reads or encryption.
             "dd if=/dev/zero bs=512k": (
                 ["dd", "if=/dev/zero", "bs=512k", f"count={size >> 19}", f"of={output}"],
                 output,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every block of README.md, docs/tutorial.md and docs/library.md in a bare root.
 
-tools/fresh_root.py debian   # Debian 12, with debootstrap's variant minbase and what is committed here; as root
+tools/fresh_root.py debian   # Debian 12 (debootstrap's variant minbase) with the committed tree; needs root
 tools/fresh_root.py ubuntu   # Ubuntu 24.04
 
 Blocks run unchanged and in order, one shell per page. The script first creates what a page expects: files to encrypt,
@@ -25,12 +25,12 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Suite, archive, script of debootstrap, and what signs the archive.
+#: Suite, archive, script of debootstrap, and the archive's keyring.
 SYSTEMS = {
     "debian": ("bookworm", "http://deb.debian.org/debian", None, "debian-archive-keyring.gpg"),
     "ubuntu": ("noble", "http://archive.ubuntu.com/ubuntu", "gutsy", "ubuntu-archive-keyring.gpg"),
 }
-#: Ubuntu's keyring is not in Debian's archive. This one has the key F6ECB3762474EDA9D21B7022871920D1991BC93C.
+#: Ubuntu's keyring is not in Debian's archive. This keyring contains the key F6ECB3762474EDA9D21B7022871920D1991BC93C.
 UBUNTU_KEYRING = (
     "pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb",
     "80a36b0a6de2f69f49d2df75ef473ccde121e9e190b9ea01d20a4f63778d5c31",
@@ -40,7 +40,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: The file that the README's commands name.
 README_FILES = "head -c 2500000 /dev/urandom > disk.img\n"
-#: The page's way to build programs against an installation in a custom prefix.
+#: Builds programs against an installation in a custom prefix, as the page does.
 BUILD_C = """\
 export PKG_CONFIG_PATH=~/.local/lib/pkgconfig LD_LIBRARY_PATH=~/.local/lib
 {compiler} program{suffix} $(pkg-config --cflags --libs warpaes) -o program && ./program
@@ -63,7 +63,7 @@ def run(*command: object, **options) -> subprocess.CompletedProcess:
 
 
 def keyring_of(system: str, mirror: str, folder: Path) -> Path:
-    """The keyring for the archive's signatures."""
+    """Return the keyring for the archive's signatures."""
     installed = Path("/usr/share/keyrings") / SYSTEMS[system][3]
     if installed.exists():
         return installed
@@ -76,7 +76,7 @@ def keyring_of(system: str, mirror: str, folder: Path) -> Path:
     run("dpkg-deb", "-x", package, folder / "keyring")
     found = folder / "keyring/usr/share/keyrings" / SYSTEMS[system][3]
     if hashlib.sha256(found.read_bytes()).hexdigest() != wanted:
-        raise SystemExit(f"{path} of {mirror} is not the keyring that is expected")
+        raise SystemExit(f"{path} of {mirror} is not the expected keyring")
     return found
 
 
@@ -92,7 +92,7 @@ def make_root(system: str, root: Path, scratch: Path) -> None:
 
 
 def take_network(root: Path) -> dict[str, str]:
-    """Copies this system's host names and certificates, in case the network has its own authorities."""
+    """Copy this system's host names and certificates, in case the network has its own authorities."""
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
     environment = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     own = [path.read_text() for path in sorted(AUTHORITIES.glob("*.crt"))]
@@ -105,7 +105,7 @@ def take_network(root: Path) -> dict[str, str]:
 
 
 def snippets():
-    """tests/project/test_snippets.py, which adds the code around blocks of C and C++."""
+    """Return tests/project/test_snippets.py, which adds the code around blocks of C and C++."""
     os.environ.setdefault("WARPAES_BUILD", "/nowhere")
     os.environ.setdefault("WARPAES_LIBRARY", "/nowhere")
     spec = importlib.util.spec_from_file_location("snippets", ROOT / "tests/project/test_snippets.py")
@@ -115,7 +115,7 @@ def snippets():
 
 
 def program(page: str, language: str, block: str) -> str:
-    """A block of a page as a whole program."""
+    """Return a block of a page as a complete program."""
     known = snippets()
     includes, body = "".join(known.INCLUDE.findall(block)), known.INCLUDE.sub("", block)
     if language == "c":
@@ -125,7 +125,7 @@ def program(page: str, language: str, block: str) -> str:
 
 
 def lines_of(name: str) -> list[str]:
-    """A page as a shell script that prints and runs each of its blocks."""
+    """Return a page as a shell script that prints and runs each of its blocks."""
     out = []
     for number, (language, block) in enumerate(BLOCK.findall((ROOT / name).read_text()), 1):
         out.append(f"echo; echo '== {name}, block {number}: {language}'")

@@ -2,18 +2,18 @@
 """Builds the fuzzers (clang, libFuzzer, AddressSanitizer, UndefinedBehaviorSanitizer) and runs them.
 
     tools/fuzz.py                        every target for ten seconds
-    tools/fuzz.py --runs 10000000 enc    so many executions of one target
-    tools/fuzz.py --record               counts, coverage and findings to bench/results/robustness
-    tools/fuzz.py --keep                 adds what covers something new to the archives of fuzz/corpus
+    tools/fuzz.py --runs 10000000 enc    10,000,000 executions of one target
+    tools/fuzz.py --record               writes counts, coverage and findings to bench/results/robustness
+    tools/fuzz.py --keep                 adds inputs with new coverage to the archives of fuzz/corpus
     tools/fuzz.py --cores 16 --seconds 580 --record
-                                         every target at once, slow ones on more cores, until each has had
-                                         10,000,000 executions or --runs of them
-    tools/fuzz.py --pack FILE.tar.xz     the programs, for a machine without clang: unpacked in the repository's root,
-                                         they run with --no-build. There `--under "setarch -R"` may be needed, as
-                                         AddressSanitizer of clang 14 does not start in too random address spaces,
+                                         all targets together, slow ones on more cores, until each has had
+                                         10,000,000 executions, or as many as --runs
+    tools/fuzz.py --pack FILE.tar.xz     packs the programs for a machine without clang: unpacked in the repository's
+                                         root, they run with --no-build. `--under "setarch -R"` may be needed, because
+                                         AddressSanitizer of clang 14 does not start with much address randomization,
                                          and ASAN_OPTIONS=detect_leaks=0 where processes may not be traced
 
-Findings are in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. Fails if there are any.
+Findings are in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. The run fails if there are any.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ import archives
 
 BUILD = ROOT / "build/fuzz"
 RESULTS = ROOT / "bench/results/robustness"
-# The corpus in the repository stays small.
+# Limits that keep the corpus in the repository small.
 MOST_FILES, MOST_BYTES = 150, 1024
-# Maximum length of an input that a target reads. Bytes past it are not worth mutating, and two short sequences find
-# more than a long one.
+# Maximum length of an input that a target reads. Mutating bytes past it is useless, and two short sequences find more
+# than a long one.
 MOST_READ = {"batch": 512, "sequence": 1024, "sequence_gpu": 1024}
 # With --cores: executions per target, and seconds until a process yields its core to another target.
 ENOUGH, PART = 10_000_000, 150
@@ -85,7 +85,7 @@ def execute(program: Path, target: str, limits: list[str], scratch: Path, under:
     ]
     command += [f"-artifact_prefix={findings}/", *dictionary(target), found, scratch / "corpus" / target]
     start = time.monotonic()
-    # libFuzzer prints a line for every new input; a file does not wait for a reader.
+    # libFuzzer prints a line for every new input. Writing to a file does not wait for a reader.
     with tempfile.TemporaryFile("w+", dir=scratch) as log:
         status = subprocess.run(command, env=environment(), stdout=log, stderr=log, check=False).returncode
         log.seek(0)
@@ -113,7 +113,7 @@ def run(program: Path, target: str, arguments, scratch: Path) -> dict:
 
 
 def recorded(target: str) -> list[dict]:
-    """The target's records, the newest last."""
+    """Return the target's records, the newest last."""
     records = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("fuzz-*.json"))]
     return [result | record for record in records for result in record["targets"] if result["target"] == target]
 
@@ -125,12 +125,12 @@ def usual_rate(target: str) -> float:
 
 
 def had(target: str, sha: str) -> int:
-    """Executions at a commit."""
+    """Return the number of executions at a commit."""
     return sum(result["executions"] for result in recorded(target) if result["commit"] == sha and not result["dirty"])
 
 
 class Together:
-    """Run all targets on some cores: a free core takes a target without one, or the target that would end last.
+    """Run all targets on some cores. A free core takes a target without a core, or the target that would end last.
     Executions in this commit's records count."""
 
     def __init__(self, programs: dict[str, Path], arguments, scratch: Path):
@@ -144,7 +144,7 @@ class Together:
         self.results: dict[str, dict] = {}
         self.lock = threading.Lock()
         cores = sorted(os.sched_getaffinity(0))
-        # A process uses hardly more than one thread; several processes on a core take turns.
+        # A process uses hardly more than one thread. Several processes on a core take turns.
         can_pin = shutil.which("taskset") is not None and arguments.cores <= len(cores)
         self.cores = cores[: arguments.cores] if can_pin else [None] * arguments.cores
 
@@ -188,13 +188,13 @@ class Together:
         result["ended_well"] &= part["ended_well"]
 
     def cover(self, target: str) -> dict:
-        """The coverage of all processes together."""
+        """Return the coverage of all processes together."""
         all_ = execute(self.programs[target], target, ["-runs=0"], self.scratch, self.under)
         return self.results[target] | {field: all_[field] for field in ("edges", "features", "corpus")}
 
 
 def pack(programs: dict[str, Path], archive: Path) -> None:
-    # Their inputs are similar, so the merge must see several at a time.
+    # The processes' inputs are similar, so the merge must process several at a time.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -227,16 +227,18 @@ def keep(program: Path, target: str, scratch: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(archives.targets()))
-    parser.add_argument("--runs", type=int, default=0, help="executions a target")
+    parser.add_argument("--runs", type=int, default=0, help="executions per target")
     parser.add_argument(
         "--seconds", type=int, help="maximum time per target, or in total with --cores; 10 if --runs is not given"
     )
-    parser.add_argument("--jobs", type=int, default=2, help="number of targets at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="number of concurrent targets")
     parser.add_argument("--cores", type=int, help="run all targets together on this many cores, for --seconds in total")
     parser.add_argument("--pack", type=Path, metavar="FILE", help="only build, and pack the programs into an archive")
-    parser.add_argument("--under", type=shlex.split, default=[], metavar="COMMAND", help="that runs the programs")
+    parser.add_argument(
+        "--under", type=shlex.split, default=[], metavar="COMMAND", help="command that runs the programs"
+    )
     parser.add_argument("--record", action="store_true", help="write the counts to bench/results/robustness")
-    parser.add_argument("--keep", action="store_true", help="add to the corpus")
+    parser.add_argument("--keep", action="store_true", help="add new inputs to the corpus")
     parser.add_argument("--no-build", action="store_true", help="use the contents of build/fuzz")
     arguments = parser.parse_args()
     if not arguments.no_build:

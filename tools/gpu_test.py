@@ -5,11 +5,11 @@ Builds the cuda preset, runs every test program and the examples with kernels on
 bench/device_calls, batches, tools/path_sweep.py, bench/device_bench and bench/provider_gpu, then the GPU's tests under
 compute-sanitizer. Fails if a test fails or a sanitizer reports something, once the record is written.
 
-    tools/gpu_test.py                     on a machine with a GPU
-    tools/gpu_test.py --no-build          with the programs that are in build/cuda, made elsewhere
-    tools/gpu_test.py --cpu               without a GPU: tests and the CPU backends' figures
+    tools/gpu_test.py                     runs everything on a machine with a GPU
+    tools/gpu_test.py --no-build          uses the programs in build/cuda, built on another machine
+    tools/gpu_test.py --cpu               runs without a GPU: tests and the CPU backends' figures
 
-Where there is no git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 says that it is not all.
+Without a git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 marks uncommitted changes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from file_times import time_files
 from recording import ROOT, environment_of, find_gpu, machine, rounded, save, stamp
 
 # A sanitizer makes a launch a thousand times slower, so these tests cover every kernel, mode and direction, buffers of
-# every kind, and short and long messages, without repetition. Tests make CUDA calls fail on purpose, which is not a
+# every kind, and short and long messages without repetition. Tests make CUDA calls fail on purpose, which is not a
 # finding.
 SANITIZED_TESTS = ":".join(
     [
@@ -47,7 +47,7 @@ SANITIZED_TESTS = ":".join(
 )
 SANITIZERS = {
     "memcheck": (["--tool", "memcheck", "--report-api-errors", "no"], "tests/abi/test_abi", SANITIZED_TESTS),
-    # Checks every access to shared memory; a long message makes too many.
+    # racecheck checks every access to shared memory, and a long message makes too many accesses.
     "racecheck": (["--tool", "racecheck"], "tests/abi/test_abi", f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
     "memcheck of batches": (
         ["--tool", "memcheck", "--report-api-errors", "no"],
@@ -59,7 +59,7 @@ SANITIZERS = {
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
 PARTS = ("tests", "bench", "calls", "batches", "paths", "device", "provider", "gpus", "files", "sanitizers")
-# Programs below the build's folder, with arguments, that check their own results and exit with 0 if they are right.
+# Programs below the build's folder, with arguments. They check their own results and exit with 0 if these are right.
 CHECKED_PROGRAMS = (
     "tests/device/random_numbers",
     "tests/device/ggm_tree",
@@ -73,7 +73,7 @@ def say(text: str) -> None:
 
 
 def cuda_version(build: Path) -> str:
-    """The version of the compiler that made the build."""
+    """Return the version of the compiler that made the build."""
     for path in build.glob("CMakeFiles/*/CMakeCUDACompiler.cmake"):
         found = re.search(r'CMAKE_CUDA_COMPILER_VERSION "([\d.]+)"', path.read_text())
         if found:
@@ -82,7 +82,7 @@ def cuda_version(build: Path) -> str:
 
 
 def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
-    """Every test program of the build that uses real hardware, in one process each."""
+    """Run every test program of the build that uses real hardware, each in one process."""
     results = []
     for program in sorted(build.glob("tests/*/test_*")):
         if (
@@ -104,7 +104,7 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
                     outcome = "failed" if "failures" in test else test["result"].lower()
                     counts["passed" if outcome == "completed" else outcome] += 1
         elif done.returncode == 0:
-            continue  # not a program of GoogleTest's
+            continue  # not a GoogleTest program
         if done.returncode != 0 and counts["failed"] == 0:
             counts["failed"] = 1  # it crashed
         results.append({"name": program.name, **counts, "seconds": round(time.monotonic() - start, 1)})
@@ -122,7 +122,7 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
     return results
 
 
-# Batches: messages, bytes of each, and the rest of the options of `warpaes bench`.
+# Batches: messages, bytes per message, and the other options of `warpaes bench`.
 BATCHES = (
     "1 1G --mode ctr --direction encrypt",
     "4096 256K --mode ctr --key-bits 128 --direction encrypt",
@@ -176,7 +176,7 @@ def run_mixed_payload(build: Path, environment: dict) -> dict:
 
 
 def run_device_calls(build: Path, environment: dict) -> list[dict]:
-    """Latencies of blocking calls in microseconds, by bench/device_calls."""
+    """Return latencies of blocking calls in microseconds, measured with bench/device_calls."""
     done = subprocess.run(
         [build / "bench/device_calls"], env=environment, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -185,7 +185,7 @@ def run_device_calls(build: Path, environment: dict) -> list[dict]:
 
 
 def run_device_bench(build: Path, environment: dict) -> list[dict]:
-    """Blocks per second in custom kernels, measured and verified by bench/device_bench."""
+    """Return blocks per second in custom kernels, measured and verified with bench/device_bench."""
     done = subprocess.run(
         [build / "bench/device_bench"], env=environment, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -194,19 +194,20 @@ def run_device_bench(build: Path, environment: dict) -> list[dict]:
 
 
 def run_provider_bench(build: Path, environment: dict) -> list[dict]:
-    """Long updates of OpenSSL's EVP with the provider, measured and verified by bench/provider_gpu."""
+    """Return the speed of long updates of OpenSSL's EVP with the provider, measured and verified with
+    bench/provider_gpu."""
     done = subprocess.run(
         [build / "bench/provider_gpu", build / "provider"], env=environment, cwd=ROOT, check=False,
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    if done.returncode == 3:  # it has said why
+    if done.returncode == 3:  # the program has printed the reason
         return []
     done.check_returncode()
     print(done.stdout, flush=True)
     return json.loads(done.stdout)["provider"]
 
 
-# Several GPUs, host to host: the rest of the options of `warpaes bench`.
+# Several GPUs, host to host: the other options of `warpaes bench`.
 SEVERAL_GPUS = (
     "--mode ctr,gcm --key-bits 128 --direction encrypt --size 4G --segment 4G --from page-locked --device -1",
     "--messages 1000000 --size 1500 --mode gcm --aad 13 --key-bits 128 --from page-locked",
@@ -215,7 +216,7 @@ SEVERAL_GPUS = (
 
 
 def run_several_gpus(build: Path, environment: dict, scratch: Path, count: int) -> list[dict]:
-    """The same work on one GPU, on two, on four, on all: bare copies, then warpaes."""
+    """Run the same work on one, two, four and all GPUs: bare copies, then warpaes."""
     rows = []
     for gpus in sorted({1, 2, 4, count} & set(range(1, count + 1))):
         its = environment | {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus)))}
@@ -236,11 +237,11 @@ def run_several_gpus(build: Path, environment: dict, scratch: Path, count: int) 
 
 
 def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict:
-    """`errors` is -1 if it did not finish, checked nothing or a test failed."""
+    """Run a sanitizer. `errors` is -1 if it did not finish or checked nothing, or if a test failed."""
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     options, test, tests = SANITIZERS[tool]
     command = [program, *options, build / test, f"--gtest_filter={tests}"]
-    # Tells the tests that launches are slow here, so they repeat less.
+    # With this variable, tests repeat less, because launches are slow here.
     environment = environment | {"WARPAES_TEST_SIMULATED": "1"}
     start = time.monotonic()
     try:
@@ -274,19 +275,27 @@ def with_rows_again(rows: list[dict], again: list[dict]) -> list[dict]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--no-build", action="store_true", help="use build/cuda as it is")
+    parser.add_argument("--no-build", action="store_true", help="use the existing build/cuda")
     parser.add_argument("--cpu", action="store_true", help="no GPU: build/default, CPU backends only")
     parser.add_argument(
-        "--sanitizer-limit", type=int, default=900, metavar="SECONDS", help="for each of them; 0 skips them"
+        "--sanitizer-limit",
+        type=int,
+        default=900,
+        metavar="SECONDS",
+        help="time limit for each sanitizer; 0 skips them",
     )
     parser.add_argument(
-        "--sanitizer", action="append", choices=SANITIZERS, help="this part, with the record's other parts"
+        "--sanitizer", action="append", choices=SANITIZERS, help="only this sanitizer; keep the record's other parts"
     )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results", help="folder for the record")
-    parser.add_argument("--only", choices=PARTS, help="only this part, --into an earlier record")
-    parser.add_argument("--into", type=Path, metavar="RECORD", help="the record that keeps its other parts")
+    parser.add_argument("--only", choices=PARTS, help="run only this part and merge it --into an earlier record")
     parser.add_argument(
-        "bench", nargs="*", help="options for `warpaes bench`, after --; with --only bench only its rows are measured"
+        "--into", type=Path, metavar="RECORD", help="the record to merge into, which keeps its other parts"
+    )
+    parser.add_argument(
+        "bench",
+        nargs="*",
+        help="options for `warpaes bench`, after --; with --only bench, only these rows are measured",
     )
     options = parser.parse_args()
 
@@ -332,7 +341,7 @@ def main() -> int:
         if gpu:
             gpu = {**gpu, "cuda": cuda_version(build), **{k: v for k, v in measured["gpu"].items() if k != "name"}}
         host = {**measured["host"], "os": f"{platform.system()} {platform.release()}"}
-        # The record's commit and date are those of its figures.
+        # The record's commit and date are those of the figures.
         record |= made | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": again}
     if "calls" in parts and gpu:
         say("calls")
@@ -342,7 +351,7 @@ def main() -> int:
         record["payload"] = run_mixed_payload(build, environment) | made
         for rows in run_batch_bench(build, environment, scratch, gpu is not None):
             record["batches"] = [row | made for row in rows]
-            if "gpu" in record:  # the benchmark supplies the parts of the name
+            if "gpu" in record:  # the benchmark supplies parts of the name
                 save(record, machine(record), options.output)
     if "paths" in parts:
         say("paths")

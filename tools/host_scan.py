@@ -1,6 +1,6 @@
-"""Looks for plaintext in the memory of its own process.
+"""Searches the memory of its own process for plaintext.
 
-The words to look for are kept multiplied by a constant, so that the list itself does not contain plaintext.
+The words to search for are stored multiplied by a constant, so that the list does not contain plaintext.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-#: An odd number: multiplication by it modulo 2^64 can be undone, so different words stay different.
+#: This number is odd, so multiplication by it modulo 2^64 is invertible and different words stay different.
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 BITS = 24
-#: A word of plaintext is taken every this many bytes.
+#: Distance in bytes between sampled words of plaintext.
 STEP = 16 << 10
 PIECE = 32 << 20
 
@@ -46,7 +46,7 @@ class Scan:
         self._filter[self._sorted[:, 0] >> np.uint64(64 - BITS)] = True
 
     def hits(self, data: Any) -> int:
-        """Return how many of the pairs are in some bytes, at multiples of 8."""
+        """Return the number of pairs that occur in some bytes at multiples of 8."""
         words = disguised(np.frombuffer(data, np.uint64, len(data) // 8))
         places = np.flatnonzero(self._filter[words[:-1] >> np.uint64(64 - BITS)])
         first, second = words[places], words[places + 1]
@@ -55,7 +55,7 @@ class Scan:
         return int(((self._sorted[at, 0] == first) & (self._sorted[at, 1] == second)).sum())
 
     def process(self, also: Iterable[Any] = ()) -> dict[str, Any]:
-        """Look at all writable memory of the process, and at buffers that ``/proc/self/mem`` may not show.
+        """Search all writable memory of the process, and buffers that ``/proc/self/mem`` may not show.
 
         Returns:
             ``hits``, ``bytes`` that were read, and ``unread``: bytes that could not be read, by the mapping's name.
@@ -79,9 +79,9 @@ class Scan:
 
 
 def writable() -> Iterator[tuple[int, int, str]]:
-    """Yield begin, end and name of the process's readable and writable mappings that have pages.
+    """Yield start, end and name of the process's readable and writable mappings that have pages.
 
-    The kernel counts no pages for the memory of a driver, which is yielded nevertheless.
+    The kernel counts no pages for a driver's memory, which is also yielded.
     """
     here: tuple[int, int, str] | None = None
     for line in Path("/proc/self/smaps").read_text().splitlines():

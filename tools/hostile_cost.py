@@ -10,7 +10,7 @@ times the authentic one, or a file more memory.
     tools/hostile_cost.py --no-build BUILD   with the programs of a build
     tools/hostile_cost.py --library DIR      calls with the libwarpaes.so of another build, for comparison
 
-Where there is no git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 says that it is not all.
+Without a git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 marks uncommitted changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pathlib import Path
 from recording import ROOT, environment_of, find_gpu, machine, processor, save, stamp
 
 LIMIT = 1.5
-# A file's memory: a few pages more or fewer are noise.
+# Tolerance for a file's memory: a few pages more or fewer are noise.
 MORE_KIB = 4096
 
 
@@ -48,7 +48,7 @@ def run_calls(build: Path, environment: dict, library: Path | None, seconds: flo
 
 
 def measured(command: list, environment: dict, refused: bool) -> tuple[float, int]:
-    """Seconds and the peak of the resident memory in KiB."""
+    """Return seconds and the peak resident memory in KiB."""
     start = time.monotonic()
     process = subprocess.Popen(
         [str(part) for part in command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -62,7 +62,7 @@ def measured(command: list, environment: dict, refused: bool) -> tuple[float, in
 
 
 def altered(source: Path, target: Path, at: int) -> None:
-    # Measured by the system: a new process's peak would begin with this one's peak.
+    # /usr/bin/time measures this, because a new process's peak would begin with this one's peak.
     shutil.copyfile(source, target)
     with target.open("r+b") as file:
         file.seek(at)
@@ -72,7 +72,7 @@ def altered(source: Path, target: Path, at: int) -> None:
 
 
 def run_files(build: Path, environment: dict, size: int, rounds: int) -> tuple[list[dict], bool]:
-    """Files on tmpfs, of every template."""
+    """Measure files on tmpfs, with every template."""
     warpaes = build / "cli/warpaes"
     help_text = subprocess.run(
         [warpaes, "keygen", "--help"], env=environment, capture_output=True, text=True, check=True
@@ -140,11 +140,11 @@ def run_files(build: Path, environment: dict, size: int, rounds: int) -> tuple[l
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="a build's folder")
+    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="folder of an existing build")
     parser.add_argument("--library", type=Path, metavar="DIR", help="folder of another libwarpaes.so, for the calls")
     parser.add_argument("--mib", type=int, default=256, help="size of the files (default 256)")
     parser.add_argument("--seconds", type=float, default=0.25, help="time for each row of calls (default 0.25)")
-    parser.add_argument("--no-record", action="store_true", help="store no record")
+    parser.add_argument("--no-record", action="store_true", help="do not store a record")
     options = parser.parse_args()
     gpu = find_gpu()
     build = options.no_build

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The cost of forged files compared with authentic ones of the same length, for every reader of Python and the command.
+"""Measures the cost of forged files, compared with authentic ones, for every Python reader and the command.
 
-Prints a table: times and peak memory of an authentic file and of each forgery. A forgery may take 1.5 times as long and
-no more memory. Exit status 1: one takes more.
+Prints a table with times and peak memory of an authentic file and of each forgery of the same length. A forgery may
+take 1.5 times as long and no more memory. The exit status is 1 if a forgery takes more.
 
   tools/hostile_formats.py [--python FOLDER] [--command FILE] [--mib N] [CASE…]
 
@@ -69,7 +69,7 @@ def filesystem(path: str, keys: pathlib.Path) -> None:
 
 
 def _command(*arguments: str) -> int:
-    """Run the command; return its peak memory in bytes."""
+    """Run the command, and return its peak memory in bytes."""
     with open(os.devnull, "r+b") as null:
         process = subprocess.Popen([os.environ["WARPAES"], *arguments], stdin=null, stdout=null, stderr=null)
         _, _, usage = os.wait4(process.pid, 0)
@@ -141,7 +141,7 @@ def _memory(name: str) -> int:
 def _once(way: str, path: str, keys: pathlib.Path) -> tuple[float, int, str]:
     """Return the seconds, peak memory and exception of one read."""
     with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")  # VmHWM begins from here
+        reset.write("5")  # resets VmHWM
     before, error = _memory("VmRSS"), ""
     begin = time.perf_counter()
     peak: int | None = None
@@ -170,7 +170,7 @@ Forgeries = dict[str, bytes]
 
 
 class Case:
-    """A format: an authentic file, forgeries of about its length, and ways to read it."""
+    """A format with an authentic file, forgeries of about the same length, and ways to read it."""
 
     def __init__(self, name: str, authentic: bytes, forged: Forgeries, ways: list[str]) -> None:
         self.name, self.authentic, self.forged, self.ways = name, authentic, forged, ways
@@ -279,7 +279,7 @@ def keysets(keys: pathlib.Path, mib: int) -> Iterator[Case]:
         content,
         {
             "altered": content.replace(b'"encryptedKeyset": "', b'"encryptedKeyset": "AAAA'),
-            # Up to 1 GiB of memory, eight times, is what the library may write (docs/formats.md).
+            # The library may write keysets with a cost of up to eight passes over 1 GiB of memory (docs/formats.md).
             "n = 2^21": costs(n=1 << 21),
             "n = 2^40": costs(n=1 << 40),
             "r = 2^30": costs(r=1 << 30),
@@ -308,7 +308,7 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
     (keys / "jwk").write_text(json.dumps(jwk))
     path = keys / "made.cryptotensors"
     draw = np.random.default_rng(1)
-    # One file with long tensors, and one that is mostly header.
+    # One file has long tensors, and the other is mostly header.
     for number, size in ((4, mib << 18), (20_000, 128)):
         safetensors.save_file({str(i): draw.integers(0, 256, size, np.uint8) for i in range(number)}, path, **jwk)
         content = path.read_bytes()
@@ -330,7 +330,7 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
 
 
 def _headed(content: bytes, inner: bytes, length: int) -> bytes:
-    """A file with another header, which has a signature and the length of an authentic one."""
+    """Return a file with another header, which has a signature and the length of an authentic one."""
     signature = base64.b64encode(bytes(64)).decode().encode()
     text = b'{"__metadata__":{"__signature__":"' + signature + b'","a":' + inner
     text += b" " * (length // 8 * 8 - len(text) - 2) + b"}}"
@@ -402,12 +402,12 @@ def compared(case: Case, folder: pathlib.Path) -> Iterator[tuple[str, bool]]:
 
 
 def main() -> int:
-    """Print the table; return 1 if a forgery exceeds the limits."""
+    """Print the table, and return 1 if a forgery exceeds the limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=str(ROOT / "build/default/python"), help="the folder of the package")
     parser.add_argument("--command", default=str(ROOT / "build/default/cli/warpaes"), help="the command")
     parser.add_argument("--mib", type=int, default=64, help="size of sealed files and tensors (default: 64)")
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)} (default: all)")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"one or more of {', '.join(CASES)} (default: all)")
     options = parser.parse_args()
     os.environ |= {"WARPAES": options.command, "WARPAES_CALIBRATION": "none", "PYTHONPATH": options.python}
     sys.path.insert(0, options.python)

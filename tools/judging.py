@@ -12,16 +12,16 @@ from threading import Lock
 
 from switched_tests import Case, Program, Tests, batches
 
-# Limit in seconds of tests that run with one mutant at a time, the quickest first.
+# Time limit in seconds for tests that run with one mutant at a time, the quickest first.
 AT_ONCE = (1, 5, 20)
-# Limit in seconds of tests that run in one process with all survivors.
+# Time limit in seconds for tests that run in one process with all survivors.
 LONGEST_BATCH = 30
 
 
 class Judge:
     """`mutants`: by number, {"room", "file", "line", "before", "after"}. `results` receives their outcomes, by number
-    as text; `keep` is called after each. Existing entries are earlier outcomes. `end`: the time after which no test
-    begins."""
+    as text, and `keep` is called after each. Existing entries are earlier outcomes. `end`: the time after which no test
+    starts."""
 
     def __init__(
         self, tests: Tests, mutants: dict[int, dict], results: dict[str, dict], end: float, keep: Callable[[], None]
@@ -35,7 +35,8 @@ class Judge:
         self.lock = Lock()
 
     def kills(self, case: Case, number: int) -> bool:
-        """A test that also fails without a mutant, as a timed one may on a busy machine, has not detected one."""
+        """Return whether a test passes without a mutant. A test that also fails then, such as a timed test on a busy
+        machine, has not detected the mutant."""
         start = time.monotonic()
         failed = self.tests.fails(case, [number])
         with self.lock:
@@ -113,7 +114,7 @@ class Judge:
         return None
 
     def together(self, program: Program) -> None:
-        """All survivors so far."""
+        """Return all survivors so far."""
         cases = [case for case in self.tests.cases.values() if case.program.name == program.name]
         for batch in batches(sorted(cases, key=lambda case: case.seconds), LONGEST_BATCH):
             self.all_with(batch)

@@ -1,4 +1,5 @@
-"""Earlier draws of mutants in one table, with a line for each mutant. The newest record of a draw stays a file."""
+"""Keeps earlier draws of mutants in one table, with a line for each mutant. The newest record of a draw stays a
+separate file."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def rows_of(record: dict) -> list[dict]:
 
 
 def read(folder: Path) -> list[dict]:
-    """The rows of earlier draws, oldest first."""
+    """Return the rows of earlier draws, oldest first."""
     path = folder / NAME
     if not path.exists():
         return []
@@ -36,7 +37,7 @@ def read(folder: Path) -> list[dict]:
 
 
 def drawn(folder: Path) -> set[tuple[str, str]]:
-    """The files and lines of all draws, including records."""
+    """Return the files and lines of all draws, including records."""
     rows = read(folder)
     for path in folder.glob("mutants-*.json"):
         rows += rows_of(json.loads(path.read_text()))

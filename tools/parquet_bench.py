@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reads encrypted Parquet through the plain view: compared with pyarrow's own decryption, and with the file in clear.
+"""Reads encrypted Parquet through the plain view, compared with pyarrow's own decryption and with the file in clear.
 
 Prints the table; the record goes to bench/results/parquet.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/parquet_bench.py
 
-``--measure FOLDER`` measures with the processors that the process may use, and prints rows: the program runs itself so,
-since pyarrow sizes its pools when it starts.
+``--measure FOLDER`` measures with the processors that the process may use, and prints rows: the program starts itself
+in this way, because pyarrow sizes its pools at startup.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def write(folder: Path) -> None:
 
 
 def ways(folder: Path, number: int, key: bytes, threads: bool) -> dict[str, Callable[[], Any]]:
-    """The calls to compare; all make the same table."""
+    """Return the calls to compare. All of them return the same table."""
     clear, encrypted = map(str, paths(folder, number))
 
     def decrypted() -> Any:
@@ -100,7 +100,8 @@ def ways(folder: Path, number: int, key: bytes, threads: bool) -> dict[str, Call
 
 
 def measure(folder: Path) -> list[dict]:
-    """The shortest of samples of each way, taken in turns: processor time of one core, or elapsed time of several."""
+    """Return the minimum of samples of each way, taken in turns: processor time on one core, or elapsed time on
+    several."""
     cores = len(os.sched_getaffinity(0))
     pa.set_cpu_count(cores)
     pa.set_io_thread_count(cores)

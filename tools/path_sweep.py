@@ -5,9 +5,9 @@ Runs bench/path_sweep: modes, sizes, numbers of keys, kinds of memory and ways o
 forged messages; on a GPU if there is one. Prints one curve per line, from small messages to large ones, with its dips:
 sizes that are more than a tenth slower than a smaller one. Stores a record in bench/results/paths.
 
-    tools/path_sweep.py                    builds with the cuda preset where there is a GPU
-    tools/path_sweep.py --no-build BUILD   with the programs of a build
-    tools/path_sweep.py --quick            a few sizes, in seconds
+    tools/path_sweep.py                    builds with the cuda preset if there is a GPU
+    tools/path_sweep.py --no-build BUILD   uses the programs of a build
+    tools/path_sweep.py --quick            measures a few sizes, in seconds
 
 Without a git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 marks uncommitted changes.
 """
@@ -30,7 +30,7 @@ from paths import curves_of, dips_of, name_of
 
 SMALL = "64,256,1K,1500,4K,8K,16K,64K,1M"
 QUICK = "256,1500,16K"
-# Options of bench/path_sweep, one run each; {sizes} are those of many short messages.
+# Options of bench/path_sweep, one run each. {sizes} are the sizes of many short messages.
 GPU_RUNS = (
     "--mode ctr,gcm --direction encrypt --size {sizes} --keys 1,64,each --way submit",
     "--mode ecb,xts --direction encrypt --size {sizes} --keys 1,64 --way submit",
@@ -74,8 +74,8 @@ def show(rows: list[dict]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="a build's folder")
-    parser.add_argument("--quick", action="store_true", help="few sizes and little memory; no record")
+    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="folder of an existing build")
+    parser.add_argument("--quick", action="store_true", help="few sizes and little memory; store no record")
     options = parser.parse_args()
     gpu = find_gpu()
     build = options.no_build

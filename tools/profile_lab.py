@@ -2,15 +2,15 @@
 """Profiles kernels of the lab with Nsight Compute and stores the counts: the thirteen of N.implementations, and the
 three schemes of G.schemes with tables in constant and in shared memory, and, in constant memory, by length of the text.
 
-Each kernel by its fastest launch while its experiment verifies every kernel (the thirteen with three numbers of threads
-each): instructions, work of shared memory and of constant memory, occupancy,
-what warps wait for. The record goes to bench/results/lab; `make docs`
-makes docs/lab-profile.md of it and of the lab's newest record. A metric that this GPU does not have is left out.
+Each kernel is profiled by its fastest launch while its experiment verifies every kernel (the thirteen with three
+numbers of threads each): instructions, work of shared and constant memory, occupancy, and the reasons of warp stalls.
+The record goes to bench/results/lab; `make docs` makes docs/lab-profile.md from it and the lab's newest record. A
+metric that this GPU does not have is omitted.
 
-    tools/profile_lab.py                     on a machine with a GPU and ncu
-    tools/profile_lab.py --no-build          with the programs that are in build/cuda, made elsewhere
-    tools/profile_lab.py --csv FILE          of what `ncu --csv --page raw` printed there of the thirteen;
-                                             --schemes-csv FILE, of the schemes
+    tools/profile_lab.py                     runs on a machine with a GPU and ncu
+    tools/profile_lab.py --no-build          uses the programs in build/cuda, built on another machine
+    tools/profile_lab.py --csv FILE          reads the output of `ncu --csv --page raw` for the thirteen, and with
+                                             --schemes-csv FILE for the schemes
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gpu_test import cuda_version
 from recording import ROOT, environment_of, find_gpu, save, stamp
 
 KERNELS = 13
-LAUNCHES = 3 * KERNELS  # N.implementations verifies each with at most three numbers of threads
+LAUNCHES = 3 * KERNELS  # N.implementations verifies each kernel with at most three numbers of threads
 TEXT_BYTES = 256 << 20  # of N.implementations
 SCHEMES = [(scheme, tables) for tables in ("constant", "shared") for scheme in (1, 2, 3)]  # as G.schemes begins
 SCHEMES_TEXT_BYTES = 128 << 20
-# The launches after these six: [G]'s lengths, and at each the three schemes with tables in constant memory.
+# The launches after these six are at [G]'s lengths: at each, the three schemes with tables in constant memory.
 SIZES = [(scheme, 2048 << i) for i in range(13) for scheme in (1, 2, 3)]
 
 STALLS = (
@@ -90,13 +90,13 @@ def find_ncu() -> str | None:
 
 
 def known_metrics(text: str) -> set[str]:
-    """The names that `ncu --query-metrics` lists, without suffixes such as ".sum"."""
+    """Return the names that `ncu --query-metrics` lists, without suffixes such as ".sum"."""
     return set(re.findall(r"^\s*(\w+__\w+)\b", text, re.MULTILINE))
 
 
 def metrics_to_ask(known: set[str]) -> list[str]:
-    """The metrics that the GPU supports; all metrics if it does not list them. Launch metrics are constants, so they
-    are left out.
+    """Return the metrics that the GPU supports, or all metrics if it does not list them. Launch metrics are constants,
+    so ncu does not list them.
     """
     asked = [*METRICS.values(), *STALL_METRICS.values()]
     listed = [name for name in asked if name.split(".")[0] in known]
@@ -104,13 +104,14 @@ def metrics_to_ask(known: set[str]) -> list[str]:
 
 
 def kernel_number(name: str) -> int | None:
-    """The number of one of the thirteen kernels, from 1: its catalogue position, which is its template argument."""
+    """Return the number of one of the thirteen kernels, from 1: its catalogue position, which is its template
+    argument."""
     found = re.search(r"variant_kernel(?:<(?:\([a-z ]+\))?(\d+)[a-zA-Z]*>|ILm(\d+)E)", name)
     place = int(found[1] or found[2]) if found else KERNELS
     return place + 1 if place < KERNELS else None
 
 
-# Factors of units; ncu is asked for base units, but a report may have been printed with others.
+# Factors of units. ncu is run with base units, but a report may have been printed with other units.
 FACTORS = {
     "second": 1e9,
     "msecond": 1e6,
@@ -143,8 +144,8 @@ def value_of(text: str, unit: str) -> float | None:
 
 
 def launches(text: str) -> list[tuple[str, dict[str, float]]]:
-    """Kernel and metrics of every launch that `ncu --csv` printed: one row per launch with a row of units below the
-    names (--page raw), or one row per metric."""
+    """Return the kernel and metrics of every launch that `ncu --csv` printed: one row per launch with a row of units
+    below the names (--page raw), or one row per metric."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -170,14 +171,14 @@ def launches(text: str) -> list[tuple[str, dict[str, float]]]:
 
 
 def profile_of(metrics: dict[str, float]) -> dict:
-    """A kernel's metrics by the record's names, without missing ones."""
+    """Return a kernel's metrics by the record's names, without missing ones."""
     profile = {name: metrics[metric] for name, metric in METRICS.items() if metric in metrics}
     stalls = {stall: metrics[metric] for stall, metric in STALL_METRICS.items() if metric in metrics}
     return profile | {"stalls": dict(sorted(stalls.items(), key=lambda stall: -stall[1]))}
 
 
 def kernels_of(text: str) -> list[dict]:
-    """The profile of each of the thirteen kernels, by its fastest launch."""
+    """Return the profile of each of the thirteen kernels, by its fastest launch."""
     found: dict[int, dict] = {}
     for name, metrics in launches(text):
         number, profile = kernel_number(name), profile_of(metrics)
@@ -188,7 +189,7 @@ def kernels_of(text: str) -> list[dict]:
 
 
 def schemes_of(text: str) -> list[dict]:
-    """[G]'s, by their order."""
+    """Return the profiles of [G]'s schemes, identified by their order."""
     kernels = [metrics for name, metrics in launches(text) if "variant_kernel" in name]
     return [
         {"scheme": scheme, "tables": tables, **profile_of(metrics)}
@@ -197,7 +198,7 @@ def schemes_of(text: str) -> list[dict]:
 
 
 def sizes_of(text: str) -> list[dict]:
-    """The schemes at [G]'s lengths, in their order."""
+    """Return the schemes at [G]'s lengths, in launch order."""
     kernels = [metrics for name, metrics in launches(text) if "variant_kernel" in name][len(SCHEMES) :]
     return [
         {"scheme": scheme, "text_bytes": size, **profile_of(metrics)} for (scheme, size), metrics in zip(SIZES, kernels)
@@ -205,7 +206,7 @@ def sizes_of(text: str) -> list[dict]:
 
 
 def run_ncu(ncu: str, build: Path, limit: int, experiment: str, count: int) -> str:
-    """What ncu prints of the experiment's first `count` launches."""
+    """Return ncu's output for the experiment's first `count` launches."""
     environment, scratch = environment_of(build), build / "profile_lab"
     query = subprocess.run(
         [ncu, "--query-metrics"], env=environment, capture_output=True, text=True, check=False, timeout=limit
@@ -224,17 +225,19 @@ def run_ncu(ncu: str, build: Path, limit: int, experiment: str, count: int) -> s
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--no-build", action="store_true", help="use the build as it is")
+    parser.add_argument("--no-build", action="store_true", help="use the existing build")
     parser.add_argument("--build", type=Path, default=ROOT / "build/cuda", help="with --no-build, another build")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="read ncu's output from a file instead of running it")
-    parser.add_argument("--schemes-csv", type=Path, metavar="FILE", help="the same of the three schemes")
-    parser.add_argument("--limit", type=int, default=600, metavar="SECONDS", help="for each of two runs of ncu")
+    parser.add_argument("--schemes-csv", type=Path, metavar="FILE", help="the same for the three schemes")
+    parser.add_argument(
+        "--limit", type=int, default=600, metavar="SECONDS", help="time limit for each of two runs of ncu"
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/lab", help="folder for the record")
     options = parser.parse_args()
 
     gpu, ncu = find_gpu(), find_ncu()
     if gpu is None or (ncu is None and not options.csv):
-        missing = "nvidia-smi shows no GPU here" if gpu is None else "there is no ncu, which Nsight Compute brings"
+        missing = "nvidia-smi shows no GPU here" if gpu is None else "ncu is missing; Nsight Compute includes it"
         print(f"profile_lab: {missing}", file=sys.stderr)
         return 1
     build = options.build.resolve()
@@ -249,7 +252,7 @@ def main() -> int:
         of_schemes = run_ncu(ncu, build, options.limit, "G.schemes", len(SCHEMES) + len(SIZES))
     kernels, schemes, by_size = kernels_of(text), schemes_of(of_schemes), sizes_of(of_schemes)
     if not kernels:
-        print("profile_lab: ncu said nothing of the thirteen; it may need more rights", file=sys.stderr)
+        print("profile_lab: ncu reported none of the thirteen kernels; it may need more privileges", file=sys.stderr)
         return 1
     gpu = {**gpu, "cuda": cuda_version(build)}
     record = {"schema": 1, **made, "gpu": gpu, "text_bytes": TEXT_BYTES, "kernels": kernels}
@@ -261,11 +264,9 @@ def main() -> int:
     print(path)
     absent = sorted(set(range(1, KERNELS + 1)) - {kernel["number"] for kernel in kernels})
     if absent:
-        print(f"profile_lab: ncu said nothing of {', '.join(map(str, absent))}", file=sys.stderr)
+        print(f"profile_lab: ncu did not report {', '.join(map(str, absent))}", file=sys.stderr)
     if len(schemes) < len(SCHEMES):
-        print(
-            f"profile_lab: ncu said nothing of {len(SCHEMES) - len(schemes)} of the schemes' kernels", file=sys.stderr
-        )
+        print(f"profile_lab: ncu did not report {len(SCHEMES) - len(schemes)} of the schemes' kernels", file=sys.stderr)
     if len(by_size) < len(SIZES):
         print(f"profile_lab: ncu printed {len(by_size)} of {len(SIZES)} launches by length", file=sys.stderr)
     return 1 if absent or len(schemes) < len(SCHEMES) or len(by_size) < len(SIZES) else 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the provider with OpenSSL's default one, in one process; the record goes to bench/results/provider.
+"""Compares the provider with OpenSSL's default one, in one process. The record goes to bench/results/provider.
 
 tools/provider_bench.py [--output FOLDER] [BUILD_FOLDER]
 """

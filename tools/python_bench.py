@@ -34,7 +34,7 @@ KEY, NONCE = bytes(range(32)), bytes(range(12))
 SIZES = (64, 1 << 10, 16 << 10, 1 << 20, 64 << 20)
 FILE_BYTES = 1 << 30
 MODEL_BYTES = 256 << 20
-#: Tensors of a model of 256 MiB: long ones, ones of the largest size that malloc reuses, and short ones.
+#: Tensors of a 256 MiB model: long ones, ones of the largest size that malloc reuses, and short ones.
 MODELS = (8, 512, 4096)
 PIECE_BYTES = 1 << 20
 SAMPLES = 7
@@ -42,10 +42,10 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: bool = False) -> dict:
-    """The shortest sample of each, taken in turns: other work on the machine only makes samples longer.
+    """Return the shortest sample of each, taken in turns. Other work on the machine only makes samples longer.
 
-    ``repeated``: each is called once more before it is measured, and so reuses its own freed pages. The host of a
-    virtual machine reclaims free memory; the first call after another subject would measure that.
+    ``repeated``: each is called again before it is measured, so that it reuses its own freed pages. The host of a
+    virtual machine reclaims free memory, which the first call after another subject would measure.
     """
     taken: dict = {name: [] for name in actions}
     for _ in range(samples):
@@ -107,7 +107,7 @@ def read_by_all_cores(path: str, room: Any, size: int) -> None:
 
 
 def copy_by_all_cores(data: bytes, room: Any, size: int) -> None:
-    import numpy as np  # which copies without the GIL
+    import numpy as np  # copies without the GIL
 
     here, there = np.frombuffer(data, np.uint8), np.frombuffer(room, np.uint8)
     by_all_cores(size, lambda begin, end: np.copyto(there[begin:end], here[begin:end]))
@@ -151,7 +151,7 @@ def read_in_pieces(file: BinaryIO, size: int) -> None:
 
 
 def stream_rows() -> list[dict]:
-    """Reads by every call, from memory and from a path, compared with reads of a file in clear."""
+    """Measure every read call, from memory and from a path, compared with reads of a file in clear."""
     from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 
     streaming_aead.register()
@@ -159,7 +159,7 @@ def stream_rows() -> list[dict]:
     handle = json_proto_keyset_format.parse(keyset.to_json().decode(), secret_key_access.TOKEN)
     primitive = handle.primitive(streaming_aead.StreamingAead)
     data = os.urandom(FILE_BYTES)
-    room = bytearray(data)  # in memory that has been written to, as any but the first time
+    room = bytearray(data)  # into memory that was written to before, as in all calls but the first
 
     def read_into(file: BinaryIO, size: int) -> None:
         at, view = 0, memoryview(room)
@@ -192,7 +192,7 @@ def stream_rows() -> list[dict]:
                         read(stream, FILE_BYTES)
 
                 def in_clear(read: Any = read, plain: Any = plain, here: bool = here) -> None:
-                    if here and read is read_whole:  # which BytesIO does without a copy
+                    if here and read is read_whole:  # BytesIO does this without a copy
                         assert len(bytes(memoryview(plain))) == FILE_BYTES
                         return
                     with io.BytesIO(plain) if here else open(plain, "rb") as file:
@@ -203,7 +203,7 @@ def stream_rows() -> list[dict]:
                     (copy_by_all_cores if here else read_by_all_cores)(plain, to, FILE_BYTES)
 
                 actions = {"ours": ours, "theirs": theirs, "clear": in_clear}
-                if read is not read_in_pieces:  # whose caller is one thread
+                if read is not read_in_pieces:  # with one calling thread
                     actions["clear_all"] = by_all
                 if not here:
                     actions["dd"] = lambda plain=plain: dd(f"if={plain}", "of=/dev/null")
@@ -235,7 +235,7 @@ def weights_rows() -> list[dict]:
 
 
 def model_rows(count: int, keys: dict, save_file: Any, load_file: Any) -> list[dict]:
-    """The header of a model with this number of equal tensors."""
+    """Return the header of a model with this number of equal tensors."""
     import numpy as np
 
     tensors = {f"layer {i}": np.frombuffer(os.urandom(MODEL_BYTES // count), "f4") for i in range(count)}

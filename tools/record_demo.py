@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from recording import ROOT, processor, save, stamp
 
 COLUMNS = 80
-#: The commands, in order. Only disk.img exists before.
+#: The commands, in order. At the start only disk.img exists.
 STEPS = (
     "warpaes keygen -o keyset.json",
     "warpaes encrypt -k keyset.json disk.img",
@@ -50,7 +50,7 @@ def run_on_terminal(command: str, folder: Path, environment: dict) -> tuple[list
         while True:
             if not select.select([master], [], [], 60)[0]:
                 process.kill()
-                raise RuntimeError(f"says nothing for a minute: {command}")
+                raise RuntimeError(f"no output for a minute: {command}")
             try:
                 piece = os.read(master, 65536)
             except OSError:  # no process holds the other end
@@ -80,7 +80,7 @@ def session(warpaes: Path, place: Path, size: int) -> list[dict]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mib", type=int, default=2048, help="of the file (%(default)s)")
+    parser.add_argument("--mib", type=int, default=2048, help="size of the file (%(default)s)")
     size = parser.parse_args().mib << 20
     warpaes, place = ROOT / "build/default/cli", Path("/dev/shm")
     if shutil.disk_usage(place).free < 3 * size:

@@ -1,4 +1,4 @@
-"""Records of measurements: the fields that identify one (commit, date, machine) and the files that hold them.
+"""Records of measurements: their identifying fields (commit, date, machine) and their files.
 
 tools/recording.py RECORD...    writes records of other programs in the same form
 """
@@ -89,7 +89,7 @@ def save(record: dict, name: str, folder: Path) -> Path:
 
 
 def environment_of(build: Path) -> dict:
-    """The environment in which programs of a build made elsewhere find its library."""
+    """Return the environment in which programs from a build made on another machine find its library."""
     paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
     return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
 

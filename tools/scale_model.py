@@ -3,8 +3,8 @@
 
     scale_model.py [--record FILE] [--inputs FILE] [--bytes SIZE] [--object SIZE] [--instance NAME] [--hours N]
 
-Prints how fast one machine is, what limits it, and how many of them a dataset takes. docs/scale.md has the model, its
-figures, and how it does on the machine that was measured.
+Prints the speed of one machine, the resource that limits it, and the number of machines that a dataset needs.
+docs/scale.md describes the model, its figures, and its accuracy on the measured machine.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ROOT / "bench/scale/inputs.json"
 RECORDS = ROOT / "bench/results/bulk"
-#: Of bulk: a range or a part, ranges and parts at once in a worker, objects at once in a worker.
+#: Constants of bulk: the size of a range or part, and the concurrent ranges, parts and objects in a worker.
 WINDOW, REQUESTS, THREADS = 8 << 20, 16, 32
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Measured processor seconds of a worker: per object of any size, and per byte."""
+    """Measured processor seconds of a worker, per object of any size and per byte."""
 
     per_object: float
     per_byte: float
-    aes: float  #: of that, the share of AES
+    aes: float  #: the part of that for AES
     driver: float  #: of the driver, per row
     tls: float = 0.0  #: of TLS, per byte received and sent; not included in per_byte
 
@@ -39,12 +39,12 @@ class Costs:
 
 
 def has_costs(record: dict) -> bool:
-    """Return whether a record has processor times; the first ones lack them."""
+    """Return whether a record has processor times. The first records lack them."""
     return "tls" in record
 
 
 def costs_of(record: dict, tls: bool) -> Costs:
-    """Read them from a record of tools/bulk_bench.py."""
+    """Read the figures from a record of tools/bulk_bench.py."""
     copied = next(row for row in record["large"] if row["what"] == "encrypt, object store to object store")
     small = record["small"][0]
     start = record["start"]["cpu"]
@@ -55,14 +55,14 @@ def costs_of(record: dict, tls: bool) -> Costs:
 
 @dataclass(frozen=True)
 class Limit:
-    """Objects per second, and the limiting resource."""
+    """The number of objects per second, and the limiting resource."""
 
     rate: float
     what: str
 
 
 def requests_of(size: int) -> tuple[int, int]:
-    """Return how many reads and writes an object takes."""
+    """Return the number of reads and writes that an object needs."""
     parts = max(1, -(-size // WINDOW))
     return parts, 1 if parts == 1 else parts + 2
 
@@ -85,7 +85,7 @@ def limits_of(size: int, instance: dict, inputs: dict, costs: Costs) -> list[Lim
 
 
 def limit_of(size: int, instance: dict, inputs: dict, costs: Costs) -> Limit:
-    """Return the lowest of them."""
+    """Return the lowest of these rates."""
     return min(limits_of(size, instance, inputs, costs), key=lambda limit: limit.rate)
 
 
@@ -102,7 +102,8 @@ class Plan:
 
 
 def plan_of(total: int, size: int, instance: dict, inputs: dict, costs: Costs, hours: float) -> Plan:
-    """Return the number of machines for the given time, or fewer if the object store or the drivers are the limit."""
+    """Return the number of machines for the given time, or fewer if the object store or the drivers are the
+    bottleneck."""
     store, objects = inputs["store"], math.ceil(total / size)
     one = limit_of(size, instance, inputs, costs)
     reads, writes = requests_of(size)
@@ -141,7 +142,8 @@ class Check:
 
 
 def checks_of(record: dict) -> list[Check]:
-    """Predict the runs of a record from one worker's processor time: cores are shared with the object store there."""
+    """Predict the runs of a record from one worker's processor time. In these runs, cores are shared with the object
+    store."""
     cores, start, costs = record["host"]["cores"], record["start"]["seconds"], costs_of(record, tls=False)
     checks = []
 
@@ -169,7 +171,7 @@ def checks_of(record: dict) -> list[Check]:
 
 
 def newest(folder: Path = RECORDS) -> dict | None:
-    """Return the newest record with the model's inputs, of a quiet machine if there is one."""
+    """Return the newest record with the model's inputs, preferably of a quiet machine."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))] if folder.exists() else []
     return max(
         (record for record in records if has_costs(record)),
@@ -187,14 +189,14 @@ def size(text: str) -> int:
 def main() -> None:
     inputs = json.loads(INPUTS.read_text())
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", type=Path, help="of tools/bulk_bench.py (default: the newest)")
+    parser.add_argument("--record", type=Path, help="record of tools/bulk_bench.py (default: the newest)")
     parser.add_argument(
         "--inputs", type=Path, default=INPUTS, help="machines, prices, latencies (default: %(default)s)"
     )
-    parser.add_argument("--bytes", type=float, default=1e14, help="of the dataset (default: %(default).0e)")
-    parser.add_argument("--object", type=size, default=8 << 20, help="an object's size (default: 8M)")
-    parser.add_argument("--instance", help="one of the inputs' (default: all)")
-    parser.add_argument("--hours", type=float, default=inputs["hours"], help="the time there is (default: %(default)s)")
+    parser.add_argument("--bytes", type=float, default=1e14, help="bytes of the dataset (default: %(default).0e)")
+    parser.add_argument("--object", type=size, default=8 << 20, help="size of an object (default: 8M)")
+    parser.add_argument("--instance", help="one of the machines in the inputs (default: all)")
+    parser.add_argument("--hours", type=float, default=inputs["hours"], help="available hours (default: %(default)s)")
     arguments = parser.parse_args()
     inputs = json.loads(arguments.inputs.read_text())
     record = json.loads(arguments.record.read_text()) if arguments.record else newest()

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Measures encrypted models and KV blocks on a GPU, compared with loaders of models in clear, in one run.
 
-Prints the rows; the record goes to bench/results/serving. Needs PyTorch, safetensors and cryptography. What needs
-fastsafetensors, runai_model_streamer, kvikio or transformers is skipped without them, and the record lists it in
+Prints the rows; the record goes to bench/results/serving. Needs PyTorch, safetensors and cryptography. Parts that need
+fastsafetensors, runai_model_streamer, kvikio or transformers are skipped without them, and the record lists them in
 `left_out`.
 
     PYTHONPATH=build/cuda/python python3 tools/serving_bench.py
 
-``--device cpu --gib 0.01`` runs all of it that needs no GPU.
+``--device cpu --gib 0.01`` runs all parts that need no GPU.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from safetensors.torch import load_file, save_file
 from warpaes import kv
 
 SHARDS = 4
-#: Llama's shapes: hidden, intermediate, heads, heads of keys and values, vocabulary. The small ones are for CPUs.
+#: Llama's shapes: hidden, intermediate, heads, heads of keys and values, and vocabulary. The small shapes are for CPUs.
 LARGE, SMALL = (4096, 14336, 32, 8, 128256), (64, 128, 4, 2, 256)
 OPTIONAL = ("fastsafetensors", "runai_model_streamer", "kvikio", "transformers")
 
@@ -66,7 +66,7 @@ class Bench:
             torch.cuda.synchronize()
 
     def attempt(self, name: str, work: Callable[[], Any]) -> Any:
-        """Return the result of work. A failure is recorded, so that it does not cost the rest of the run."""
+        """Return the result of work. A failure is recorded and does not end the run."""
         try:
             return work()
         except Exception as error:
@@ -79,7 +79,7 @@ class Bench:
 
 
 def shapes(bench: Bench) -> dict[str, tuple[int, ...]]:
-    """Return names and shapes of a Llama of at least the wanted size."""
+    """Return names and shapes of a Llama model of at least the requested size."""
     hidden, wide, heads, keys, vocabulary = bench.sizes
     narrow = hidden // heads * keys
     found: dict[str, tuple[int, ...]] = {
@@ -101,7 +101,7 @@ def shapes(bench: Bench) -> dict[str, tuple[int, ...]]:
 
 
 def make_model(bench: Bench) -> dict[str, Any]:
-    """Write a model of random weights in clear and encrypted; return its tensors on the device."""
+    """Write a model of random weights in clear and encrypted, and return its tensors on the device."""
     torch.manual_seed(45)
     tensors = {
         name: torch.randn(shape, dtype=torch.bfloat16, device=bench.device) * 0.02
@@ -169,7 +169,7 @@ def by_fastsafetensors_loader(bench: Bench) -> dict[str, Any]:
 
 
 def by_runai(bench: Bench) -> dict[str, Any]:
-    """Load as vLLM does: to host memory, from there to the device."""
+    """Load as vLLM does: to host memory, and from there to the device."""
     from runai_model_streamer import SafetensorsStreamer
 
     with SafetensorsStreamer() as streamer:
@@ -209,13 +209,13 @@ def by_kvikio(bench: Bench) -> dict[str, Any]:
     bench.wait()
     for file, future, size in pending:
         if future.get() != size:
-            raise OSError("KvikIO read less than the file has")
+            raise OSError("KvikIO read less than the whole file")
         file.close()
     return buffers
 
 
 def ways(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return the loaders by name, with ", in clear" for those of clear files."""
+    """Return the loaders by name, with ", in clear" appended for clear files."""
     found: dict[str, Callable[[], dict[str, Any]]] = {
         "safetensors.torch.load_file, in clear": lambda: by_safetensors(bench),
         "fastsafetensors, fastsafe_open, in clear": lambda: by_fastsafetensors(bench),
@@ -294,7 +294,7 @@ def outputs(bench: Bench) -> None:
 
 
 def scanned(bench: Bench) -> None:
-    """Run a process that loads the encrypted model and looks for the weights in its own memory."""
+    """Run a process that loads the encrypted model and searches its own memory for the weights."""
     needles = np.concatenate([host_scan.needles_of(Path(path).read_bytes()) for path in paths(bench.clear)])
     place = bench.folder / "needles.npy"
     np.save(place, needles)
@@ -311,7 +311,7 @@ def scanned(bench: Bench) -> None:
 
 
 def scan_here(folder: Path, reader: str, device: str) -> None:
-    """Load, and look for plaintext during the load, between its shards, at its end, and, as a check, in a copy."""
+    """Load, and search for plaintext during the load, between its shards, at its end and, as a check, in a copy."""
     scan = host_scan.Scan(np.load(folder / "needles.npy"))
     pinned: list[Any] = []
     real_empty, found = torch.empty, []
@@ -406,7 +406,7 @@ def vllm_chunks(bench: Bench, plain: torch.Tensor) -> dict[str, Callable[[], Any
 
 
 def kv_blocks(bench: Bench) -> None:
-    """Copies of KV blocks to page-locked memory and back: bare, and with encryption, in turns."""
+    """Time copies of KV blocks to page-locked memory and back, bare and with encryption, in turns."""
     count, size = bench.blocks, bench.block_bytes
     plain = torch.randint(0, 256, (count, size), dtype=torch.uint8, device=bench.device)
     staging, host = plain.clone(), torch.empty((count, size), dtype=torch.uint8, pin_memory=bench.on_gpu)
@@ -473,11 +473,16 @@ def versions() -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--gib", type=float, default=4.0, help="least size of the model (default: 4)")
+    parser.add_argument("--gib", type=float, default=4.0, help="minimum size of the model (default: 4)")
     parser.add_argument("--samples", type=int, default=5)
     parser.add_argument("--blocks", type=int, default=16)
     parser.add_argument("--block-kib", type=int, default=8 << 10)
-    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="for files, three times the model's size")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("/dev/shm"),
+        help="folder for files, with room for three times the model's size",
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/serving", help="folder for the record")
     parser.add_argument("--scan", nargs=2, metavar=("FOLDER", "READER"), help=argparse.SUPPRESS)
     given = parser.parse_args()

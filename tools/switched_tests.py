@@ -19,7 +19,7 @@ from pathlib import Path
 
 # No test takes longer without a mutant, so a longer run is a mutant that hangs.
 LIMIT = 420
-# The tests that their CMakeLists.txt select from programs that also contain tests of other backends.
+# Filters from CMakeLists.txt for programs that also contain tests of other backends.
 FILTERS = {
     "test_abi": "-UnknownGpu.*:*GcmVectors.FromElsewhere*",
     "test_abi_simulated": "*cuda*:Backends.*:EngineTest.*:Plans.*-*GcmVectors.FromElsewhere*",
@@ -29,7 +29,7 @@ FILTERS = {
     "test_secrets_simulated": "*SecretsTest*cuda",
 }
 NOT_HERE = "-*soak*:*MonteCarlo*"
-# The tests of a Python file.
+# Lists the tests of a Python file.
 LISTING = """
 import importlib, sys, unittest
 sys.path.insert(0, "")
@@ -40,7 +40,7 @@ def tests(suite):
 tests(unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(sys.argv[1])))
 """
 SKIPPED = 77
-# Maximum length in characters of the case names passed to a program: the system's limit for one argument.
+# Maximum length in characters of the case names passed to a program, which the system limits for one argument.
 MOST_NAMES = 100_000
 
 
@@ -89,7 +89,8 @@ def outcome_of_gtest(output: str) -> Outcome:
 
 
 def outcome_of_unittest(output: str, cases: list[str]) -> Outcome:
-    """Of `-v`. A killed program has printed the running case, and the results of those before."""
+    """Return the results in the output of `-v`. A killed program has printed the running case and the results of
+    earlier cases."""
     begun = re.findall(r"^(\w+) \(__main__\.(\w+)(.*?)(?=^\w+ \(__main__\.|\Z)", output, re.MULTILINE | re.DOTALL)
     went = {
         f"{group}.{name}": re.search(r" \.\.\. .*?\b(ok|skipped)\b", rest, re.DOTALL) for name, group, rest in begun
@@ -112,7 +113,7 @@ class Tests:
     # What there is.
 
     def programs(self, tests: Iterable[str]) -> list[Program]:
-        """GoogleTest programs below build/tests, or "^names" of ctest."""
+        """Return the tests: GoogleTest programs below build/tests, or "^names" of ctest."""
         found: dict[str, Program] = {}
         for test in tests:
             for program in self.of_ctest(test) if test.startswith("^") else [self.of_gtest(test)]:
@@ -172,7 +173,7 @@ class Tests:
             return ""
         return done.stdout
 
-    # The commands to run them.
+    # The commands that run the tests.
 
     def environment(self, program: Program, mutants: Iterable[int], reached: str = "") -> dict[str, str]:
         chosen = {"WARPAES_MUTANT": ",".join(map(str, mutants)), "WARPAES_MUTANTS_REACHED": reached}
@@ -187,7 +188,8 @@ class Tests:
         first: bool = False,
         reached: str = "",
     ) -> Outcome:
-        """Run these cases of a program. `first`: until one fails. Cases that neither passed nor failed did not run."""
+        """Run these cases of a program. `first`: stop at the first failure. Cases that neither passed nor failed did
+        not run."""
         command = program.with_cases(cases) if program.kind != "whole" else list(program.command)
         if first and program.kind != "whole":
             command.append("--gtest_fail_fast" if program.kind == "gtest" else "--failfast")
@@ -218,7 +220,7 @@ class Tests:
         found = outcome_of_gtest(output) if program.kind == "gtest" else outcome_of_unittest(output, cases)
         found = Outcome(found.passed & set(cases), found.failed & set(cases))
         if not found.failed:
-            # Before the first case, or after the last.
+            # The program ended before the first case or after the last.
             found.failed.add(cases[-1])
             found.passed.discard(cases[-1])
         return found
@@ -229,17 +231,17 @@ class Tests:
     def limit(self, cases: list[Case]) -> float:
         return min(LIMIT, 40 + 8 * sum(case.seconds for case in cases))
 
-    # The mutants that they execute.
+    # The mutants that the cases execute.
 
     def built(self, program: Program) -> int:
-        """The modification time of the program."""
+        """Return the modification time of the program."""
         made = [path for path in self.build.glob("*.so*") if path.is_file()] + list(self.build.glob("cli/warpaes"))
         made += [Path(part) for part in program.command if part.startswith("/") and Path(part).is_file()]
         return max(path.stat().st_mtime_ns for path in made)
 
     def look(self, programs: list[Program], known_in: Path) -> None:
-        """Without a mutant: each case's time, and the mutants that it executes. Failing cases are excluded: tests of
-        constant time may fail if a switch changed the code generated around it."""
+        """Run the cases without a mutant, and record each case's time and the mutants that it executes. Failing cases
+        are excluded, because tests of constant time may fail if a switch changed the code around it."""
         known = json.loads(known_in.read_text()) if known_in.exists() else {}
         lock = threading.Lock()
 
@@ -268,7 +270,7 @@ class Tests:
             list(pool.map(lambda item: one(*item), todo))
         for case, built in todo:
             if known[str(case)]["fails"]:
-                one(case, built)  # possibly only together with others
+                one(case, built)  # it may fail only together with others
         known_in.write_text(json.dumps(known))
         for case in chosen:
             of_it = known[str(case)]
@@ -281,7 +283,8 @@ class Tests:
 
 
 def batches(cases: list[Case], seconds: float) -> Iterable[list[Case]]:
-    """Of one program, in their order: no batch longer than that but for a case that is by itself."""
+    """Split the cases of one program, in order, into batches within a time limit. A batch exceeds it only if it has a
+    single case."""
     batch: list[Case] = []
     for case in cases:
         names = sum(len(other.name) + 1 for other in batch) + len(case.name)

@@ -53,7 +53,7 @@ class Tree:
         slot.ways = []
 
     def settle(self, slot: Slot) -> bool:
-        """Takes the first candidate whose switch is compatible with the others."""
+        """Take the first candidate whose switch is compatible with the others."""
         while slot.candidates:
             mutant = slot.mutant
             if not slot.ways:
@@ -76,7 +76,7 @@ class Tree:
         return False
 
     def refuse(self, slot: Slot) -> None:
-        """Its switch does not compile."""
+        """Drop the candidate, because its switch does not compile."""
         slot.ways.pop(0)
         if not slot.ways:
             self.pass_over(slot, "does not compile with a switch")
@@ -116,7 +116,7 @@ class Tree:
             sys.exit(f"mutants: the copy cannot be configured\n{done.stdout}{done.stderr}")
 
     def blamed(self, output: str) -> set[Slot]:
-        """The mutants that cause a compiler's errors: at the line itself, otherwise in the notes."""
+        """Return the mutants that cause a compiler's errors, found by the error's line or otherwise in the notes."""
         spans: dict[str, list[tuple[range, Slot]]] = {}
         for slot in self.slots:
             text = self.code(slot.mutant["file"]).text
@@ -135,13 +135,13 @@ class Tree:
         return found
 
     def mentioned(self, output: str) -> set[Slot]:
-        """For constant expressions the line precedes the error, so all lines named for a failed object count."""
+        """For constant expressions the line precedes the error, so all lines reported for a failed object count."""
         failed = re.findall(r"^FAILED: .*?(?=^\[\d+/|\Z)", output, re.MULTILINE | re.DOTALL)
         return self.blamed("".join("error: " + line + "\n" for block in failed for line in block.splitlines()))
 
     def check(self, done: bool = False) -> None:
-        """Compile the changed files without generating code, which is quick; a changed header through one file that
-        includes it. `done`: it compiled before.
+        """Compile the changed files without generating code, which is quick. A changed header is compiled through one
+        file that includes it. `done`: files that compiled before.
         """
         commands = {
             os.path.relpath(os.path.join(entry["directory"], entry["file"]), self.folder): entry
@@ -194,8 +194,8 @@ class Tree:
         return done.stderr if done.returncode != 0 else ""
 
     def make(self, targets: list[str], keep: Callable[[], None], checked: bool = False) -> None:
-        """Builds; a switch that does not compile is replaced by another. `checked`: all compile, or did before. `keep`
-        is called before slow steps."""
+        """Build, and replace each switch that does not compile. `checked`: all switches compile, or compiled before.
+        `keep` is called before slow steps."""
         while True:
             self.check(checked)
             checked = False

@@ -1,8 +1,8 @@
 """Mutants with switches: many changed lines in one build. WARPAES_MUTANT selects mutants for a process: "7", or "7,12".
 
-A changed statement becomes `if (warpaes_mutant(7)) { changed } else { as it was }`, a changed expression
-`(warpaes_mutant(7) ? (changed) : (as it was))`, on the lines where it was. Code that the compiler evaluates (constants,
-types, `if constexpr`) cannot have a switch.
+A changed statement becomes `if (warpaes_mutant(7)) { changed } else { original }`, a changed expression
+`(warpaes_mutant(7) ? (changed) : (original))`, on the same lines. Code that the compiler evaluates (constants, types,
+`if constexpr`) cannot have a switch.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Token:
 
 
 class Code:
-    """The tokens of a file, and its pairs of brackets."""
+    """Return the tokens of a file, and its pairs of brackets."""
 
     def __init__(self, text: str):
         self.text = text
@@ -117,14 +117,14 @@ class Code:
                 self.match |= {begin: i, i: begin}
 
     def of_line(self, line: int) -> range:
-        """The tokens that begin at these positions."""
+        """Return the tokens that begin at these positions."""
         if not self.starts:
             self.starts = [0] + [found.end() for found in re.finditer("\n", self.text)] + [len(self.text) + 1]
         begins = [token.begin for token in self.tokens]
         return range(*(bisect.bisect_left(begins, self.starts[at]) for at in (line - 1, line)))
 
     def enclosing(self, i: int) -> int:
-        """The bracket around token i, or -1."""
+        """Return the bracket around token i, or -1."""
         i -= 1
         while i >= 0 and not (self.words[i] in PAIRS and i in self.match):
             i = self.match.get(i, i) - 1
@@ -137,7 +137,7 @@ class Code:
         return " ".join(self.words[begin:end])
 
     def head(self, i: int) -> list[str]:
-        """The tokens before token i, from the beginning of its statement."""
+        """Return the tokens before token i, from the start of its statement."""
         words: list[str] = []
         i -= 1
         while i >= 0 and self.words[i] not in {";", "}"} and not self.words[i].lstrip().startswith("#"):
@@ -151,7 +151,7 @@ class Code:
         return words[3:] if words[:3] == ["if", "constexpr", ")"] else words
 
     def opens_block(self, i: int) -> bool:
-        """Whether the brace at i begins statements or members, and not a list of values."""
+        """Return whether the brace at i begins statements or members, and not a list of values."""
         before = self.words[i - 1] if i else ";"
         if before in {
             ")",
@@ -186,7 +186,7 @@ class Switch:
 
 @dataclass
 class Finder:
-    """The switches that a changed line may become, the best first."""
+    """Return the switches that a changed line may become, the best first."""
 
     old: Code
     new: Code
@@ -203,7 +203,7 @@ class Finder:
         self.same = old == new
 
     def is_code(self) -> bool:
-        """Excludes text that cannot compile in any case."""
+        """Return whether the text could compile at all."""
         if self.same:
             return False
         old, new = (
@@ -283,7 +283,7 @@ class Finder:
         return begin, end
 
     def computed(self, begin: int) -> bool:
-        """Whether the compiler may need the value of an expression that begins there."""
+        """Return whether the compiler may need the value of an expression that begins there."""
         head = self.old.head(begin)
         if head[-1:] == ["["] and re.fullmatch(r"\w+|[>*&]", "".join(head[-3:-2])) and head[-3] not in LEAVING:
             return True  # as many elements
@@ -297,7 +297,7 @@ class Finder:
         self.found.append(Switch(at, at + len(part), part, text))
 
     def names(self, begin: int, end: int) -> bool:
-        """Whether it is a type and a name, not a value."""
+        """Return whether the tokens are a type and a name, not a value."""
         words, i = self.old.words, begin
         while i + 1 < end:
             if words[i] in PAIRS and i in self.old.match:
@@ -402,14 +402,14 @@ class Finder:
             self.add(begin, end, "if (warpaes_mutant(%d)) { " + after + " } else { " + before + " }")
 
     def ends_function(self, begin: int, end: int) -> bool:
-        """Whether a function without this `return` would end without one."""
+        """Return whether a function without this `return` would end without one."""
         words, opened = self.old.words, self.old.enclosing(begin)
         if words[begin] != "return" or end - begin == 2 or words[end : end + 1] != ["}"]:
             return False
         return self.old.head(opened)[:1] not in (["if"], ["for"], ["while"], ["switch"], ["else"], ["do"], [])
 
     def head_of_class(self, begin: int) -> bool:
-        """Whether members or names at namespace scope are declared there."""
+        """Return whether members or names at namespace scope are declared there."""
         i = begin
         while i > 0:
             i -= 1
@@ -438,17 +438,17 @@ def finder(code: Code, line: int, after: str) -> Finder:
 
 
 def start_of(text: str, line: int) -> int:
-    """Positions where lines begin."""
+    """Return the positions where lines begin."""
     return sum(len(before) + 1 for before in text.split("\n")[: line - 1])
 
 
 def lines_of(text: str, switch: Switch) -> range:
-    """The lines that a switch covers."""
+    """Return the lines that a switch covers."""
     return range(text.count("\n", 0, switch.begin) + 1, text.count("\n", 0, switch.end) + 2)
 
 
 def with_switches(text: str, chosen: list[tuple[int, Switch]], header: str) -> str:
-    """The text with these numbered switches, which must not be nested; line numbers stay the same."""
+    """Return the text with these numbered switches, which must not be nested. Line numbers stay the same."""
     for number, switch in sorted(chosen, key=lambda item: -item[1].begin):
         text = text[: switch.begin] + switch.after.replace("%d", str(number), 1) + text[switch.end :]
     return f'#include "{header}"\n#line 1\n{text}'

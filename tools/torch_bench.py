@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the Python package with PyTorch's own operations on tensors of a GPU; the record goes to
-bench/results/torch. Needs PyTorch, safetensors, cryptography and a GPU.
+"""Compares the Python package with PyTorch's own operations on GPU tensors. The record goes to bench/results/torch.
+Needs PyTorch, safetensors, cryptography and a GPU.
 
     PYTHONPATH=build/cuda/python python3 tools/torch_bench.py
 """
@@ -29,7 +29,8 @@ CALLS = 200
 
 
 def on_gpu(work: Callable[[], object], calls: int = 1) -> float:
-    """Seconds of a call by the GPU's clock, the median of samples; several functions run directly after one another."""
+    """Return the seconds of a call by the GPU's clock, the median of samples. Several functions run directly after one
+    another."""
     taken = []
     for _ in range(SAMPLES + 1):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -44,7 +45,7 @@ def on_gpu(work: Callable[[], object], calls: int = 1) -> float:
 
 
 def waiting(work: Callable[[], object]) -> float:
-    """Seconds of a call and a wait for the device, by the host's clock, median of many."""
+    """Return the seconds of a call and a wait for the device by the host's clock, the median of many."""
     taken = []
     for _ in range(CALLS):
         begin = time.perf_counter()
@@ -119,7 +120,8 @@ def calls_and_rates() -> list[dict]:
 
 
 def weights(folder: Path, size: int) -> list[dict]:
-    """Loads of a model of this size to the GPU, in clear and encrypted, in turns; both files are in the page cache."""
+    """Time loads of a model of this size to the GPU, in clear and encrypted, in turns. Both files are in the page
+    cache."""
     import safetensors.torch as plain
     from warpaes import safetensors as encrypted
 
@@ -158,7 +160,7 @@ def weights(folder: Path, size: int) -> list[dict]:
 
 
 def training(folder: Path) -> list[dict]:
-    """An epoch with two forked workers that read records, and a checkpoint at its end: in clear and encrypted."""
+    """Time an epoch with two forked workers that read records, and a checkpoint at its end, in clear and encrypted."""
     length, records, batch, vocabulary = 256, 2048, 32, 4096
     keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")  # short segments for records in any order
     for_checkpoints = warpaes.Keyset.generate()
@@ -230,7 +232,12 @@ def training(folder: Path) -> list[dict]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/torch", help="folder for the record")
-    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="for a model's files, twice their size")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("/dev/shm"),
+        help="folder for a model's files, with room for twice their size",
+    )
     parser.add_argument("--model", type=int, default=8, metavar="GIB", help="size of the model (default: 8)")
     options = parser.parse_args()
     rows = calls_and_rates()

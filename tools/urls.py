@@ -23,7 +23,7 @@ def addresses() -> dict[str, str]:
 
 
 def files_with(text: str) -> list[Path]:
-    """Tracked text files that contain `text`, without urls.json."""
+    """Return the tracked text files that contain `text`, without urls.json."""
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
     found = []
     for name in listed.rstrip("\0").split("\0"):

@@ -4,9 +4,10 @@
 tools/words.py [PATH…]     list them, each with a place and its kind
 tools/words.py --count     count them by pool and kind
 tools/words.py --record    lower the budgets of tests/project/words.json to the counts; budgets never rise
+tools/words.py --subjects  list bad phrasings in the subjects of the newest 150 commits
 
-The rules are patterns, so they miss most bad sentences and flag some good ones. A pool's budget is what it still
-contains. project.words fails if a pool exceeds its budget.
+The rules are patterns, so they miss most bad sentences and flag some good ones. A pool's budget is its number of
+remaining hits. project.words fails if a pool exceeds its budget, or if one of the newest subjects has a hit.
 """
 
 from __future__ import annotations
@@ -58,6 +59,29 @@ KINDS = {
     ),
 }
 PATTERNS = {kind: re.compile(pattern) for kind, (pattern, _) in KINDS.items()}
+#: The same for subjects of commits, which begin with an area and a verb in the imperative (CONTRIBUTING.md).
+SUBJECT_KINDS = {
+    "let": (r"^[^:]*: let\b", "state the change: allow, support, decrypt"),
+    "noun clause": (r"\b(?:what(?:ever)?|whoever|whichever|nobody|somebody)\b", "name the thing"),
+    "metaphor": (
+        r"^[^:]*: (?:mend|hold|meet|give|bring|want|say|tell|ask|know|play|go|have|leave)\b"
+        r"|\b(?:says?|said|knows?|wants?|tells?|asks?|meets?)\b",
+        "the field's verb: fix, accept, pass, report, describe, skip",
+    ),
+    "no object": (r"^[^:]*: \w+ no\b|, (?:and )?(?:\w+ )no \w+$", "do not, stop, without"),
+    "old words": (
+        r"\b(?:anew|besides?|behind|meanwhile|likewise|alone|too|mend(?:s|ed)?|of (?:its|their) own|by itself|"
+        r"as (?:it is|they are))\b",
+        "again, compared with, after, only, also, separate",
+    ),
+    "no verb": (
+        r"^[^:]*: (?:an?|the|new|better|simpler|more|less|fewer|some|all|(?!embed|feed|seed|need|exceed)\w+ed|"
+        r"(?!bring|ping|string)\w+ing)\b",
+        "begin with a verb in the imperative",
+    ),
+    "two changes": (r";|\. ", "make a commit for each"),
+}
+SUBJECT_PATTERNS = {kind: re.compile(pattern) for kind, (pattern, _) in SUBJECT_KINDS.items()}
 C_SUFFIXES = (".c", ".h", ".cpp", ".hpp", ".cu", ".cuh")
 #: Pools by the beginning of the path; the first that fits.
 POOLS = (
@@ -119,7 +143,7 @@ def blocks_of_python(text: str) -> list[tuple[int, str]]:
 
 
 def blocks_of_lines(text: str) -> list[tuple[int, str]]:
-    """Comments that begin with #, of shells, CMake, make and YAML; what follows code stands alone."""
+    """Comments that begin with #, of shells, CMake, make and YAML. A comment after code is separate."""
     found: list[tuple[int, str]] = []
     last = -1
     for line, content in enumerate(text.splitlines(), 1):
@@ -177,6 +201,13 @@ def hits_in(path: str, text: str) -> list[tuple[int, str, str]]:
     return found
 
 
+def faults_of_subject(subject: str) -> list[str]:
+    """Return the kinds of bad phrasing in a commit's subject, each with its usual repair."""
+    return [
+        f"{kind}: {SUBJECT_KINDS[kind][1]}" for kind, pattern in SUBJECT_PATTERNS.items() if pattern.search(subject)
+    ]
+
+
 def tracked() -> list[str]:
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
     names = [name for name in listed.rstrip("\0").split("\0") if not NOT_OURS.search(name) and (ROOT / name).is_file()]
@@ -206,7 +237,19 @@ def main() -> int:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="only files whose names begin so")
     parser.add_argument("--count", action="store_true", help="print counts")
     parser.add_argument("--record", action="store_true", help="lower the budgets")
+    parser.add_argument("--subjects", action="store_true", help="list bad subjects of commits")
     arguments = parser.parse_args()
+    if arguments.subjects:
+        log = subprocess.run(
+            ["git", "-C", ROOT, "log", "--no-merges", "-n", "150", "--format=%s"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for subject in log.stdout.splitlines():
+            if faults := faults_of_subject(subject):
+                print(f"{subject}\n    {'; '.join(faults)}")
+        return 0
     found = everything(arguments.paths)
     if arguments.record:
         budgets = json.loads(BUDGETS.read_text()) if BUDGETS.exists() else {}

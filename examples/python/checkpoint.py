@@ -1,11 +1,12 @@
-"""Encrypted checkpoints: a model and its optimizer are saved and loaded, and no plaintext reaches the disk.
+"""Saves and loads encrypted checkpoints of a model and its optimizer. No plaintext reaches the disk.
 
 python3 checkpoint.py
 """
 
 # %% [markdown]
 # # Encrypted checkpoints
-# A keyset contains the keys. Anyone who has it can read the files, so keep it apart from them; here it stays in memory.
+# A keyset contains the keys. Anyone who has it can read the files, so store it separately. In this example it stays in
+# memory.
 
 # %%
 import warpaes
@@ -21,7 +22,7 @@ model(torch.randn(8, 256)).square().mean().backward()
 optimizer.step()
 
 # %% [markdown]
-# `warpaes.torch.save` encrypts what `torch.save` writes, as it arrives. The file appears under its name when it is
+# `warpaes.torch.save` encrypts the output of `torch.save` as it is written. The file appears under its name when it is
 # complete, and does not appear after an exception. The associated data binds the file to its purpose.
 
 # %%

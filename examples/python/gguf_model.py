@@ -1,11 +1,11 @@
-"""Encrypted GGUF models: written without plaintext on a disk, and read by gguf's own reader.
+"""Writes encrypted GGUF models without plaintext on a disk, and reads them with gguf's own reader.
 
 python3 gguf_model.py
 """
 
 # %% [markdown]
 # # Encrypted GGUF models
-# The keyset lies in a file of its own; any [place of a keyset](../../docs/keys.md#places-of-keysets) does as well.
+# The keyset is in a separate file. Any [place of a keyset](../../docs/keys.md#places-of-keysets) works.
 
 # %%
 import contextlib
@@ -20,9 +20,9 @@ warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").save("keyset.json")
 PLACE = "keyset.json"
 
 # %% [markdown]
-# gguf writes to a path and maps a path, so it needs a name. A file of `memfd_create` has one, `/proc/self/fd/N`, and
-# lies in memory only. The model is there in clear as long as the descriptor is open: it can be swapped out, so use this
-# where swap is off or encrypted. C and C++ programs that take a `FILE*`, such as llama.cpp
+# gguf writes to a path and maps a path, so it needs a name. A file from `memfd_create` has one, `/proc/self/fd/N`, and
+# exists only in memory. The model is there in clear as long as the descriptor is open: it can be swapped out, so use
+# this where swap is off or encrypted. C and C++ programs that take a `FILE*`, such as llama.cpp
 # (`llama_model_load_from_file_ptr`), need no copy: `warpaes_open_stream` decrypts as they read.
 
 

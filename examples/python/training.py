@@ -1,4 +1,4 @@
-"""Training on an encrypted dataset: workers decrypt only the segments under the records that they need.
+"""Trains on an encrypted dataset. Workers decrypt only the segments with the records that they need.
 
 python3 training.py
 """

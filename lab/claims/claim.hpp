@@ -1,7 +1,7 @@
-// The claims: everything that the papers published, one row each: a line of a table, a curve, a sentence. They are rows
-// of lab/claims/statements, one file per paper, which names the experiment that measures a claim or the reason why none
-// does, and quotes each judged sentence. Every verdict is computed here, only from the figures of a record, so that an
-// old record is judged by the current rules.
+// The claims: every published statement of the papers, one row each: a line of a table, a curve, or a sentence. They
+// are rows of lab/claims/statements, one file per paper, which names the experiment that measures a claim or the reason
+// why none does, and quotes each judged sentence. Every verdict is computed here, only from the figures of a record, so
+// that an old record is judged by the current rules.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ struct Claim {
         figures,     ///< figures that an experiment shows next to its own
         unmeasured   ///< no experiment measures it
     };
-    std::string id;  ///< "N.four-tables"; stable; one for each conclusion, however often it is measured
+    std::string id;  ///< "N.four-tables"; stable; one ID for each conclusion, however often it is measured
     Paper paper = Paper::ours;
     Kind kind = Kind::conclusion;
     std::string says;        ///< the published statement, paraphrased, with its figures
@@ -41,14 +41,14 @@ struct Claim {
 struct Source {
     Paper paper = Paper::ours;
     std::string reference, language;
-    std::string link, link_is;  ///< an address, and its content if that is not the paper; both may be empty
+    std::string link, link_is;  ///< an address, and a description if it does not lead to the paper; both may be empty
 };
 
-/// All claims, in the order of the papers.
+/// Returns all claims, in the order of the papers.
 std::span<const Claim> all_claims();
-/// All papers, in their order.
+/// Returns all papers, in their order.
 std::span<const Source> all_sources();
-/// The claim `id`. Throws std::out_of_range.
+/// Returns the claim `id`. Throws std::out_of_range.
 const Claim& claim_of(const std::string& id);
 
 /// The verdict on one conclusion. It is `open`, with the reason, if the record lacks the figures, or was made on a
@@ -79,7 +79,7 @@ namespace claims {
 /// Rank correlation of [N]'s thirteen kernels, published and here: of all, and without the two that are last in both.
 std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures);
 
-/// The rule of the conclusion `id`.
+/// Returns the rule of the conclusion `id`.
 struct Rule {
     const char* id;
     Verdict (*judge)(const Figures& figures);

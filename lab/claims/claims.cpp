@@ -126,7 +126,7 @@ void refresh(Record& record) {
             if (fact.name == "fastest size of a thread block" || fact.name.ends_with(", large files")) {
                 fact.published.reset();
             }
-            // The subject is the backend that warpaes chooses, not the GPU that the paper is about.
+            // The subject is the backend that warpaes chooses, not the paper's GPU.
             const std::string ahead = ": ahead of ";
             if (const auto at = fact.name.find(ahead);
                 at != std::string::npos && fact.name.ends_with(", large files")) {

@@ -12,7 +12,7 @@ constexpr const char *cpp_name = "C++ with T-tables", *ni_name = "AES-NI", *cuda
 constexpr std::array surfaces{"AES-128 encryption", "AES-192 encryption", "AES-256 encryption",
                               "AES-128 decryption", "AES-192 decryption", "AES-256 decryption"};
 
-/// The best figure over all buffers, at one file size.
+/// Returns the best figure over all buffers, at one file size.
 Figure best_of(const Row& surface, std::size_t file) {
     Figure best;
     for (std::size_t buffer = 0; buffer < surface.rows(); ++buffer) {
@@ -35,7 +35,7 @@ struct Surface {
         return over(best_of(cuda, last_file(cuda)), best_of(other, last_file(other)));
     }
     [[nodiscard]] std::size_t last_buffer() const { return cuda.rows() - 1; }
-    /// The ratio for the largest file and the largest buffer.
+    /// Returns the ratio for the largest file and the largest buffer.
     [[nodiscard]] Ratio largest_against(const Row& other) const {
         return over(cuda.at(last_file(cuda), last_buffer()), other.at(last_file(other), last_buffer()));
     }
@@ -50,7 +50,7 @@ constexpr double slightly = 0.85;  ///< of AES-NI's speed: "tek neznatno zaostaj
 bool is_close(double x) {
     return x >= slightly && x < 1 + tie;
 }
-/// Whether the range of the ratio has parts on both sides of what is close.
+/// Returns whether the ratio's range has parts on both sides of the threshold for "close".
 bool is_around(const Ratio& r) {
     return r.low < slightly && r.high >= 1 + tie;
 }
@@ -69,7 +69,7 @@ Verdict small_data(const Figures& figures) {
                     size_of(s.cuda.x()[0]), times(cpp.value), times(ni.value)));
 }
 
-/// Nanoseconds that the smallest buffer takes more than the best, for one file.
+/// Returns the extra nanoseconds of the smallest buffer over the best one, for one file.
 Figure lost_by_small_buffer(const Surface& s, std::size_t file) {
     const Figure small = s.cuda.at(file, 0), best = best_of(s.cuda, file);
     const double bytes = s.cuda.x()[file];

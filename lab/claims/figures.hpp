@@ -39,7 +39,7 @@ public:
     [[nodiscard]] Figure at(std::size_t column, std::size_t row) const { return (*this)[row * columns() + column]; }
     [[nodiscard]] std::size_t columns() const { return panel_->x.size(); }
     [[nodiscard]] std::size_t rows() const { return panel_->y.size(); }
-    /// Index of the largest figure; positions without a figure are ignored.
+    /// Returns the index of the largest figure; positions without a figure are ignored.
     [[nodiscard]] std::size_t best() const;
     [[nodiscard]] std::size_t worst() const;
 
@@ -56,7 +56,7 @@ public:
     [[nodiscard]] const Panel& panel(const std::string& experiment, const std::string& title) const;
     [[nodiscard]] Row row(const std::string& experiment, const std::string& title, const std::string& series) const;
     [[nodiscard]] double fact(const std::string& experiment, const std::string& name) const;
-    /// The first panel whose title begins with `begin` and ends with `end`.
+    /// Returns the first panel whose title begins with `begin` and ends with `end`.
     [[nodiscard]] const Panel& panel_like(const std::string& experiment, const std::string& begin,
                                           const std::string& end = "") const;
     static Row row(const Panel& panel, const std::string& series);
@@ -69,11 +69,11 @@ private:
 /// How many times as large one figure is as another, with the limits that the spreads allow.
 using Ratio = Figure;
 Ratio over(const Figure& a, const Figure& b);
-/// Mean of ratios at several positions.
+/// Returns the mean of ratios at several positions.
 Ratio mean(const std::vector<Ratio>& ratios);
 
-/// The range that another run of the same experiment may find: at least a twentieth more and less. For rules that
-/// compare a figure, or a ratio of several, with a threshold.
+/// Returns the range to expect from another run of the same experiment: at least a twentieth more and less. For rules
+/// that compare a figure, or a ratio of several, with a threshold.
 Figure in_another_run(const Figure& figure);
 inline Figure in_another_run(double value) {
     return in_another_run(Figure{value, value, value});
@@ -83,10 +83,10 @@ using Holds = Verdict::Holds;
 
 /// Speeds whose ratio is closer to 1 count as equal.
 inline constexpr double tie = 0.015;
-/// The result of a rule at both ends of a ratio's range; open if they differ. The rule must be monotonic.
+/// Returns the result of a rule at both ends of a ratio's range; open if they differ. The rule must be monotonic.
 Holds at_both_ends(const Ratio& ratio, const std::function<Holds(double)>& rule);
-/// For "A is faster by this much": yes from two thirds of the published gain, in part if it is ahead at all, no if it
-/// is a tie or slower. `published`: 1.63 is 63 % faster; 1: no figure was published.
+/// For "A is faster by this much": yes from two thirds of the published gain, in part if A is ahead at all, no if it is
+/// tied or slower. `published`: 1.63 is 63 % faster; 1: no figure was published.
 Holds by_gain(const Ratio& ratio, double published = 1);
 /// For "it hardly matters": yes within 5 %, in part within 15 %; open if the range holds more than one of these.
 Holds by_sameness(const Ratio& ratio);
@@ -97,7 +97,7 @@ inline Holds together(Holds a, Holds b) {
 }
 
 enum class Order { behind, even, ahead, unclear };
-/// Even if they are within a tie of each other; unclear if the spread decides.
+/// The order counts even within a tie. It is unclear if the spread decides.
 Order order_of(const Figure& a, const Figure& b);
 
 /// Counts positions at which a condition holds, and those at which the spread decides whether it does.

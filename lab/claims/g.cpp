@@ -10,7 +10,7 @@ namespace {
 
 namespace gu = published::gu;
 
-/// Pairs of indices, into `row` and into the paper's sizes, for the sizes that both have.
+/// Returns pairs of indices, into `row` and into the paper's sizes, for the sizes that both contain.
 std::vector<std::pair<std::size_t, std::size_t>> sizes_of_the_paper(const Row& row) {
     std::vector<std::pair<std::size_t, std::size_t>> both;
     for (std::size_t i = 0; i < row.x().size(); ++i) {
@@ -115,7 +115,7 @@ Verdict texture_beside_constant(const Figures& figures) {
 constexpr const char* tables_title = "The lookup tables' memory";
 constexpr double largest = 8 << 20;  ///< the paper's largest input
 
-/// Index of the best of the paper's sizes, and of its largest.
+/// Returns the indices of the best and of the largest of the paper's sizes.
 std::pair<std::size_t, std::size_t> best_and_last(const Row& row) {
     (void)row.at(largest);  // throws Missing if it was not measured
     std::size_t best = 0, last = 0;

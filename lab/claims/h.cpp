@@ -131,7 +131,7 @@ Figure plain_cpp(const Figures& figures) {
     return cpp[cpp.best()];
 }
 
-/// The fastest thread of this machine, a modern reading of "fastest CPU implementation".
+/// Returns the fastest single thread of this machine, a modern reading of "fastest CPU implementation".
 std::string fastest_thread(const Figures& figures, const Figure& gpu) {
     try {
         const Panel& panel = figures.panel("W.worth", "Throughput by size and place");

@@ -18,7 +18,7 @@ Row on_a_disk(const Figures& figures, const std::string& experiment, const char*
     return figures.row(experiment, on_disk, name);
 }
 
-/// The mean of `a` over `b` for all files of at least `bytes` bytes.
+/// Returns the mean of `a` over `b` for all files of at least `bytes` bytes.
 Ratio mean_from(const Row& a, const Row& b, double bytes) {
     std::vector<Ratio> ratios;
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -28,7 +28,7 @@ Ratio mean_from(const Row& a, const Row& b, double bytes) {
     return mean(ratios);
 }
 
-/// The GPU over the paper's openssl.
+/// Returns the GPU's speed over that of the paper's openssl.
 Ratio gain_of(const Figures& figures, const std::string& experiment, double from) {
     return mean_from(on_a_disk(figures, experiment, gpu_name), on_a_disk(figures, experiment, without_instructions),
                      from);
@@ -68,13 +68,13 @@ Verdict decryption_less(const Figures& figures) {
                                compared(d), compared(e)));
 }
 
-/// openssl's smallest file over the GPU's.
+/// Returns openssl's speed over the GPU's for the smallest file.
 Ratio smallest(const Figures& figures, const std::string& experiment) {
     const Row gpu = on_a_disk(figures, experiment, gpu_name);
     try {
         return over(on_a_disk(figures, experiment, without_instructions)[0], gpu[0]);
     } catch (const Missing&) {
-        // Such a small file takes milliseconds; without AES instructions it takes 30 µs more.
+        // Such a small file takes milliseconds. Without AES instructions it takes 30 µs more.
         return over(on_a_disk(figures, experiment, with_instructions)[0], gpu[0]);
     }
 }
@@ -171,7 +171,7 @@ Verdict one_thread(const Figures& figures) {
                                            compared(r), gb_per_s(next)));
 }
 
-/// Verdict on kernels from disk to disk, where the paper found that they differ little.
+/// Verdict on kernels from disk to disk, which differ little according to the paper.
 Verdict differ_little(const Figures& figures, std::initializer_list<const char*> kernels) {
     const Panel* panel = nullptr;
     try {

@@ -24,7 +24,8 @@ json figures_of(const Row& row) {
 /// The GPU's competitor for the data's memory.
 struct Against {
     std::string name;            ///< "all 16 threads of the CPU"
-    std::optional<double> from;  ///< the smallest size where the GPU is ahead; none: at no size measured
+    std::optional<double> from;  ///< the smallest size at which the GPU is ahead; none if there is no such size
+                                 ///< measured
     std::string speed;           ///< with the longest text
 };
 
@@ -60,8 +61,8 @@ struct Answer {
     }
 };
 
-/// A chart over sizes, with the places where the GPU overtakes the CPU, and one answer for each place of the text.
-/// Without figures to answer from: sentences.
+/// A chart over sizes, with the sizes at which the GPU overtakes the CPU, and one answer for each location of the text.
+/// If figures are missing, it contains sentences instead.
 struct Worth {
     std::string from;  ///< experiment and panel
     std::vector<double> sizes;
@@ -94,7 +95,8 @@ struct Worth {
     }
 };
 
-/// The smallest size with `a` ahead of `b` there and at all larger sizes; none if it is not ahead at the largest.
+/// Returns the smallest size with `a` ahead of `b` there and at all larger sizes; none if it is not ahead at the
+/// largest.
 std::optional<double> ahead_from(const Row& a, const Row& b) {
     std::optional<double> from;
     for (std::size_t i = a.size(); i-- > 0;) {
@@ -208,7 +210,7 @@ Worth of_memory(const Figures& figures) {
     return worth;
 }
 
-/// The same for records without W.worth: files, process against process, and text in page-locked and device memory.
+/// The same for records without W.worth: whole processes on files, and text in page-locked and device memory.
 Worth of_files(const Figures& figures) {
     Worth worth;
     worth.from = "P.encryption, H.ctr";
@@ -293,7 +295,7 @@ std::vector<std::string> findings(const Record& record) {
     return said;
 }
 
-/// "R. Gibadullin and others": the beginning of a citation.
+/// Returns the start of a citation, such as "R. Gibadullin and others".
 std::string authors_of(Paper paper) {
     const std::string citation = citation_of(paper), authors = citation.substr(0, citation.find(':'));
     return authors.size() > 40 ? authors.substr(0, authors.find(',')) + " and others" : authors;

@@ -285,7 +285,7 @@ double t_of(const Figures& figures, const std::string& kernel,
     return most;
 }
 
-/// A sentence with the smallest difference that the tests of these kernels would have found.
+/// Returns a sentence with the smallest difference that the tests of these kernels would have found.
 std::string power(const Figures& figures, std::initializer_list<const char*> kernels) {
     double most = 0;
     std::string unit;
@@ -325,7 +325,8 @@ Verdict of_times(const Figures& figures, std::initializer_list<const char*> kern
 Verdict tables_tell(const Figures& figures) {
     return of_times(figures, {"constant memory", "shared memory", "global memory", "texture memory"}, true);
 }
-/// Verdict on kernels timed by one warp, if the same tests, of texts and of keys, detect tables in shared memory.
+/// Returns the verdict on kernels timed by one warp, if the same tests, with texts and with keys, detect tables in
+/// shared memory.
 Verdict silent(const Figures& figures, std::initializer_list<const char*> kernels) {
     const double found = std::min(t_of(figures, "shared memory", {"text"}), t_of(figures, "shared memory", {"key"}));
     if (found <= doubt) {

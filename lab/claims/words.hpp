@@ -39,7 +39,7 @@ inline Verdict verdict(Holds holds, std::string sentence) {
 inline Holds all_or_most(std::size_t with, std::size_t of) {
     return with == of ? Holds::yes : 2 * with > of ? Holds::partly : Holds::no;
 }
-/// For a statement about two things that both have to be as it says.
+/// For a statement with two parts that must both hold.
 inline Holds less_of(Holds a, Holds b) {
     if (a == Holds::open || b == Holds::open) return Holds::open;
     return std::max(a, b);  // the enumerators are ordered yes, partly, no
@@ -48,7 +48,7 @@ inline Holds both(bool one, bool other) {
     return one && other ? Holds::yes : one || other ? Holds::partly : Holds::no;
 }
 
-/// The larger and the smaller of some figures.
+/// Returns the largest and the smallest of some figures.
 inline Figure best_figure(std::span<const Figure> figures) {
     return *std::max_element(figures.begin(), figures.end(),
                              [](const Figure& a, const Figure& b) { return a.value < b.value; });
@@ -57,7 +57,7 @@ inline Figure worst_figure(std::span<const Figure> figures) {
     return *std::min_element(figures.begin(), figures.end(),
                              [](const Figure& a, const Figure& b) { return a.value < b.value; });
 }
-/// Yes if the best is ahead of both ends of a row, in part if of one.
+/// Yes if the best is ahead of both ends of a row, in part if ahead of only one.
 inline Holds by_both_ends_behind(const Row& row) {
     const Figure best = row[row.best()];
     const Order first = order_of(best, row[0]), last = order_of(best, row[row.size() - 1]);

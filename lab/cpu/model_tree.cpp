@@ -78,7 +78,7 @@ struct Split {
     double reduction;
 };
 
-/// The split that reduces the deviation most; none if no attribute varies.
+/// Returns the split that reduces the deviation most; none if no attribute varies.
 std::optional<Split> best_split(const Examples& examples, const Rows& rows) {
     std::optional<Split> best;
     for (std::size_t attribute = 0; attribute < examples.attributes[rows[0]].size(); ++attribute) {
@@ -96,8 +96,8 @@ std::optional<Split> best_split(const Examples& examples, const Rows& rows) {
     return best;
 }
 
-/// The linear model with the attributes `use`. Attributes are dropped one after the other as long as the estimated
-/// error does not grow.
+/// Returns the linear model with the attributes `use`. Attributes are dropped one after the other as long as the
+/// estimated error does not grow.
 LinearModel fit_simplified(const Examples& examples, const Rows& rows, std::set<std::size_t> use) {
     const auto fit = [&](const std::set<std::size_t>& attributes) {
         const Rows list(attributes.begin(), attributes.end());

@@ -32,7 +32,7 @@ struct LinearModel {
 /// Least squares over the rows `rows` with the attributes `use`. Attributes that are constant, or linearly dependent on
 /// others, get coefficient 0.
 LinearModel fit_linear(const Examples& examples, std::span<const std::size_t> rows, std::span<const std::size_t> use);
-/// Mean absolute residual times (n + v) / (n - v); infinite unless n > v.
+/// Returns the mean absolute residual times (n + v) / (n - v); infinite unless n > v.
 double estimated_error(const LinearModel& model, const Examples& examples, std::span<const std::size_t> rows);
 /// Reduction of the standard deviation by a split: sd(T) - sum of |Ti| / |T| sd(Ti).
 double deviation_reduction(std::span<const double> below, std::span<const double> above);
@@ -50,7 +50,7 @@ public:
 
     [[nodiscard]] double predict(std::span<const double> attributes) const;
     [[nodiscard]] std::size_t leaves() const;
-    /// The tree as text, one line per node; `names` are those of the attributes.
+    /// Returns the tree as text, one line per node. `names`: the names of the attributes.
     [[nodiscard]] std::string describe(std::span<const std::string> names) const;
 
     struct Node {

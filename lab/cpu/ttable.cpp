@@ -32,7 +32,7 @@ constexpr std::uint32_t row(std::uint32_t word, unsigned i) {
 
 constexpr unsigned lanes = 32, banks = 32;
 
-/// Passes of one lookup: the most different words in a bank.
+/// Returns the passes of one lookup: the maximum number of different words in one bank.
 std::uint64_t passes_of(const std::array<std::uint32_t, lanes>& indices) {
     std::array<std::uint8_t, banks> wanted{};
     for (const std::uint32_t index : indices) wanted[index % banks] |= static_cast<std::uint8_t>(1u << (index / banks));

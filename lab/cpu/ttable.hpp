@@ -27,9 +27,9 @@ private:
     Direction direction_;
 };
 
-/// Passes of a GPU's shared memory that the table lookups of a warp take, without the last round's: each of 32 lanes
-/// encrypts one block of `text` (512 bytes) with a single copy of the tables, and a lookup takes as many passes as
-/// lanes read different words of one of 32 banks. `key`: 16, 24 or 32 bytes; otherwise throws std::invalid_argument.
+/// Returns the passes of a GPU's shared memory for the table lookups of a warp, without the last round's: each of 32
+/// lanes encrypts one block of `text` (512 bytes) with a single copy of the tables, and a lookup takes as many passes
+/// as lanes read different words of one of 32 banks. `key`: 16, 24 or 32 bytes; otherwise throws std::invalid_argument.
 std::uint64_t shared_memory_passes(std::span<const std::uint8_t> key, std::span<const std::uint8_t, 512> text);
 
 }  // namespace lab

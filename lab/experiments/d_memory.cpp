@@ -22,13 +22,12 @@ Result run_tables_keys_and_text(const Context& context) {
     use_gpu(context);
     const std::size_t bytes = allowed(context, std::size_t{256} << 20);
     const Trial trial({}, bytes);
-    Panel panel = bars("Tables, keys and text by memory", categories("tables and keys", memories_of_tables_and_keys),
-                       throughput(),
-                       fmt::format("AES-128-ECB of {}, kernel alone, {} threads a thread block and as many thread "
-                                   "blocks as the GPU holds. Four tables, which hold the S-box, too; the last two: the "
-                                   "S-box without tables, MixColumns by arithmetic. Text through shared memory is "
-                                   "moved by the thread block together; ECB needs no IV.",
-                                   size_name(bytes), published::damjanovic::threads));
+    Panel panel = bars(
+        "Tables, keys and text by memory", categories("tables and keys", memories_of_tables_and_keys), throughput(),
+        fmt::format("AES-128-ECB of {}, kernel alone, {} threads per thread block and as many thread blocks as the GPU "
+                    "holds. The four tables also contain the S-box. The last two use only the S-box, and compute "
+                    "MixColumns. Text in shared memory is moved by the whole thread block. ECB needs no IV.",
+                    size_name(bytes), published::damjanovic::threads));
     panel.series = {measured("text through shared memory"), measured("text straight from global memory")};
     std::vector<Trial::Subject> subjects;
     for (const gpu::Variant& v : gpu::damjanovic_memories) {
@@ -49,7 +48,7 @@ Result run_tables_keys_and_text(const Context& context) {
 const Experiment d_memory{"D.memory",
                           Paper::damjanovic,
                           "Tables, keys and text by memory",
-                          "Does it matter where the kernel has its tables, its keys and its text?",
+                          "Does it matter where the kernel keeps its tables, keys and text?",
                           Experiment::Needs::gpu,
                           2,
                           1,

@@ -170,8 +170,8 @@ Result run_model(const Context& context) {
     result.panels.push_back(winners_panel(surfaces, models));
     result.notes = surfaces.notes;
     result.notes.push_back(
-        fmt::format("Errors are of {}-fold cross-validation, of the logarithm of time; surfaces are of trees that have "
-                    "seen all points.",
+        fmt::format("Errors are those of {}-fold cross-validation for the logarithm of time. Surfaces come from trees "
+                    "trained on all points.",
                     folds));
     return result;
 }
@@ -181,7 +181,7 @@ Result run_model(const Context& context) {
 const Experiment d_model{"D.model",
                          Paper::damjanovic,
                          "The surfaces as a regression tree with linear leaves (M5')",
-                         "Can a model tree say which implementation to use for which buffer and file?",
+                         "Can a model tree predict which implementation to use for which buffer and file?",
                          Experiment::Needs::either,
                          2,
                          1,

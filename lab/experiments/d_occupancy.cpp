@@ -92,13 +92,14 @@ Result run_occupancy(const Context& context) {
 
 }  // namespace
 
-const Experiment d_occupancy{"D.occupancy",
-                             Paper::damjanovic,
-                             "Occupancy",
-                             "How many threads should a thread block have, and does the occupancy calculator know?",
-                             Experiment::Needs::gpu,
-                             2,
-                             1,
-                             run_occupancy};
+const Experiment d_occupancy{
+    "D.occupancy",
+    Paper::damjanovic,
+    "Occupancy",
+    "How many threads should a thread block have, and does the occupancy calculator predict this?",
+    Experiment::Needs::gpu,
+    2,
+    1,
+    run_occupancy};
 
 }  // namespace lab::experiments

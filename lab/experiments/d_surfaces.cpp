@@ -1,5 +1,5 @@
 // D.surfaces repeats [D]'s comparison of C++ with T-tables, AES-NI and CUDA: the throughput of ECB over the lengths of
-// file and buffer, for three key sizes and both directions. Timed by the host's clock from reading the file's first
+// file and buffer, for three key sizes and both directions. The host's clock measures from reading the file's first
 // byte to writing its last, including the copies to and from the GPU; opening the files and flushing them are excluded.
 // The last panel is the processor time per gigabyte, without files.
 #include <fmt/format.h>
@@ -45,8 +45,8 @@ Panel processor_seconds_of(const Context& context, const Surfaces& surfaces) {
                 numbers("processor seconds", "s/GB", Axis::Scale::linear, {}),
                 {},
                 {measured("largest file and buffer")},
-                "User and system time of the whole machine, whoever took it, while AES-128 encrypts the largest buffer "
-                "again and again; the GPU's copies included, no file."};
+                "User and system time of all processes of the machine while AES-128 encrypts the largest buffer "
+                "repeatedly. It includes the GPU's copies; no file is used."};
     const std::uint64_t buffer = surfaces.buffers.back();
     const std::vector<std::uint8_t> key(16, 0x2b);
     for (const Implementation* one : {&in_plain_cpp, &with_aes_ni, &on_cuda}) {

@@ -1,6 +1,6 @@
 // F.dpf: [F]'s distributed point functions, evaluated on all 2^20 entries of a table of 16-byte entries, with AES-128
 // (<warpaes/device.cuh>) and ChaCha20 as the generator of the tree. Both parties' keys are evaluated; their answers
-// must add up to the chosen entries. Timed by events, text and keys in device memory.
+// must add up to the chosen entries. The work is timed by events, with text and keys in device memory.
 #include <array>
 
 #include "lab/dpf.hpp"
@@ -46,8 +46,8 @@ Result run_dpf(const Context& context) {
     for (const unsigned depth : depths) entries.push_back(static_cast<double>(std::uint64_t{1} << depth));
     Panel panel = lines("Evaluations of distributed point functions", numbers("entries", "", Axis::Scale::log, entries),
                         {"evaluations", "1/s", Axis::Scale::log, {}, {}},
-                        fmt::format("On all entries of a table, 16 bytes an entry, sums included; {} keys at a time. "
-                                    "Published: a Tesla P100, 64-byte entries.",
+                        fmt::format("Evaluations on all entries of a table with 16 bytes per entry, including sums, {} "
+                                    "keys at a time. Published: a Tesla P100, 64-byte entries.",
                                     batch));
     std::array<Series, 2> series{measured(generator_names[0]), measured(generator_names[1])};
     const gpu::Stream stream;

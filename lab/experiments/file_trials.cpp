@@ -13,7 +13,7 @@ std::vector<Place> places_of(const Context& context, std::vector<std::string>& n
     std::vector<Place> places;
     const auto add = [&](const std::filesystem::path& folder, const char* name, bool on_disk) {
         if (folder.empty()) {
-            notes.push_back(fmt::format("There is no folder on a {}: those figures are left out.", name));
+            notes.push_back(fmt::format("There is no folder on a {}, so those figures are left out.", name));
         } else {
             places.push_back({folder, name, on_disk});
         }

@@ -19,15 +19,15 @@ struct Place {
     std::string name;  ///< "tmpfs", "disk"
     bool on_disk;
 };
-/// The folders that exist. Adds a note for each missing one; throws LeftOut if there is none.
+/// Returns the folders that exist. Adds a note for each missing one; throws LeftOut if there is none.
 std::vector<Place> places_of(const Context& context, std::vector<std::string>& notes);
 
-/// The `sizes` that the context allows and that leave enough space: `files` + 1 files in each place, and `files` + 4
-/// times the size in free memory. Throws LeftOut if none fits.
+/// Returns the `sizes` that the context allows and that leave enough space: `files` + 1 files in each place, and
+/// `files` + 4 times the size in free memory. Throws LeftOut if none fits.
 std::vector<std::uint64_t> fitting(const Context& context, const std::vector<Place>& places,
                                    std::vector<std::uint64_t> sizes, std::uint64_t files);
 
-/// The fastest CPU backend, and `cuda` if the context has a GPU.
+/// Returns the fastest CPU backend, and `cuda` if the context has a GPU.
 std::vector<std::string> backends_of(const Context& context);
 
 /// [P]'s streams between reading and writing a file, as in its program; none without a disk.

@@ -1,9 +1,10 @@
-// [G]'s kernels by length of the text, 2 KiB to 128 MiB in device memory: AES-128, kernels alone. Timed by events
-// around launches; transfers and key expansion are excluded.
+// [G]'s kernels by length of the text, 2 KiB to 128 MiB in device memory: AES-128, kernels alone. Launches are timed by
+// events; transfers and key expansion are excluded.
 //
-// G.schemes: the three schemes with one, four and sixteen threads per block; in ECB and CTR with tables in constant
-// memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four threads per
-// block, with tables in constant, texture and shared memory and with a copy per bank, compared with production.
+// G.schemes compares the three schemes with one, four and sixteen threads per block, in ECB and CTR with tables in
+// constant memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four
+// threads per block, with tables in constant, texture and shared memory and with a copy per bank, compared with
+// production.
 #include <algorithm>
 #include <array>
 
@@ -19,7 +20,7 @@ namespace {
 
 namespace gu = published::gu;
 
-/// The paper's lengths, and longer ones that fill a current GPU.
+/// Returns the paper's lengths, and longer ones that fill a current GPU.
 std::vector<std::size_t> lengths_of_the_paper(const Context& context) {
     std::vector<std::size_t> lengths(gu::input_bytes.begin(), gu::input_bytes.end());
     if (!context.quick) lengths.push_back(std::size_t{32} << 20);
@@ -175,18 +176,19 @@ Result run_constant_or_texture(const Context& context) {
 
 }  // namespace
 
-const Experiment g_schemes{"G.schemes",
-                           Paper::gu,
-                           "Three schemes",
-                           "Should one, four or sixteen threads work on a block, and need they wait for each other?",
-                           Experiment::Needs::gpu,
-                           8,
-                           3,
-                           run_schemes};
+const Experiment g_schemes{
+    "G.schemes",
+    Paper::gu,
+    "Three schemes",
+    "Should one, four or sixteen threads work on a block, and do they need to wait for each other?",
+    Experiment::Needs::gpu,
+    8,
+    3,
+    run_schemes};
 const Experiment g_tables{"G.tables",
                           Paper::gu,
                           "Constant or texture memory",
-                          "Where should the lookup tables lie, by length of the text?",
+                          "Where should the lookup tables be, depending on the length of the text?",
                           Experiment::Needs::gpu,
                           3,
                           1,

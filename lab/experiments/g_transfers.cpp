@@ -4,8 +4,8 @@
 // copy out one after the other; the same in chunks that overlap; mapped memory that the kernel reads and writes in
 // place; mapped write-combined memory; and production. Times include transfers. They are by events from the first copy
 // to the last, or around the kernel where there are no copies; production's are by the host's clock around the call.
-// Allocation and key expansion are excluded. G.breakdown: shares of copying in, computing and copying out, by input
-// size, for [G]'s best scheme and the lab's conflict-free kernel.
+// Allocation and key expansion are excluded. G.breakdown shows the shares of copying in, computing and copying out, by
+// input size, for [G]'s best scheme and the lab's conflict-free kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr unsigned most_lanes_of_a_cut = 4;
 
 using Kind = gpu::HostMemory::Kind;
 
-/// The paper's sizes, then larger ones as far as memory allows.
+/// Returns the paper's sizes, then larger ones as far as memory allows.
 std::vector<double> input_sizes(const Context& context, std::size_t wanted) {
     const std::size_t longest = room_for(context, wanted);
     std::vector<double> list;
@@ -216,11 +216,9 @@ Result transfers(const Context& context) {
                     write_combined,
                     production};
     panel.note = fmt::format(
-        "AES-128-ECB, transfers included, each byte of text counted once. Ours: each way with the quickest of the same "
-        "kernels at each size, and overlapped with the quickest cut; at {0}, overlapped: {1}; mapped: {2}. Times are "
-        "by events; production's by the host's "
-        "clock, "
-        "with the call.",
+        "AES-128-ECB, including transfers, with each byte of text counted once. Our figures use the fastest of the "
+        "same kernels at each size, and the fastest division into chunks when overlapped; at {0}, overlapped: {1}; "
+        "mapped: {2}. Times are by events; production's are by the host's clock, including the call.",
         size_name(static_cast<std::size_t>(x.back())), s.best_cut, s.best_mapped);
     result.panels.push_back(std::move(panel));
     return result;
@@ -302,7 +300,7 @@ const Experiment g_transfers{"G.transfers",
 const Experiment g_breakdown{"G.breakdown",
                              Paper::gu,
                              "Copying in, computing, copying out",
-                             "Which part of the time goes into transfers, and from what size on is it most of it?",
+                             "What share of the time do transfers take, and from what size do they dominate?",
                              Experiment::Needs::gpu,
                              2,
                              1,

@@ -1,7 +1,7 @@
-// H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB. First panel:
-// text in device memory, timed by events around the kernel. Second panel: from page-locked memory to page-locked
-// memory, transfers included, timed by events from the first copy to the last. Kernels: four tables in shared memory as
-// published, copies and kernel one after the other; the lab's conflict-free kernel, with copies that overlap; and
+// H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB. In the first panel, the text is
+// in device memory, and the kernel is timed by events. In the second panel, the text goes from page-locked memory to
+// page-locked memory, and events time everything from the first copy to the last. Kernels: four tables in shared memory
+// as published, copies and kernel one after the other; the lab's conflict-free kernel, with copies that overlap; and
 // production, with transfers timed by the host's clock around the call. Key expansion and allocation are excluded.
 #include <fmt/format.h>
 
@@ -115,20 +115,22 @@ Result run_counter_mode(const Context& context) {
                     {"with transfers, one step after the other", with, "GB/s", published_with},
                     {"production, device memory", production, "GB/s", {}},
                     {"production, page-locked memory", production_with, "GB/s", {}}};
-    Panel kernels{"CTR, kernel alone",
-                  Panel::Kind::lines,
-                  numbers("text", "B", Axis::Scale::log, x),
-                  wide_throughput(),
-                  {},
-                  std::move(c.alone),
-                  "AES-128-CTR, text in device memory, by events; the published figure is the highest of its curve."};
+    Panel kernels{
+        "CTR, kernel alone",
+        Panel::Kind::lines,
+        numbers("text", "B", Axis::Scale::log, x),
+        wide_throughput(),
+        {},
+        std::move(c.alone),
+        "AES-128-CTR, text in device memory, timed by events. The published figure is the maximum of its curve."};
     Panel transfers{"CTR with transfers",
                     Panel::Kind::lines,
                     numbers("text", "B", Axis::Scale::log, x),
                     wide_throughput(),
                     {},
                     std::move(c.transfers),
-                    "Text in page-locked memory. Ours by events, production's by the host's clock, with the call."};
+                    "Text in page-locked memory. Our kernels are timed by events, production by the host's clock, "
+                    "including the call."};
     result.panels = {std::move(kernels), std::move(transfers)};
     return result;
 }
@@ -138,7 +140,7 @@ Result run_counter_mode(const Context& context) {
 const Experiment h_ctr{"H.ctr",
                        Paper::harrison,
                        "Counter mode by size of the text",
-                       "How fast is CTR on the chip, and what do transfers leave of it?",
+                       "How fast is CTR on the chip, and how much speed remains with transfers?",
                        Experiment::Needs::gpu,
                        9,
                        2,

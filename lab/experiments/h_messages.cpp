@@ -76,8 +76,8 @@ double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const
            calls;
 }
 
-/// Seconds of the data model's kernel by events. An idle GPU is slow to start, so an uncounted launch precedes the
-/// timed one.
+/// Returns the seconds of the data model's kernel by events. An idle GPU is slow to start, so an uncounted launch
+/// precedes the timed one.
 double kernel_alone(const gpu::PayloadOnDevice& payload, const Messages& messages, const gpu::Stream& stream,
                     gpu::ThreadMapping mapping = gpu::ThreadMapping::natural) {
     const auto run = [&] { payload.run(messages.input(), messages.output(), mapping, {}, stream); };
@@ -85,7 +85,8 @@ double kernel_alone(const gpu::PayloadOnDevice& payload, const Messages& message
     return gpu::seconds_of(stream, run);
 }
 
-/// Seconds by the host's clock from the descriptors to the end: prepare on the CPU, copy the payload, run the kernel.
+/// Returns the seconds by the host's clock from the descriptors to the end: prepare on the CPU, copy the payload, run
+/// the kernel.
 double whole_model(const Messages& messages, KeySchedules& schedules, gpu::PayloadOnDevice& payload,
                    const gpu::Stream& stream) {
     return time_of([&] {
@@ -95,7 +96,8 @@ double whole_model(const Messages& messages, KeySchedules& schedules, gpu::Paylo
     });
 }
 
-/// The same with the copies of text from and to page-locked memory, as in the paper's runtime. `whole`: as one message.
+/// Returns the same with the copies of text from and to page-locked memory, as in the paper's runtime. `whole`: as one
+/// message.
 double model_with_transfers(const Messages& messages, gpu::PayloadOnDevice& payload, bool whole,
                             const gpu::DeviceMemory& input, const gpu::DeviceMemory& output,
                             const gpu::Stream& stream) {
@@ -133,7 +135,7 @@ Series overhead(std::string name, const Series& one, const Series& many) {
     return out;
 }
 
-/// Compares natural with striped threads on equal messages, which gain nothing by striping.
+/// Compares natural with striped threads on equal messages, which gain nothing from striping.
 Panel measure_striping(const Context& context, std::uint64_t bytes, std::uint64_t most) {
     const std::uint64_t blocks = std::max<std::uint64_t>(std::min<std::uint64_t>(512, context.most_bytes / 16), 1);
     Messages messages({.count = messages_for(bytes, blocks, most), .blocks = blocks});
@@ -256,15 +258,15 @@ Result measure_overhead(const Context& context) {
             {fmt::format("a batch by itself beyond one message, messages of {} block{}", x[i], x[i] == 1 ? "" : "s"),
              beyond_us[i], "µs", std::nullopt});
     }
-    result.panels.push_back({"Overhead of many messages",
-                             Panel::Kind::lines,
-                             numbers("message", "blocks", Axis::Scale::log, x),
-                             {"overhead", "%", Axis::Scale::linear, {}, {}},
-                             {},
-                             {published, model, model_from_host, production, production_each, alone},
-                             "Share of the time that one message of the same bytes would not take; below zero, the "
-                             "messages were quicker. " +
-                                 note});
+    result.panels.push_back(
+        {"Overhead of many messages",
+         Panel::Kind::lines,
+         numbers("message", "blocks", Axis::Scale::log, x),
+         {"overhead", "%", Axis::Scale::linear, {}, {}},
+         {},
+         {published, model, model_from_host, production, production_each, alone},
+         "Share of the time that one message of the same bytes would not need. Below zero, the messages were faster. " +
+             note});
     Panel rates{"Throughput by message size",
                 Panel::Kind::lines,
                 numbers("message", "blocks", Axis::Scale::log, x),
@@ -281,8 +283,8 @@ Result measure_overhead(const Context& context) {
         wide_throughput(),
         {},
         {},
-        "The same messages in page-locked memory, by the host's clock from the call, or from the descriptors, to "
-        "the end. The model copies all in, runs, and copies all out, as the paper's runtime."};
+        "The same messages in page-locked memory, timed by the host's clock from the call, or from the descriptors, to "
+        "the end. The model copies everything in, runs, and copies everything out, like the paper's runtime."};
     for (MessageSubject& s : from_host) transfers.series.push_back(std::move(s.series));
     result.panels.push_back(std::move(transfers));
     result.panels.push_back(measure_striping(context, bytes, most));
@@ -344,8 +346,7 @@ Result measure_rekeying(const Context& context) {
         {},
         {},
         fmt::format("CTR, AES-128, {} in device memory or {} messages, whichever is less; by the host's clock, from "
-                    "the call to the end, the kernel alone by events. No published figures of this "
-                    "run are at hand.",
+                    "the call to the end, the kernel alone by events. No published figures for this run are available.",
                     size_name(bytes), most)};
     for (auto* subjects : {&shared, &own}) {
         for (MessageSubject& s : *subjects) panel.series.push_back(std::move(s.series));
@@ -367,7 +368,7 @@ const Experiment h_overhead{"H.overhead",
 const Experiment h_rekeying{"H.rekeying",
                             Paper::harrison,
                             "A new key for every message",
-                            "What does it cost to change the key with every message?",
+                            "How much does it cost to change the key with every message?",
                             Experiment::Needs::gpu,
                             13,
                             2,

@@ -278,16 +278,17 @@ Result run_mixing(const Context& context) {
                                     "",
                                     {}});
         }
-        result.panels.push_back({many ? "Seven orders, many times the messages" : "Seven orders of the same messages",
-                                 Panel::Kind::bars,
-                                 categories("order", {std::begin(order_names), std::end(order_names)}),
-                                 {"throughput", "GB/s", Axis::Scale::linear, {}, {}},
-                                 {},
-                                 {o.natural, o.striped, o.production},
-                                 o.messages + (many ? fmt::format(" {} times the paper's messages, so that the longest "
-                                                                  "chain of blocks does not hide the order.",
-                                                                  times)
-                                                    : " The paper's messages. It has no figures in words.")});
+        result.panels.push_back(
+            {many ? "Seven orders, many times the messages" : "Seven orders of the same messages",
+             Panel::Kind::bars,
+             categories("order", {std::begin(order_names), std::end(order_names)}),
+             {"throughput", "GB/s", Axis::Scale::linear, {}, {}},
+             {},
+             {o.natural, o.striped, o.production},
+             o.messages + (many ? fmt::format(" {} times the paper's messages, so that the longest "
+                                              "chain of blocks does not hide the order.",
+                                              times)
+                                : " The messages are the paper's, which gives no figures in its text.")});
     }
     return result;
 }
@@ -297,7 +298,7 @@ Result run_mixing(const Context& context) {
 const Experiment h_mixing{"H.mixing",
                           Paper::harrison,
                           "Serial and parallel messages in one payload",
-                          "Does the order matter in which a client hands over serial and parallel messages?",
+                          "Does the order of a client's serial and parallel messages matter?",
                           Experiment::Needs::gpu,
                           10,
                           1,

@@ -25,7 +25,7 @@ std::vector<double> counts_up_to(std::uint64_t bytes, std::uint64_t blocks, cons
     return counts;
 }
 
-/// A context whose steps cover the range `from` to `to` of the whole experiment.
+/// Returns a context whose steps cover the range `from` to `to` of the whole experiment.
 Context part_of(const Context& context, double from, double to) {
     Context part = context;
     part.step = [step = context.step, from, to](double done, const std::string& next) {
@@ -130,8 +130,8 @@ std::vector<Panel> one_kernel_for_all(const Context& context) {
     std::vector<std::string> names;
     for (const NamedMode& mode : all_modes) names.emplace_back(mode.name);
     const std::string how =
-        "The data model's kernel, compiled once for each mode and once for all, of which every message says its own, "
-        "with as many registers as the compiler likes; encryption, AES-128.";
+        "The data model's kernel is compiled once for each mode and once for all modes, where each message gives its "
+        "mode. The compiler may use any number of registers; encryption, AES-128.";
     Panel registers = bars("Registers a thread, by what the kernel knows", categories("mode", names),
                            {"registers", "", Axis::Scale::linear, {}, {}}, how + " As the runtime says.");
     Panel speed = bars(
@@ -187,8 +187,8 @@ Result run_serial_and_parallel_modes(const Context& context) {
 const Experiment h_modes{"H.modes",
                          Paper::harrison,
                          "Serial and parallel modes",
-                         "What do serial modes reach beside parallel ones and processors, and what does a kernel for "
-                         "every mode cost?",
+                         "How fast are serial modes compared with parallel ones and processors, and how much does a "
+                         "kernel for every mode cost?",
                          Experiment::Needs::gpu,
                          30,
                          4,

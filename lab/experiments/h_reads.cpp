@@ -54,16 +54,16 @@ Panel measure_distances(const Context& context) {
         if (!reads.verify()) throw Mismatch("streams: the sum of what was read is wrong");
         add(rates, rate(static_cast<double>(reads.bytes()) / 1e9, seconds));
     }
-    return {"Reads by the distance of neighbouring threads",
-            Panel::Kind::lines,
-            numbers("distance", "blocks", Axis::Scale::log, distances),
-            wide_throughput(),
-            {},
-            {rates},
-            fmt::format(
-                "{} threads read {} blocks of 16 bytes each and do nothing else; every sum verified. Streams longer "
-                "than the distance lie in runs beside the others' runs.",
-                streams, stream_blocks)};
+    return {
+        "Reads by the distance of neighbouring threads",
+        Panel::Kind::lines,
+        numbers("distance", "blocks", Axis::Scale::log, distances),
+        wide_throughput(),
+        {},
+        {rates},
+        fmt::format("{} threads read {} blocks of 16 bytes each and do nothing else. Every sum is verified. Streams "
+                    "longer than the distance are divided into runs that alternate with those of other streams.",
+                    streams, stream_blocks)};
 }
 
 Result run_reads(const Context& context) {
@@ -110,7 +110,7 @@ Result run_reads(const Context& context) {
     const std::string note = fmt::format(
         "{:.2g} reads of four bytes a launch, each sum verified. Tables of 4 KiB; {} in L2, {} in memory; 1,024 "
         "threads a "
-        "multiprocessor, eight reads of each under way. No published figures are at hand.",
+        "multiprocessor, eight reads of each under way. No published figures are available.",
         reads, size_name(std::size_t{4} * words(std::uint64_t{1} << 22)),
         size_name(std::size_t{4} * words(std::uint64_t{1} << (context.quick ? 27 : 28))));
     result.panels.push_back({"Reads a clock and multiprocessor",

@@ -179,7 +179,7 @@ Result run_serial_modes(const Context& context) {
 const Experiment h_serial{"H.serial",
                           Paper::harrison,
                           "Messages in serial modes",
-                          "How do serial modes fare by size and number of messages, and by their distance?",
+                          "How fast are serial modes, by size, number and distance of messages?",
                           Experiment::Needs::gpu,
                           33,
                           3,

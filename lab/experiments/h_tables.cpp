@@ -72,7 +72,7 @@ Result run_table_study(const Context& context) {
 const Experiment h_tables{"H.tables",
                           Paper::harrison,
                           "Table study",
-                          "Should there be one table or four, in which memory, and does a copy for each bank pay?",
+                          "Should there be one table or four, in which memory, and does a copy for each bank pay off?",
                           Experiment::Needs::gpu,
                           5,
                           1,

@@ -143,11 +143,11 @@ Result run_last_round(const Context& context) {
     Result result;
     Panel right = lines("Key bytes recovered", numbers("traces", "", Axis::Scale::log, counts),
                         {"right bytes of 16", "", Axis::Scale::linear, {}, {}},
-                        "Bytes of the last round key that the attack gets right, by number of traces. A trace: the "
+                        "Number of correct bytes of the last round key, by number of traces. A trace is the "
                         "ciphertexts of a warp with 32 random blocks, and its time in clocks. The attack ends when all "
-                        "16 are right. By chance it gets 0.06 right.");
+                        "16 bytes are correct. By chance, 0.06 bytes are correct.");
     Panel rank = lines("Mean rank of the right bytes", right.x, {"rank, 0 to 255", "", Axis::Scale::linear, {}, {}},
-                       "Mean over 16 bytes of the rank of the right value by its correlation, 0 for the best. By "
+                       "Mean over 16 bytes of the rank of the right value by correlation, with 0 for the best. By "
                        "chance it is 127.5, with a standard deviation of 18.5.");
     for (std::size_t v = 0; v < curves.size(); ++v) {
         const std::string name(gpu::name_of(victims[v].subject));

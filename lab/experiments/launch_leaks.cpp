@@ -22,7 +22,7 @@ constexpr std::size_t most_texts = 256, most_keys = 64, most_at_once = 160;
 /// Bytes of the blocks of a warp, a block each lane.
 constexpr std::size_t warp_bytes = 512;
 
-/// Random texts or keys, numbered; of `count`, the one whose lookups take the most passes of shared memory.
+/// Returns the one of `count` numbered random texts or keys whose lookups take the most passes of shared memory.
 template <typename PassesOf>
 std::vector<std::uint8_t> with_most_passes(std::size_t bytes, std::size_t count, const PassesOf& passes_of) {
     std::vector<std::uint8_t> best;
@@ -39,7 +39,7 @@ std::uint64_t passes_of(std::span<const std::uint8_t> key, std::span<const std::
     return shared_memory_passes(key, warp.first<warp_bytes>());
 }
 
-/// The first bytes of a text that repeats `part`.
+/// Returns the first bytes of a text that repeats `part`.
 std::vector<std::uint8_t> repeated(std::span<const std::uint8_t> part, std::size_t bytes) {
     std::vector<std::uint8_t> text(bytes);
     for (std::size_t i = 0; i < bytes; ++i) text[i] = part[i % part.size()];
@@ -137,7 +137,7 @@ private:
             production_[key]->enqueue(subject_.encrypt, counter_, input_.get(), output_.get(), bytes_, stream_.get());
         }
     }
-    /// Index into a list of `count` fixed items followed by `count` random ones.
+    /// Returns the index into a list of `count` fixed items followed by `count` random ones.
     static std::size_t pick(bool random, std::size_t count, std::size_t i) {
         return count == 0 ? 0 : (random ? count : 0) + i % count;
     }

@@ -79,9 +79,11 @@ private:
     gpu::Stream stream_;
 };
 
-/// Seconds from submission to completion of one batch, by the host's clock. Throws warpaes::Error if an entry fails.
+/// Returns the seconds from submission to completion of one batch, by the host's clock. Throws warpaes::Error if an
+/// entry fails.
 double time_batch(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries);
-/// Average seconds per batch of `calls` such batches, up to four in flight; all read and write the same memory.
+/// Returns the average seconds per batch of `calls` such batches, up to four in flight; all read and write the same
+/// memory.
 double time_batches(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries, unsigned calls);
 
 /// Throughput in GB/s for messages in device memory, both verified: production's batch, by the host's clock with
@@ -91,7 +93,7 @@ struct MessageRates {
 };
 MessageRates rates_of_messages(const Context& context, const warpaes::Engine& engine, const Shape& shape);
 
-/// The number of messages of `blocks` blocks that make up `bytes` bytes; at least one, at most `most`.
+/// Returns the number of messages of `blocks` blocks that make up `bytes` bytes; at least one, at most `most`.
 std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t most);
 
 }  // namespace lab::experiments

@@ -1,7 +1,6 @@
 // [N]'s comparison of thirteen kernels, and its parameters one by one. All kernels compute AES-128-ECB on up to 256 MiB
-// of random text in device memory. Timed by events around launches; transfers and key expansion are
-// excluded. Each variant counts with its best thread-block size of 128, 256 and 512 unless stated
-// otherwise, and every output is verified.
+// of random text in device memory. Launches are timed by events; transfers and key expansion are excluded. Each variant
+// counts with its best thread-block size of 128, 256 and 512 unless stated otherwise, and every output is verified.
 //
 // N.implementations: the thirteen kernels of the paper, and production. N.granularity: 16, 8, 4 and 1 bytes of a block
 // per thread, by the way threads exchange columns. N.tables: memory and number of lookup tables. N.baselines: the
@@ -24,7 +23,7 @@ namespace {
 
 namespace gibadullin = published::gibadullin;
 
-/// The published speed of implementation `number`, in GB/s.
+/// Returns the published speed of implementation `number`, in GB/s.
 double published_speed(int number) {
     return published::gb_per_s_of_gbit(gibadullin::implementations[static_cast<std::size_t>(number - 1)].gbit_per_s);
 }
@@ -175,11 +174,10 @@ Result run_baselines(const Context& context) {
     const Baseline list[] = {{"Manavski, 8 MB", 8.28, gpu::schemes[1], std::size_t{8} << 20},
                              {"Di Biagio, 128 MB", 12.5, {}, std::size_t{128} << 20},
                              {"without T-boxes", 6.25, *s_box, std::size_t{256} << 20}};
-    Panel panel =
-        bars("The paper's baselines", {}, throughput(),
-             "AES-128-ECB, kernels alone. Published: other people's programs on other GPUs. Here, the same way "
-             "of computing on this GPU: tables in constant memory, four threads a block; tables in shared "
-             "memory, a thread a block; the S-box and arithmetic.");
+    Panel panel = bars("The paper's baselines", {}, throughput(),
+                       "AES-128-ECB, kernels alone. Published: earlier programs on other GPUs. Here, the same design "
+                       "on this GPU: tables in constant memory, four threads a block; tables in shared "
+                       "memory, a thread a block; the S-box and arithmetic.");
     std::vector<std::string> labels;
     panel.series = {published("published", {}), measured("here")};
     const Trial trial({}, allowed(context, list[2].bytes));
@@ -302,7 +300,7 @@ const Experiment n_implementations{
     "N.implementations",
     Paper::gibadullin,
     "Thirteen implementations",
-    "Which of thirteen ways to lay AES out on a GPU is the fastest, and does the order of 2010 still hold?",
+    "Which of thirteen implementations of AES on a GPU is the fastest, and does the order of 2010 still hold?",
     Experiment::Needs::gpu,
     10,
     1,
@@ -318,7 +316,7 @@ const Experiment n_granularity{"N.granularity",
 const Experiment n_tables{"N.tables",
                           Paper::gibadullin,
                           "Place and number of tables",
-                          "Where should tables lie, and how many should there be?",
+                          "Where should tables be, and how many should there be?",
                           Experiment::Needs::gpu,
                           11,
                           1,
@@ -326,7 +324,7 @@ const Experiment n_tables{"N.tables",
 const Experiment n_baselines{"N.baselines",
                              Paper::gibadullin,
                              "What the paper set beside its figures",
-                             "How fast are the earlier ways of computing on this GPU?",
+                             "How fast are the earlier implementations on this GPU?",
                              Experiment::Needs::gpu,
                              5,
                              1,
@@ -342,7 +340,7 @@ const Experiment n_layout{"N.layout",
 const Experiment n_persistent{"N.persistent",
                               Paper::gibadullin,
                               "Persistent threads",
-                              "Is it worth while that threads stay and take one block after the other?",
+                              "Are persistent threads, which take one block after the other, worth it?",
                               Experiment::Needs::gpu,
                               2,
                               1,

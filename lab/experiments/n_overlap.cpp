@@ -1,7 +1,7 @@
 // N.overlap repeats [N]'s overlap of transfers and computation. A text in page-locked memory (256 MiB;
 // AES-128-ECB) is divided into 1 to 64 chunks; each chunk is copied in, encrypted and copied out on one of up to eight
-// streams. Timed by events from the first copy to the end of the last. Kernels: the paper's implementation 3, and the
-// lab's conflict-free one; production for comparison, by the host's clock. The second panel is the share of the
+// streams. Events time everything from the first copy to the end of the last. Kernels: the paper's implementation 3,
+// and the lab's conflict-free one; production for comparison, by the host's clock. The second panel is the share of the
 // transfer time that overlapping saves.
 #include <fmt/format.h>
 
@@ -111,7 +111,7 @@ Result run_overlap(const Context& context) {
                  {},
                  {published_hidden, theirs.hidden, ours.hidden},
                  {}};
-    hidden.note = "What the text takes in one chunk, less what it takes in so many, as a share of copying in and out.";
+    hidden.note = "The time in one chunk less the time in several, as a share of copying in and out.";
     result.panels = {std::move(rates), std::move(hidden)};
     const gpu::Variants variants(text.key());
     gpu::Overlap whole(bytes, 1);
@@ -120,7 +120,8 @@ Result run_overlap(const Context& context) {
         const gpu::Steps steps = whole.steps(buffers.input.get(), buffers.output.get(), bytes, kernel);
         return steps.in + steps.out;
     });
-    // The paper says 0.08 ms of 256 MB, which is faster than its bus: by its other figures 0.08 s is meant.
+    // The paper states 0.08 ms for 256 MB, which is faster than its bus. According to its other figures it means 0.08
+    // s.
     result.facts.push_back({"copies of the whole text, in and out", 1e3 * copies.median, "ms", std::nullopt});
     return result;
 }
@@ -130,7 +131,7 @@ Result run_overlap(const Context& context) {
 const Experiment n_overlap{"N.overlap",
                            Paper::gibadullin,
                            "Chunks that overlap",
-                           "How much of the transfers does it hide to split the text into chunks?",
+                           "How much of the transfer time is hidden by dividing the text into chunks?",
                            Experiment::Needs::gpu,
                            7,
                            1,

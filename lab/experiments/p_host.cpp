@@ -1,9 +1,9 @@
 // P.host_memory repeats [P]'s and [H]'s comparison of page-locked and pageable host memory: AES-128-ECB on 64 KiB to
-// 256 MiB, copy in, kernel and copy out one after the other. Timed by events from the first copy to
-// the last; allocation is excluded.
+// 256 MiB, copy in, kernel and copy out one after the other. Events time everything from the first copy to the last;
+// allocation is excluded.
 //
 // P.modes repeats [P]'s comparison of its parallel modes (ECB and CTR encryption, CBC and CFB decryption) on the
-// backends of production, from pageable host memory to pageable host memory. Timed by the host's clock around the call.
+// backends of production, from pageable host memory to pageable host memory. The host's clock measures the call.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -127,7 +127,7 @@ Result run_modes(const Context& context) {
 const Experiment p_host_memory{"P.host_memory",
                                Paper::paracrypt,
                                "Page-locked and pageable memory",
-                               "What is it worth to lock the pages that text is copied from and to?",
+                               "How much does page-locked memory speed up copies of text?",
                                Experiment::Needs::gpu,
                                10,
                                1,

@@ -1,5 +1,5 @@
-// [P]'s kernel parameters: AES-128-ECB on 256 MiB in device memory, kernels alone, timed by events
-// around launches; transfers and key expansion are excluded.
+// Repeats [P]'s kernel parameters: AES-128-ECB on 256 MiB in device memory. Only kernels are timed, by events around
+// launches; transfers and key expansion are excluded.
 //
 // P.threads: 1, 2, 4 and 16 threads per AES block for encryption and decryption, compared with production's encryption;
 // and thread blocks of 64 to 1,024 threads. P.memory: tables and keys in constant, shared and global memory; word and
@@ -115,7 +115,7 @@ Result run_tables_and_keys(const Context& context) {
     if (auto on_disk = measure_kernels_on_a_disk(context)) {
         result.panels.push_back(std::move(*on_disk));
     } else {
-        result.notes.emplace_back("There is no folder on a disk: kernels from disk to disk are left out.");
+        result.notes.emplace_back("There is no folder on a disk, so kernels from disk to disk are left out.");
     }
     return result;
 }
@@ -133,7 +133,7 @@ const Experiment p_threads{"P.threads",
 const Experiment p_memory{"P.memory",
                           Paper::paracrypt,
                           "Tables and keys by memory",
-                          "Does it matter where tables and keys lie, and how text is read?",
+                          "Does it matter where tables and keys are, and how text is read?",
                           Experiment::Needs::gpu,
                           30,
                           5,

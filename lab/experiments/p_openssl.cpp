@@ -1,6 +1,6 @@
 // P.encryption and P.decryption repeat [P]'s comparison with openssl: the command `warpaes enc` against `openssl enc`
 // by file size, 16 KiB to 256 MiB on a disk and to 1 GiB on a tmpfs (--quick: 16 KiB to 64 MiB). Encryption is
-// AES-128-CTR, decryption AES-128-CBC. Timed by the host's clock from the start of the process to its end. On a disk,
+// AES-128-CTR, decryption AES-128-CBC. The host's clock measures from the start of the process to its end. On a disk,
 // the input is evicted from the page cache before each run, outside the time; a second openssl line adds an fsync of
 // the output, because warpaes ends only when its output is on the disk. Each of these lines is measured twice: with the
 // processor's AES instructions, and without, as the paper's openssl was. Processor seconds of the whole machine are
@@ -42,8 +42,8 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 constexpr const char* openssl_name = "openssl enc";
 constexpr const char* openssl_synced_name = "openssl enc, then fsync";
 
-/// What makes libcrypto do without AES instructions (and without carry-less products): OPENSSL_ia32cap(3). Empty if
-/// this processor has no such variable.
+/// Returns the value of OPENSSL_ia32cap(3) that disables AES instructions (and carry-less products) in libcrypto. Empty
+/// if this processor has no such variable.
 std::vector<std::string> without_aes_instructions() {
 #if defined(__x86_64__)
     return {"OPENSSL_ia32cap=~0x200000200000000"};
@@ -55,9 +55,9 @@ std::vector<std::string> without_aes_instructions() {
 }
 
 std::vector<CommandSubject> subjects_of(const Context& context, const std::vector<std::string>& arguments) {
-    if (context.command.empty()) throw LeftOut("it starts the command `warpaes`, and does not know where that is");
+    if (context.command.empty()) throw LeftOut("it starts the command `warpaes`, whose path is unknown");
     const auto openssl = find_program("openssl");
-    if (!openssl) throw LeftOut("it needs the command `openssl`, which is not there");
+    if (!openssl) throw LeftOut("it needs the command `openssl`, which is missing");
     const auto command = [&](std::vector<std::string> beginning, const std::vector<std::string>& more) {
         beginning.insert(beginning.end(), arguments.begin(), arguments.end());
         beginning.insert(beginning.end(), more.begin(), more.end());
@@ -88,7 +88,7 @@ struct Secrets {
     std::vector<std::uint8_t> key = random_bytes(16, 1), iv = random_bytes(16, 2);
 };
 
-/// Seconds from the start of the process to its end, plus the fsync if the subject has one.
+/// Returns the seconds from the start of the process to its end, plus the fsync if the subject has one.
 double run_subject(const CommandSubject& subject, const Place& place) {
     const std::filesystem::path input = place.folder / "input", output = place.folder / "output";
     std::filesystem::remove(output);
@@ -124,22 +124,21 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
                 {},
                 place.on_disk
                     ? "AES-128, from the start of the process to its end; the input is not in the page cache. "
-                      "warpaes ends when its output is on the disk, openssl when it is in memory: its second "
-                      "line has that in it."
+                      "warpaes ends when its output is on the disk, openssl when its output is in memory. openssl's "
+                      "second line includes the flush to the disk."
                     : "AES-128, from the start of the process to its end."};
     std::vector<CommandSubject> subjects = all;
     if (!place.on_disk) std::erase_if(subjects, [](const CommandSubject& s) { return s.only_on_disk; });
     for (const CommandSubject& subject : subjects) panel.series.push_back({subject.name, subject.role, {}, {}});
-    processors = {
-        "Processor seconds a gigabyte",
-        Panel::Kind::lines,
-        panel.x,
-        numbers("processor seconds", "s/GB", Axis::Scale::linear, {}),
-        {},
-        panel.series,
-        fmt::format("{}: user and system time of the whole machine while the programs above ran, whoever took "
-                    "it; a median of runs, in steps of a hundredth of a second.",
-                    panel.title)};
+    processors = {"Processor seconds a gigabyte",
+                  Panel::Kind::lines,
+                  panel.x,
+                  numbers("processor seconds", "s/GB", Axis::Scale::linear, {}),
+                  {},
+                  panel.series,
+                  fmt::format("{}: user and system time of all processes of the machine while the programs above ran; "
+                              "median of runs, in steps of a hundredth of a second.",
+                              panel.title)};
     const Effort effort = context.quick ? Effort{3, 3, 0} : Effort{3, 9, 0.3};
     const Secrets secrets;
     for (std::size_t i = 0; i < file_sizes.size(); ++i) {
@@ -227,7 +226,7 @@ Result run_decryption(const Context& context) {
 const Experiment p_encryption{"P.encryption",
                               Paper::paracrypt,
                               "Encryption of files against openssl, by size (CTR)",
-                              "From which file size on is warpaes ahead of openssl, and by how much?",
+                              "From which file size is warpaes ahead of openssl, and by how much?",
                               Experiment::Needs::either,
                               95,
                               14,
@@ -236,7 +235,7 @@ const Experiment p_encryption{"P.encryption",
 const Experiment p_decryption{"P.decryption",
                               Paper::paracrypt,
                               "Decryption of files against openssl, by size (CBC)",
-                              "From which file size on is it ahead in a mode that only decrypts in parallel?",
+                              "From which file size is it ahead in a mode that only decrypts in parallel?",
                               Experiment::Needs::either,
                               95,
                               14,

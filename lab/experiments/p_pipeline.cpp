@@ -1,6 +1,6 @@
-// How a file gets to the cipher and back: AES-128-CTR on a file of up to 256 MiB (--quick: 64 MiB), on a disk and on a
-// tmpfs. Timed by the host's clock from opening the files to the end of the job; on a disk the input is evicted from
-// the page cache before, outside the time, and the time includes flushing the output to the disk.
+// Measures the ways of a file to the cipher and back: AES-128-CTR on a file of up to 256 MiB (--quick: 64 MiB), on a
+// disk and on a tmpfs. The host's clock measures from opening the files to the end of the job. On a disk the input is
+// first evicted from the page cache, outside the time, and the time includes flushing the output to the disk.
 //
 // P.staging repeats [P]'s search for the best staging buffer: production's file job in chunks of 16 KiB to 64 MiB.
 // P.pipeline repeats [P]'s pipeline: one thread, then a reader, a worker and a writer joined by queues, then production
@@ -48,7 +48,7 @@ struct FileTrial {
     }
     void verify(const std::string& what) const { require_equal(expected, read_file(output()), what); }
 
-    /// Seconds of production's file job.
+    /// Returns the seconds of production's file job.
     [[nodiscard]] double by_production(const warpaes::Engine& engine) const {
         prepare();
         warpaes::FileJob job;
@@ -60,7 +60,7 @@ struct FileTrial {
         job.iv = iv;
         return time_of([&] { warpaes::run_file(engine, job); });
     }
-    /// Seconds of one of the lab's pipelines, including the flush of the output to the disk.
+    /// Returns the seconds of one of the lab's pipelines, including the flush of the output to the disk.
     template <typename Pipeline>
     [[nodiscard]] double by_lab(const warpaes::Engine& engine, const Pipeline& pipeline) const {
         prepare();
@@ -273,7 +273,7 @@ std::optional<Panel> measure_streams_on_a_disk(const Context& context, std::span
 const Experiment p_staging{"P.staging",
                            Paper::paracrypt,
                            "The size of the staging buffers",
-                           "Are chunks of 8 MiB best, and do smaller and larger ones lose?",
+                           "Are chunks of 8 MiB best, and are smaller and larger ones slower?",
                            Experiment::Needs::either,
                            65,
                            10,

@@ -1,8 +1,8 @@
 // P.random_access measures [P]'s random access, for which the paper has no figures: decrypting a range of an encrypted
 // file of up to 256 MiB (--quick: 64 MiB), by the length of the range, 16 bytes to the whole file. Two formats: plain
-// CTR, by a file job with a range, and authenticated segments of 16 KiB, by a reader. Timed by the host's clock,
-// including the copy of the output to a file in memory. Every range is at another offset, and is compared with the
-// plaintext outside the time.
+// CTR, by a file job with a range, and authenticated segments of 16 KiB, by a reader. The host's clock measures the
+// time, including the copy of the output to a file in memory. Every range is at another offset, and is compared with
+// the plaintext outside the time.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -171,7 +171,7 @@ Result run_random_access(const Context& context) {
 const Experiment p_random_access{"P.random_access",
                                  Paper::paracrypt,
                                  "A part of an encrypted file",
-                                 "Does a range cost what its own blocks cost?",
+                                 "Is the cost of a range that of its own blocks?",
                                  Experiment::Needs::either,
                                  6,
                                  1,

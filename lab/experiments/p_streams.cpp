@@ -1,8 +1,8 @@
 // P.streams repeats [P]'s streams: one, two, four and eight streams, each with its own staging buffers of 8 MiB, so
 // that copies and kernels of different buffers overlap. AES-128-ECB on 1 GiB (--quick: 128 MiB) from page-locked memory
 // to page-locked memory, timed by events from the first copy to the last; compared with production with as many chunks
-// in flight, by the host's clock. The second panel is from disk to disk, as published: production's file job, timed as
-// in p_pipeline.cpp.
+// in flight, by the host's clock. The second panel goes from disk to disk, as published. It shows production's file
+// job, timed as in p_pipeline.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ Result run_streams(const Context& context) {
     if (auto on_disk = measure_streams_on_a_disk(context, stream_numbers)) {
         result.panels.push_back(std::move(*on_disk));
     } else {
-        result.notes.emplace_back("There is no folder on a disk: files by number of streams are left out.");
+        result.notes.emplace_back("There is no folder on a disk, so files by number of streams are left out.");
     }
     return result;
 }
@@ -88,7 +88,7 @@ Result run_streams(const Context& context) {
 const Experiment p_streams{"P.streams",
                            Paper::paracrypt,
                            "Streams",
-                           "What do one, two, four and eight streams gain that overlap copies with kernels?",
+                           "How much do one, two, four and eight streams gain by overlapping copies with kernels?",
                            Experiment::Needs::gpu,
                            7,
                            1,

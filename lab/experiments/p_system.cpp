@@ -1,11 +1,11 @@
-// What [P] describes of the system around the cipher, without figures.
+// Measures parts of the system around the cipher that [P] describes without figures.
 //
 // P.gpus: AES-128-CTR on a long text from page-locked memory to page-locked memory, by production on one GPU and on all
-// GPUs of the machine. Timed by the host's clock around the call.
+// GPUs of the machine. The host's clock measures the call.
 //
 // P.qkd: AES-256-CTR with a new key for every text, as with a link of quantum key distribution. The link is simulated:
-// its answers lie in memory, in the form of ETSI GS QKD 014 (V1.1.1, "Key container": JSON with base64). Timed by the
-// host's clock from reading an answer to the last text's end; the network is excluded.
+// its responses lie in memory, in the form of ETSI GS QKD 014 (V1.1.1, "Key container": JSON with base64). The host's
+// clock measures from reading a response to the last text's end; the network is excluded.
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
@@ -85,7 +85,7 @@ Result run_gpus(const Context& context) {
 
 constexpr std::size_t key_bytes = 32, most_keys = 128;
 
-/// Keys as a key-management entity answers: {"keys": [{"key_ID": "…", "key": "base64"}, …]}.
+/// Keys in the form of a key-management entity's response: {"keys": [{"key_ID": "…", "key": "base64"}, …]}.
 std::string container_of(std::span<const std::uint8_t> keys) {
     nlohmann::json list = nlohmann::json::array();
     for (std::size_t at = 0; at < keys.size(); at += key_bytes) {
@@ -97,7 +97,7 @@ std::string container_of(std::span<const std::uint8_t> keys) {
     return nlohmann::json({{"keys", std::move(list)}}).dump();
 }
 
-/// The keys of an answer, one after the other.
+/// Returns the concatenated keys of a response.
 std::vector<std::uint8_t> keys_in(const std::string& container) {
     std::vector<std::uint8_t> keys;
     const nlohmann::json answer = nlohmann::json::parse(container);
@@ -190,7 +190,7 @@ Result run_qkd(const Context& context) {
 const Experiment p_gpus{"P.gpus",
                         Paper::paracrypt,
                         "All GPUs of the machine",
-                        "How much faster than one GPU are all of a machine together?",
+                        "How much faster are all GPUs of a machine than one?",
                         Experiment::Needs::gpu,
                         8,
                         5,
@@ -199,7 +199,7 @@ const Experiment p_gpus{"P.gpus",
 const Experiment p_qkd{"P.qkd",
                        Paper::paracrypt,
                        "Keys of a quantum link",
-                       "How much text, and how many keys, can a link take that brings a new key for every text?",
+                       "How much text, and how many keys, can a link handle that delivers a new key for every text?",
                        Experiment::Needs::either,
                        5,
                        2,

@@ -27,17 +27,20 @@ gpu::Properties gpu_of(const Context& context);
 /// memory holds eight copies and the host's memory sixteen.
 std::size_t room_for(const Context& context, std::size_t wanted);
 
-/// Size of the text in device memory for comparisons of kernels: 256 MiB, or less if the context does not allow it.
+/// Returns the size of the text in device memory for comparisons of kernels: 256 MiB, or less if the context does not
+/// allow it.
 std::size_t kernel_text_bytes(const Context& context);
 
-/// The sizes `from`, `from * factor`, … and finally `to`; none longer than the context allows, but at least one.
+/// Returns the sizes `from`, `from * factor`, … and finally `to`; none longer than the context allows, but at least
+/// one.
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor);
 
-/// A variant's name in panels.
+/// Returns a variant's name in panels.
 std::string label_of(const gpu::Variant& variant);
-/// An axis of GB/s with a logarithmic scale, for rates that begin very low.
+/// Returns an axis of GB/s with a logarithmic scale, for rates that begin very low.
 Axis wide_throughput();
-/// The `values` of a paper in Gbit/s, converted to GB/s, then none up to `size`, because a panel's x may be longer.
+/// Returns the `values` of a paper in Gbit/s, converted to GB/s and padded with none up to `size`, because a panel's x
+/// may be longer.
 Series published_gbit(std::string name, std::span<const double> values, std::size_t size);
 /// The same value at every x.
 Series published_everywhere(std::string name, double value, std::size_t size);

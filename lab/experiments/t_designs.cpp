@@ -146,7 +146,7 @@ Result run_designs(const Context& context) {
         efficiency.series = {ecb.efficiency, ctr.efficiency};
         result.panels.push_back(efficiency);
     } else {
-        result.notes.emplace_back("Throughput per watt is left out: the driver counts no energy here.");
+        result.notes.emplace_back("Throughput per watt is left out, because the driver does not count energy here.");
     }
     context.step(0.9, "AES-128 and AES-256");
     result.panels.push_back(measure_key_sizes(context));
@@ -155,13 +155,14 @@ Result run_designs(const Context& context) {
 
 }  // namespace
 
-const Experiment t_designs{"T.designs",
-                           Paper::tezcan,
-                           "Designs since 2019",
-                           "How fast are tables without bank conflicts, cached rounds and bit slices, and per watt?",
-                           Experiment::Needs::gpu,
-                           40,
-                           10,
-                           run_designs};
+const Experiment t_designs{
+    "T.designs",
+    Paper::tezcan,
+    "Designs since 2019",
+    "How fast, in total and per watt, are tables without bank conflicts, cached rounds and bit slices?",
+    Experiment::Needs::gpu,
+    40,
+    10,
+    run_designs};
 
 }  // namespace lab::experiments

@@ -79,7 +79,7 @@ const Experiment w_contenders{
     "W.contenders",
     Paper::ours,
     "Contenders",
-    "Are production's kernels faster than the best published way and than a bitsliced cipher?",
+    "Are production's kernels faster than the best published design and than a bitsliced cipher?",
     Experiment::Needs::gpu,
     5,
     2,

@@ -23,7 +23,7 @@ std::size_t measurements(const Context& context) {
     return context.most_bytes < 1u << 20 ? 100 : context.quick ? 200'000 : 1'000'000;
 }
 
-/// The class of each measurement, drawn at random: 0 fixed, 1 random.
+/// Returns the class of each measurement, drawn at random: 0 fixed, 1 random.
 std::vector<std::uint8_t> draw_classes(std::size_t count, std::uint64_t seed) {
     std::vector<std::uint8_t> classes = random_bytes(count, seed);
     for (auto& c : classes) c &= 1;
@@ -63,7 +63,7 @@ struct Batch {
             std::copy(words.begin(), words.end(), schedules.data() + i * gpu::schedule_words);
         }
     }
-    /// The item of measurement `i`: its own, or the only one.
+    /// Returns the item of measurement `i`: its own, or the only one.
     [[nodiscard]] static std::span<const std::uint8_t> part(std::span<const std::uint8_t> all, std::size_t i,
                                                             std::size_t size) {
         return all.size() == size ? all : all.subspan(i * size, size);
@@ -216,8 +216,13 @@ Result run_leakage(const Context& context) {
 
 }  // namespace
 
-const Experiment w_leakage{
-    "W.leakage", Paper::ours, "Timing leakage", "Whose time depends on the text or on the key?", Experiment::Needs::gpu,
-    60,          8,           run_leakage};
+const Experiment w_leakage{"W.leakage",
+                           Paper::ours,
+                           "Timing leakage",
+                           "Which implementations' time depends on the text or on the key?",
+                           Experiment::Needs::gpu,
+                           60,
+                           8,
+                           run_leakage};
 
 }  // namespace lab::experiments

@@ -1,6 +1,6 @@
 // W.worth, beyond the papers: AES-128-CTR by size of the text, 1 KiB to 1 GiB (--quick: 256 MiB), on each CPU backend
 // except libcrypto with one thread and with all, and on the GPU with text in pageable, page-locked and device memory.
-// Timed by the host's clock around the call of production, with transfers; engine, key and buffers exist before.
+// The host's clock measures production's call, with transfers. Engine, key and buffers already exist.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -113,7 +113,7 @@ Result run_worth(const Context& context) {
 const Experiment w_worth{"W.worth",
                          Paper::ours,
                          "When the GPU is worth it",
-                         "By size, place and what the CPU has: what is fastest?",
+                         "Which implementation is fastest, by size, memory and the CPU's instructions?",
                          Experiment::Needs::either,
                          30,
                          3,

@@ -17,7 +17,7 @@ constexpr Variant variant{.tables = TableMemory::replicated, .table_count = 1, .
 
 struct CachedParams {
     Params cipher;
-    const uint4* cached;  ///< for each 65,536 counters: the first round without bytes 14 and 15 of the counter
+    const uint4* cached;  ///< for each group of 65,536 counters: the first round without bytes 14 and 15 of the counter
 };
 
 /// Only bytes 14 and 15 differ within a group. They are in rows 2 and 3 of the last column, so the first round's

@@ -29,8 +29,8 @@ inline constexpr std::array<Variant, 13> thirteen{{
      .access = Access::bytes},
 }};
 
-/// 16, 8, 4 and 1 bytes of a block per thread, with each of the three ways to exchange columns. Tables in shared
-/// memory, keys in constant memory.
+/// Variants with 16, 8, 4 and 1 bytes of a block per thread, and each of the three ways to exchange columns. Tables in
+/// shared memory, keys in constant memory.
 inline constexpr std::array<Variant, 10> granularities{{
     {},
     {.bytes = 8, .state = StateMemory::shared_aos, .exchange = Exchange::barrier},
@@ -141,7 +141,7 @@ inline constexpr std::array<Variant, 9> memories{{
     {.tables = TableMemory::global, .keys = KeyMemory::global},
 }};
 
-/// [P]: byte instead of word accesses, with the state in registers and in shared memory.
+/// [P]'s byte accesses instead of word accesses, with the state in registers and in shared memory.
 inline constexpr std::array<Variant, 2> byte_access{{
     {.access = Access::bytes},
     {.state = StateMemory::shared_aos, .access = Access::bytes},

@@ -26,7 +26,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Number of devices; 0 without a driver, or in a build without CUDA.
+/// Returns the number of devices; 0 without a driver, or in a build without CUDA.
 int count();
 /// Makes `device` the calling thread's current device for all later calls.
 void use(int device);
@@ -52,7 +52,7 @@ struct Properties {
     int driver = 0, runtime = 0;  ///< versions, 1000 * major + 10 * minor
 };
 Properties properties(int device);
-/// Free bytes of the current device's memory.
+/// Returns the free bytes of the current device's memory.
 std::size_t free_memory();
 
 /// Memory of the current device, uninitialized.
@@ -101,7 +101,7 @@ public:
     [[nodiscard]] std::uint8_t* get() const { return pointer_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] std::span<std::uint8_t> bytes() const { return {pointer_, size_}; }
-    /// The address for kernels; not for pageable memory.
+    /// Returns the address for kernels; not for pageable memory.
     [[nodiscard]] std::uint8_t* on_device() const;
 
 private:
@@ -160,7 +160,7 @@ public:
     void synchronize() const;
     /// Makes later work on `stream` wait for the event.
     void hold(const Stream& stream) const;
-    /// Seconds from `start` to this event; waits for both.
+    /// Returns the seconds from `start` to this event; waits for both.
     [[nodiscard]] double since(const Event& start) const;
 
 private:

@@ -11,7 +11,7 @@ namespace {
 namespace aes = warpaes::device;
 
 constexpr unsigned threads = 1024, warp = 32;
-/// Nodes of one key that a warp takes one after the other in the last level, before it sums its lanes.
+/// Number of nodes of one key that a warp processes in sequence in the last level, before it sums its lanes.
 constexpr std::uint64_t piece = 512;
 
 struct LevelParams {

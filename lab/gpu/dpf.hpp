@@ -21,7 +21,7 @@ public:
     void load(std::span<const DpfKey> keys);
     /// Enqueues the evaluation of all keys, the sums included.
     void run(Prg prg, const Stream& stream);
-    /// The sum of the chosen entries for each key.
+    /// Returns the sum of the chosen entries for each key.
     [[nodiscard]] std::vector<DpfNode> answers() const;
 
 private:

@@ -121,9 +121,9 @@ __device__ __forceinline__ std::uint32_t sum(uint4 v) {
     return v.x ^ v.y ^ v.z ^ v.w;
 }
 
-/// Each thread block is one warp and the only one on its multiprocessor; it makes its measurements one after the other.
-/// Data dependencies keep the timed work between the two clock reads: its input depends on the first read, the vote
-/// before the second read on its output. A vote waits until the values of all lanes are there.
+/// Each thread block is one warp and the only one on its multiprocessor. It makes its measurements in sequence. Data
+/// dependencies keep the timed work between the two clock reads: its input depends on the first read, the vote before
+/// the second read on its output. A vote waits until the values of all lanes are there.
 template <Timed S>
 __global__ void __launch_bounds__(32) time_warp(const __grid_constant__ TimerParams p) {
     const Subject<S> subject(p.cipher);

@@ -1,4 +1,4 @@
-// A variant's lookup tables and round keys, in whichever memory they are.
+// A variant's lookup tables and round keys, in any kind of memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ namespace lab::gpu {
 static __constant__ const Tables forward_tables = make_tables(false);
 static __constant__ const Tables inverse_tables = make_tables(true);
 
-/// Bytes of shared memory per thread block for a variant's tables.
+/// Returns the bytes of shared memory per thread block for a variant's tables.
 constexpr unsigned table_bytes(const Variant& v) {
     switch (v.tables) {
     case TableMemory::shared:
@@ -39,7 +39,7 @@ class Lookup {
 public:
     __device__ __forceinline__ explicit Lookup(const Params& p) : p_(p), replicated_(dynamic_shared()) {}
 
-    /// Copies the tables to shared memory. All threads of the thread block call it, and then a barrier.
+    /// Copies the tables to shared memory. All threads of the thread block call this, followed by a barrier.
     __device__ __forceinline__ void load() const {
         if constexpr (V.tables == TableMemory::replicated) {
             replicated_.load();
@@ -60,12 +60,12 @@ public:
             return Row == 0 ? entry(byte_of<Byte>(word)) : rotate_left(entry(byte_of<Byte>(word)), 8 * Row);
         }
     }
-    /// The same with a row that differs by lane; `x` is a byte.
+    /// Returns the same with a row that differs by lane; `x` is a byte.
     __device__ __forceinline__ std::uint32_t t(unsigned row, std::uint32_t x) const {
         return V.table_count == 4 ? entry(256 * row + x) : rotate_left(entry(x), 8 * row);
     }
 
-    /// A column of S-box outputs, from the given byte of each word, without MixColumns.
+    /// Returns a column of S-box outputs, from the given byte of each word, without MixColumns.
     template <int B0, int B1, int B2, int B3>
     __device__ __forceinline__ std::uint32_t s(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
                                                std::uint32_t w3) const {
@@ -115,7 +115,7 @@ private:
     Replicated replicated_;
 };
 
-/// Bytes of shared memory for round keys, which follow the tables.
+/// Returns the bytes of shared memory for round keys, which follow the tables.
 constexpr unsigned key_bytes(const Variant& v) {
     return v.keys == KeyMemory::shared ? 256 : 0;
 }

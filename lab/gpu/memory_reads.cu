@@ -57,7 +57,8 @@ public:
             __syncthreads();
         }
     }
-    /// A lane's constant addition to its offsets; for a table in global memory, the lower half of the table's address.
+    /// Returns a lane's constant addition to its offsets; for a table in global memory, the lower half of the table's
+    /// address.
     __device__ __forceinline__ std::uint32_t lane_offset() const {
         if constexpr (in_global) return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(p_.table));
         return From == ReadFrom::replicated ? 4 * (threadIdx.x % lanes) : 0;

@@ -43,7 +43,7 @@ public:
     [[nodiscard]] std::uint64_t reads(std::uint64_t wanted) const;
     /// Reads, and stores every thread's sum. `wanted`: at least 1.
     ReadTimes run(ReadFrom from, ReadPattern pattern, std::uint64_t wanted);
-    /// Whether the sums of the last run are correct.
+    /// Returns whether the sums of the last run are correct.
     [[nodiscard]] bool verify();
     [[nodiscard]] unsigned multiprocessors() const { return blocks_; }
 

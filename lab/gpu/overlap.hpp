@@ -28,17 +28,17 @@ struct Steps {
     [[nodiscard]] double sum() const { return in + kernel + out; }
 };
 
-/// Device buffers and streams. Times are by events, from the first copy to the last.
+/// Device buffers and streams. Events measure from the first copy to the last.
 class Overlap {
 public:
     /// `most_bytes`: device memory for input, and as much for output; at least lanes times the chunk size.
     Overlap(std::size_t most_bytes, unsigned most_lanes);
 
     [[nodiscard]] std::size_t room() const { return input_.size(); }
-    /// Seconds for `bytes` bytes from `input` to `output`, both in page-locked memory.
+    /// Returns the seconds for `bytes` bytes from `input` to `output`, both in page-locked memory.
     double run(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const Chunks& chunks,
                const ChunkKernel& kernel);
-    /// The same in one chunk, one step after the other, with the time of each step.
+    /// Returns the same in one chunk, one step after the other, with the time of each step.
     Steps steps(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const ChunkKernel& kernel);
 
 private:

@@ -65,7 +65,7 @@ __device__ __forceinline__ uint4 counter(uint4 first, std::uint32_t n) {
                       byte_swap(static_cast<std::uint32_t>(l >> 32)), byte_swap(static_cast<std::uint32_t>(l)));
 }
 
-/// The message of a logical thread: the last one whose first thread is not after it.
+/// Returns the message of a logical thread: the last one whose first thread is not after it.
 __device__ __forceinline__ std::uint32_t message_of(const PayloadParams& p, std::uint32_t logical) {
     std::uint32_t from = 0, to = p.count;
     while (to - from > 1) {
@@ -147,8 +147,7 @@ __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
     run_thread<all_modes>(p);
 }
 
-/// A minimum of one thread block lets the compiler use as many registers as it likes, which shows how many a mode
-/// needs.
+/// A minimum of one thread block does not limit the compiler's registers, which shows how many a mode needs.
 template <int Only>
 __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block, 1)
     run_freely(const __grid_constant__ PayloadParams p) {

@@ -1,5 +1,4 @@
-// The rounds of a variant: what a thread computes on its share of a block, and how it reads the shares of other
-// threads.
+// The rounds of a variant: a thread's computation on its share of a block, and its reads of other threads' shares.
 #pragma once
 
 #include "aes/cipher.hpp"
@@ -7,13 +6,13 @@
 
 namespace lab::gpu {
 
-/// Number of threads per block.
+/// Returns the number of threads per block.
 constexpr unsigned team(const Variant& v) {
     return 16u / static_cast<unsigned>(v.bytes);
 }
 
-/// Bytes of shared memory after tables and keys, for one of: states (two buffers where threads exchange, so that one
-/// is read while the other is written); shares of columns and bytes of state; staged text.
+/// Returns the bytes of shared memory after tables and keys, for one of: states (two buffers where threads exchange, so
+/// that one is read while the other is written); shares of columns and bytes of state; staged text.
 constexpr unsigned state_bytes(const Variant& v, unsigned threads) {
     if (v.staged) return 16 * threads;
     if (v.state == StateMemory::registers) return 0;
@@ -84,7 +83,7 @@ public:
         }
     }
 
-    /// A word with byte `Row` of column first + c, which is at byte taken<Row> of the word.
+    /// Returns a word with byte `Row` of column first + c, which is at byte taken<Row> of the word.
     template <int Row>
     [[nodiscard]] __device__ __forceinline__ std::uint32_t take(unsigned c) const {
         if constexpr (by_bytes) {

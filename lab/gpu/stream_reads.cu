@@ -25,7 +25,7 @@ struct StreamParams {
     std::uint32_t streams, stream_blocks, run, distance;  ///< run: number of contiguous blocks
 };
 
-/// Index of block `i` of stream `thread`.
+/// Returns the index of block `i` of stream `thread`.
 __host__ __device__ constexpr std::uint64_t block_at(const StreamParams& p, std::uint32_t thread, std::uint32_t i) {
     return std::uint64_t{i / p.run} * p.streams * p.distance + std::uint64_t{thread} * p.distance + i % p.run;
 }

@@ -1,4 +1,4 @@
-// [H]'s pure read test: every thread reads its own stream of blocks; the streams of neighbouring threads are a given
+// [H]'s pure read test. Every thread reads its own stream of blocks, and the streams of adjacent threads are a given
 // number of blocks apart.
 #pragma once
 

@@ -59,7 +59,7 @@ struct Variant {
     constexpr bool operator==(const Variant&) const = default;
 };
 
-/// What a kernel computes. The text is whole blocks.
+/// The operation of a kernel. The text is whole blocks.
 struct Cipher {
     int rounds = 10;       ///< 10, 12 or 14
     bool inverse = false;  ///< decryption
@@ -81,35 +81,37 @@ constexpr int key_bits(const Cipher& c) {
 constexpr std::string_view objection(const Variant& v) {
     const bool alone = v.bytes == 16, in_shared = v.state != StateMemory::registers;
     if (v.bytes != 16 && v.bytes != 8 && v.bytes != 4 && v.bytes != 1) {
-        return "columns and bytes are what a round can be cut into";
+        return "a round can be divided only into columns and bytes";
     }
     if (v.table_count != 4 && v.table_count != 1 && v.table_count != 0) {
-        return "T2 and T3 are as far from T0 as T1 is: two tables save no rotation that one does not";
+        return "T2 and T3 are as far from T0 as T1 is, so two tables save no more rotations than one";
     }
-    if (alone != (v.exchange == Exchange::none)) return "threads exchange what they share, and only then";
+    if (alone != (v.exchange == Exchange::none)) return "an exchange is needed if and only if threads share a block";
     if (v.exchange == Exchange::shuffle && in_shared) return "a shuffle moves registers";
-    if (!alone && v.exchange != Exchange::shuffle && !in_shared) return "others cannot see a thread's registers";
+    if (!alone && v.exchange != Exchange::shuffle && !in_shared)
+        return "other threads cannot read a thread's registers";
     if (v.tables == TableMemory::replicated) {
-        if (v.table_count == 0) return "a copy a bank has entries of 32 bits, which a T-table fills for the same price";
-        if (!v.persistent) return "a thread that encrypts one block would write more into tables than it reads";
-        if (v.bytes == 1) return "the four tables are constant offsets of a load, but each lane wants another";
+        if (v.table_count == 0) return "a copy per bank has 32-bit entries, and a T-table fills them at the same cost";
+        if (!v.persistent) return "a thread that encrypts one block would write more table entries than it reads";
+        if (v.bytes == 1) return "the four tables are at constant offsets of a load, but each lane needs another table";
     }
     if (v.bytes == 1) {
-        if (v.table_count == 0) return "without a table a byte is no share of a column that could be added up";
-        if (v.state == StateMemory::shared_soa) return "an array for each byte puts 32 lanes into 8 words' banks";
+        if (v.table_count == 0) return "without a table, a byte is not a share of a column that could be added up";
+        if (v.state == StateMemory::shared_soa)
+            return "with an array for each byte, 32 lanes access the banks of 8 words";
         if (v.access != Access::bytes) return "a byte is no word";
     }
     if (v.bytes < 16 && v.bytes > 1 && v.access == Access::bytes && !in_shared) {
-        return "a column's bytes lie one beside the other in a register";
+        return "a column's bytes are adjacent in a register";
     }
     if (v.staged) {
         if (!alone) return "threads that share a block read neighbouring words already";
         if (in_shared) return "the state is in shared memory already";
-        if (v.access == Access::bytes) return "staging is there to read words";
-        if (v.order == Order::striped) return "a thread block's text must lie together to be moved together";
+        if (v.access == Access::bytes) return "staging serves to read words";
+        if (v.order == Order::striped) return "a thread block's text must be contiguous to be moved together";
     }
     if (v.text != TextMemory::global && (!alone || v.staged || v.access == Access::bytes)) {
-        return "text comes by another path a block at a time";
+        return "text that is read by another path comes one block at a time";
     }
     return {};
 }

@@ -72,8 +72,8 @@ struct Variants::State {
         check(cudaGetDevice(&device), "asking for the device");
         multiprocessors = properties(device).multiprocessors;
     }
-    /// Number of thread blocks that fit on the device at once. The query takes longer than a launch, so answers are
-    /// cached.
+    /// Returns the number of thread blocks that fit on the device at once. The query takes longer than a launch, so
+    /// answers are cached.
     std::uint64_t blocks_at_once(const Entry& entry, std::size_t index, unsigned threads) {
         const auto [found, is_new] = at_once.try_emplace({index, threads});
         if (is_new) {
@@ -115,12 +115,13 @@ void Variants::run(const Entry& entry, const Geometry& geometry, const std::uint
     const auto& [variant, cipher] = entry;
     if (cipher.rounds != state_->rounds) throw std::invalid_argument("entry: the key has another length");
     if (geometry.threads == 0 || geometry.threads > 1024 || geometry.threads % 32 != 0) {
-        throw std::invalid_argument("threads: a multiple of 32, at most 1024");
+        throw std::invalid_argument("threads: must be a multiple of 32, at most 1024");
     }
     if (bytes % 16 != 0) throw std::invalid_argument("bytes: whole blocks");
-    if (counter.size() != (cipher.counter ? 16u : 0u)) throw std::invalid_argument("counter: 16 bytes, for CTR alone");
+    if (counter.size() != (cipher.counter ? 16u : 0u))
+        throw std::invalid_argument("counter: must be 16 bytes, only for CTR");
     if (variant.text != TextMemory::global && input == output) {
-        throw std::invalid_argument("output: must not be the input, which this kernel reads as what nobody writes to");
+        throw std::invalid_argument("output: must not be the input, which this kernel reads as read-only memory");
     }
     if (bytes == 0) return;
 

@@ -50,7 +50,8 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Index of the first of `bytes` bytes at which two buffers in device memory differ; `bytes` if they are equal. Waits.
+/// Returns the index of the first of `bytes` bytes at which two buffers in device memory differ; `bytes` if they are
+/// equal. Waits.
 std::size_t first_difference(const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes, const Stream& stream);
 
 }  // namespace lab::gpu

@@ -186,7 +186,7 @@ lab::Record begin(RunOptions& o, const std::filesystem::path& path) {
     }
     if (!o.force && std::filesystem::exists(path)) {
         throw Failure(WARPAES_ERROR_EXISTS,
-                      fmt::format("'{}' exists; --resume goes on with it, -f replaces it", path.string()));
+                      fmt::format("'{}' exists; --resume continues it, -f replaces it", path.string()));
     }
     complete(o);
     const auto experiments = lab::select(o.lab.keys);

@@ -130,7 +130,7 @@ lab::Record load_record(const std::string& path) {
     try {
         return lab::load(path);
     } catch (const lab::RecordError& error) {
-        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no record of the lab: {}", path, error.what()));
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a record of the lab: {}", path, error.what()));
     } catch (const std::system_error& error) {
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot read '{}': {}", path, error.code().message()));
     }

@@ -1,4 +1,4 @@
-# vcpkg's port: the library without the command. CMake's target is the shared library.
+# vcpkg's port of the library without the command. CMake's target is the shared library.
 vcpkg_check_linkage(ONLY_DYNAMIC_LIBRARY)
 vcpkg_from_git(
   OUT_SOURCE_PATH SOURCE_PATH

@@ -1,4 +1,4 @@
-// NIST's validation vectors (tests/vectors/README.md), on every backend.
+// Tests NIST's validation vectors (tests/vectors/README.md), on every backend.
 #include <algorithm>
 #include <iostream>
 
@@ -9,7 +9,7 @@
 namespace abi_tests {
 namespace {
 
-/// One operation. CFB1 counts bits; the low bits of its last byte must come out as zeros.
+/// One operation. CFB1 counts bits; the unused low bits of the last output byte must be zero.
 Bytes one(const Engine& engine, const std::string& backend, const ModeTraits& mode, bool encrypt, const Key& key,
           const Bytes& iv, const Bytes& input, std::size_t bits) {
     const warpaes_direction direction = encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
@@ -75,8 +75,9 @@ bool bit_of(const Bytes& bytes, std::size_t i) {
 }
 
 /// A segment is 128, 8 or 1 bit; a block holds `per_block` of them. NIST describes each mode separately. The common
-/// rule: the input after segment j is segment j of the IV while there is one, then the output `per_block` segments ago.
-/// The chaining value continues through the 1000 steps. ECB has no IV: its input is the previous output.
+/// rule: the input after segment j is segment j of the IV while the IV has one, and then the output from `per_block`
+/// segments ago. The chaining value carries over through the 1000 steps. ECB has no IV: its input is the previous
+/// output.
 class MonteCarlo {
 public:
     MonteCarlo(const Engine& engine, std::string backend, const ModeTraits& mode, bool encrypt)

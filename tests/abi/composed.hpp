@@ -1,4 +1,4 @@
-// Shared code of the tests of modes that are composed of others, on every CPU backend.
+// Shared code for testing modes composed of other modes, on every CPU backend.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline std::vector<std::string> cpu_backends() {
     return names;
 }
 
-/// A message with its right answer.
+/// A message with its expected result.
 struct ComposedCase {
     warpaes_mode mode;
     Bytes key{}, mac_key{};
@@ -74,8 +74,8 @@ protected:
         Call call;
     };
 
-    /// A message whose nonce and only associated data lie in the output, which decryption overwrites before it has
-    /// checked the tag.
+    /// A message whose nonce and only associated data lie in the output buffer. Decryption overwrites them before it
+    /// has checked the tag.
     void check_nonce_and_aad_in_output(const ComposedCase& c) {
         for (const warpaes_direction direction : directions) {
             const bool encrypt = direction == WARPAES_ENCRYPT;
@@ -133,8 +133,8 @@ protected:
         }
     }
 
-    /// Checks that a valid call altered by `change` is refused with a sentence about `about`, and that nothing is
-    /// written.
+    /// Checks that a valid call altered by `change` is refused with an error message that names `about`, and that
+    /// nothing is written.
     void refused(const ComposedCase& c, warpaes_status status, const std::string& about,
                  const std::function<void(warpaes_message&)>& change, warpaes_direction direction = WARPAES_ENCRYPT) {
         const Bytes& input = direction == WARPAES_ENCRYPT ? c.text : c.sealed;

@@ -1,4 +1,4 @@
-// States of a context of any mode: keys and IVs set separately, the current IV, copies, error messages.
+// Tests states of a context in every mode: keys and IVs set separately, the current IV, copies, and error messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,18 +20,18 @@ bool has_aad(warpaes_mode mode) {
 bool has_iv(warpaes_mode mode) {
     return mode != WARPAES_ECB && mode != WARPAES_CMAC;
 }
-/// Whether another context can continue with the result of get_iv.
+/// Returns whether another context can continue from the result of get_iv.
 bool goes_on(warpaes_mode mode) {
     return has_iv(mode) && !has_tag(mode);
 }
 
-/// A context's output for a message, and the tag.
+/// The output and the tag of a context for one message.
 struct Outcome {
     Bytes output, tag;
     bool operator==(const Outcome&) const = default;
 };
 
-/// A key, and for XTS its second.
+/// A key, and the second key of XTS.
 struct KeyPair {
     explicit KeyPair(Random& random) : key(make_key(random.bytes(32))), tweak(make_key(random.bytes(32))) {}
     [[nodiscard]] const warpaes_key* second(warpaes_mode mode) const {
@@ -45,7 +45,7 @@ protected:
     ContextState()
         : engine_(make_engine(std::get<0>(GetParam()))), mode_(static_cast<warpaes_mode>(std::get<1>(GetParam()))) {}
 
-    /// Neither key nor IV.
+    /// Options without a key or an IV.
     [[nodiscard]] warpaes_context_options options(warpaes_direction direction) const {
         warpaes_context_options o = WARPAES_CONTEXT_OPTIONS_INIT;
         o.mode = mode_;
@@ -65,7 +65,7 @@ protected:
     [[nodiscard]] warpaes_status set_key(const Context& context, const KeyPair& keys) const {
         return warpaes_context_set_key(context.get(), keys.key.get(), keys.second(mode_));
     }
-    /// A message has begun.
+    /// Returns a context that has begun a message.
     Context begin(warpaes_direction direction, const KeyPair& keys, const Bytes& iv) {
         Context context = make_context(engine_);
         warpaes_context_options o = options(direction);
@@ -98,7 +98,7 @@ protected:
         if (!has_aad(mode_)) return;
         ASSERT_EQ(warpaes_context_aad(context.get(), aad_.data(), aad_.size()), WARPAES_OK) << warpaes_last_error();
     }
-    /// An encryption that has begun, to its end.
+    /// Finishes an encryption that has begun.
     Outcome run(const Context& context) {
         Outcome made;
         add_aad(context);
@@ -116,7 +116,7 @@ protected:
         EXPECT_EQ(warpaes_context_get_tag(context.get(), tag.data(), 16), WARPAES_OK) << warpaes_last_error();
         return tag;
     }
-    /// What warpaes_crypt makes of the whole message.
+    /// Returns the result of warpaes_crypt for the whole message.
     Outcome whole(const KeyPair& keys, const Bytes& iv, const Bytes& text) {
         Outcome made{Bytes(mode_ == WARPAES_CMAC ? 0 : text.size()), Bytes(has_tag(mode_) ? 16 : 0)};
         Call m = make_message(mode_, WARPAES_ENCRYPT, keys.key, iv, text.data(), text.size(), made.output.data(),
@@ -136,7 +136,8 @@ protected:
         return made;
     }
 
-    /// No message has begun, or it has ended: calls that need one are refused, with a sentence about the context.
+    /// Checks that calls which need a message are refused before it begins and after it ends, with a message about the
+    /// context.
     void expect_no_message(const Context& context, const std::string& words) {
         Bytes out(64), tag(16, 7);
         std::size_t written = 99;
@@ -183,7 +184,7 @@ TEST_P(ContextState, KeyAndIvComeInTurn) {
     EXPECT_EQ(run(context), whole(first, iv, text_));
     expect_no_message(context, "has ended");
 
-    // Another key ends the message at any point; so does another IV, which also starts the next.
+    // Setting a key ends the message at any point. Setting an IV also ends it, and starts the next message.
     for (const std::size_t gone : {std::size_t{0}, std::size_t{5}, std::size_t{64}, text_bytes}) {
         ASSERT_EQ(set_iv(context, iv), WARPAES_OK);
         Bytes ignored;
@@ -199,7 +200,7 @@ TEST_P(ContextState, KeyAndIvComeInTurn) {
         EXPECT_EQ(run(context), whole(second, iv, text_));
         ASSERT_EQ(set_key(context, first), WARPAES_OK);
     }
-    // With a key, an IV is left for later; ECB and CMAC, which have none, begin.
+    // With only a key, the context waits for an IV. ECB and CMAC have no IV and begin at once.
     o.key = first.key.get();
     o.tweak_key = first.second(mode_);
     ASSERT_EQ(warpaes_context_init(context.get(), &o), WARPAES_OK) << warpaes_last_error();
@@ -236,7 +237,7 @@ TEST_P(ContextState, WhatIsRefusedChangesNothing) {
     refused(warpaes_context_get_iv(context.get(), nullptr), WARPAES_ERROR_ARGUMENT, "iv: is null");
     refused(warpaes_context_init(context.get(), nullptr), WARPAES_ERROR_ARGUMENT, "options: is null");
     warpaes_context_options o = options(WARPAES_ENCRYPT);
-    const std::vector<int> no_mode{16};  // a constant would be a warning
+    const std::vector<int> no_mode{16};  // a constant would cause a compiler warning
     o.mode = static_cast<warpaes_mode>(no_mode[0]);
     refused(warpaes_context_init(context.get(), &o), WARPAES_ERROR_ARGUMENT, "mode");
     o = options(static_cast<warpaes_direction>(3));
@@ -264,7 +265,7 @@ TEST_P(ContextState, AnotherContextGoesOnFromTheIv) {
         }
         ASSERT_EQ(warpaes_context_get_iv(context.get(), now.data()), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(now, iv) << "nothing has gone by";
-        // Bytewise modes have an IV after every byte, XTS after a data unit.
+        // Byte-oriented modes have a current IV after every byte, XTS after every data unit.
         const std::size_t step = mode_ == WARPAES_CFB8 || mode_ == WARPAES_CFB1 ? 1 : mode_ == WARPAES_XTS ? unit : 16;
         for (std::size_t at = 0; at < text_.size();) {
             const std::size_t n = std::min(1 + random_.below(45), text_.size() - at);
@@ -298,7 +299,7 @@ TEST_P(ContextState, AnotherContextGoesOnFromTheIv) {
     }
 }
 
-/// Long pieces take another path than short ones.
+/// Long pieces take a different path from short ones.
 TEST_P(ContextState, AnotherContextGoesOnAfterALongPiece) {
     if (!goes_on(mode_)) return;
     const std::size_t length = simulated() ? 4096 : mode_ == WARPAES_CFB1 ? 20000 / 32 * 32 : 600000 / 32 * 32;
@@ -344,7 +345,7 @@ TEST_P(ContextState, CopiesInAnyState) {
         ASSERT_EQ(set_iv(without_iv, iv), WARPAES_OK);
         EXPECT_EQ(run(without_iv), want);
     }
-    // In the middle of a message: the original continues with other data, and is then destroyed.
+    // The copy is made in the middle of a message. The original continues with other data and is then destroyed.
     for (const std::size_t at : {0U, 1U, 16U, 37U, 64U, 159U}) {
         context = make_context(engine_);
         ASSERT_EQ(warpaes_context_init(context.get(), &o), WARPAES_OK);
@@ -396,7 +397,7 @@ TEST_P(ContextState, KeepsTheSentenceOfItsOwnLastError) {
     const std::string sentence = warpaes_last_error();
     EXPECT_STREQ(warpaes_context_error(one.get()), sentence.c_str());
     EXPECT_STREQ(warpaes_context_error(other.get()), "");
-    // Whatever this thread, or the context, does next.
+    // The error stays, regardless of later calls by this thread or on the other context.
     EXPECT_EQ(warpaes_context_init(other.get(), nullptr), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_context_error(other.get()), "options: is null");
     EXPECT_STREQ(warpaes_context_error(one.get()), sentence.c_str());

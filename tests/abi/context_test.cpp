@@ -1,4 +1,5 @@
-// Messages in pieces: any pieces give the result of the whole message, and calls out of order are refused.
+// Tests messages in pieces: the result equals that of the whole message for any division, and calls out of order are
+// refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ protected:
         iv_ = random_.bytes(16);
     }
 
-    /// A context after the beginning of a message.
+    /// Returns a context that has begun a message.
     Context begin(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags = 0) {
         Context context = make_context(engine_);
         EXPECT_EQ(init(context, mode, direction, flags), WARPAES_OK) << warpaes_last_error();
@@ -34,7 +35,7 @@ protected:
                             flags);
     }
 
-    /// One update; its output goes to the end of `out`.
+    /// Runs one update and appends its output to `out`.
     void update(const Context& context, const std::uint8_t* input, std::size_t length, Bytes& out) {
         PoisonedBuffer piece(length + block, random_.below(16));
         std::size_t written = 12345;
@@ -55,7 +56,7 @@ protected:
         const Bytes bytes = piece.bytes(written);
         out.insert(out.end(), bytes.begin(), bytes.end());
     }
-    /// `input` in pieces of 0 to `longest` bytes.
+    /// Processes `input` in pieces of 0 to `longest` bytes.
     Bytes in_pieces(const Context& context, const Bytes& input, std::size_t longest) {
         Bytes out;
         for (std::size_t at = 0; at < input.size() && !HasFatalFailure();) {
@@ -111,7 +112,7 @@ TEST_P(ContextTest, PaddedInAnyPieces) {
     }
 }
 
-/// Long pieces: the blocks in between go through the backend's own chunks.
+/// In long pieces, the blocks in between are processed in the backend's chunks.
 TEST_P(ContextTest, LongPieces) {
     for (const ModeTraits& mode : all_modes()) {
         if (mode.mode == WARPAES_CFB1) continue;
@@ -162,7 +163,8 @@ TEST_P(ContextTest, InPlace) {
     }
 }
 
-/// ECB and CBC in place while a part of a block is pending: the output begins with blocks that began before.
+/// ECB and CBC in place while a partial block is pending: the output starts with a block whose first bytes came from an
+/// earlier update.
 TEST_P(ContextTest, InPlaceAcrossBlocks) {
     for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CBC}) {
         for (const warpaes_direction direction : directions) {
@@ -469,7 +471,7 @@ TEST_P(ContextTest, WrongArguments) {
     expect(warpaes_context_seek(nullptr, 0), WARPAES_ERROR_ARGUMENT, "context");
     expect(warpaes_context_seek(context.get(), 16), WARPAES_ERROR_RANGE, "CTR");
 
-    // After all that the message continues unharmed.
+    // After all these errors the message continues correctly.
     const Bytes input = random_.bytes(64);
     EXPECT_EQ(in_pieces(context, input, 20), whole(WARPAES_CBC, WARPAES_ENCRYPT, input));
     warpaes_context_destroy(nullptr);

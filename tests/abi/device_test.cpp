@@ -1,4 +1,4 @@
-// Messages whose buffers lie in device memory or page-locked memory, on every CUDA device (or the simulated one).
+// Tests messages whose buffers lie in device memory or page-locked memory, on every CUDA device (or the simulated one).
 #include "device.hpp"
 
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ TEST_P(Device, PageLockedMemory) {
         std::memcpy(in, input.data(), length);
         Call message = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, in, length, in + length, length);
         ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
-        ASSERT_STREQ(message.result.backend, "cuda");  // on any device: host memory is equally near to all
+        ASSERT_STREQ(message.result.backend, "cuda");  // on any device: all are equally close to host memory
         EXPECT_TRUE(Bytes(in + length, in + 2 * length) ==
                     expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes_, iv_, input));
         warpaes_free(engine_.get(), memory);
@@ -175,7 +175,7 @@ TEST_P(Device, ContextsInPieces) {
     }
 }
 
-// In place, in updates of any sizes: whole blocks, which PKCS7 holds back on decryption, and parts of them.
+// In place, in updates of any size: partial blocks, and whole blocks, the last of which PKCS7 holds back on decryption.
 TEST_P(Device, ContextsInPlace) {
     const auto in_pieces = [&](warpaes_context* context, const Bytes& input, std::size_t most, std::size_t unit,
                                std::size_t room) {
@@ -241,7 +241,7 @@ TEST_P(Device, Asynchronously) {
             ASSERT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
             EXPECT_EQ(message.result.output_len, input.size());
             EXPECT_STREQ(message.result.backend, "cuda");
-            // The copies of `read` come after everything on the default stream.
+            // The copies in `read` are ordered after all work on the default stream.
             EXPECT_TRUE(read(out, input.size()) == expected(mode.mode, direction, key_bytes_, iv_, input))
                 << name_of(mode.mode, direction, 32);
         }
@@ -267,7 +267,7 @@ TEST_P(Device, OnlyCudaCanReachIt) {
     const Bytes want = expected(WARPAES_CTR, WARPAES_DECRYPT, key_bytes_, iv_, Bytes(32, 1));
     EXPECT_EQ(read(out, 32), want);
 
-    // It is enough that one of the two lies there.
+    // It suffices that either the input or the output lies in device memory.
     const Bytes on_host(32, 1);
     Bytes to_host(32);
     const Buffer another = allocate(32);
@@ -347,7 +347,7 @@ TEST_P(Device, WrongAllocations) {
               WARPAES_ERROR_DEVICE_MEMORY);
     EXPECT_EQ(pointer, nullptr);
     warpaes_free(engine_.get(), nullptr);
-    // The device still works after a failure.
+    // The device remains usable after a failure.
     const Buffer buffer = on_device(Bytes(16, 5));
     EXPECT_EQ(read(buffer, 16), Bytes(16, 5));
 }

@@ -1,4 +1,4 @@
-// Everything except messages: versions, statuses, backends, keys, threads, memory.
+// Tests the ABI apart from messages: versions, statuses, backends, keys, threads, and memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -107,7 +107,8 @@ TEST(Backends, AreListedInOrder) {
     EXPECT_EQ(query(0).usable, 1) << "libcrypto runs everywhere";
 }
 
-/// A driver that locks no pages of ordinary memory is named once that is known, and strings that were returned stay.
+/// A driver that cannot pin ordinary memory is reported as soon as that is detected. Strings returned earlier stay
+/// valid.
 TEST(Backends, ADriverThatLocksNoPages) {
     const char* const wanted = std::getenv("WARPAES_SIMT_CONFIDENTIAL");
     const auto last = [] { return query(warpaes_backend_count() - 1); };
@@ -126,7 +127,7 @@ TEST(Backends, ADriverThatLocksNoPages) {
     EXPECT_EQ(before.description, said);
 }
 
-/// A device that the build has no code for is there to see, with the reason, and is never chosen.
+/// A device that the build has no code for is listed with the reason, and is never chosen.
 TEST(UnknownGpu, IsListedAndRefused) {
     if (std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY") == nullptr) {
         GTEST_SKIP() << "needs a GPU that the build has no code for; the test simulated.unknown_gpu runs this on any "
@@ -156,7 +157,7 @@ TEST(Backends, WrongQueries) {
     EXPECT_NE(std::string(warpaes_last_error()).find("info"), std::string::npos) << warpaes_last_error();
 }
 
-/// Engines; each test sets WARPAES_BACKEND.
+/// Tests of engines; each test sets WARPAES_BACKEND.
 class EngineTest : public testing::Test {
 protected:
     void SetUp() override {
@@ -195,7 +196,7 @@ protected:
             EXPECT_EQ(error, std::string(WARPAES_ERROR_BYTES + 1, 'x')) << "of a struct that has no such field";
         }
     }
-    /// Which backend runs 1 KiB of CTR.
+    /// Returns the backend that runs 1 KiB of CTR.
     static std::string runner(const Engine& engine) {
         const Key key = make_key(Bytes(16, 1));
         const Bytes iv(16, 2);
@@ -263,7 +264,7 @@ TEST_F(EngineTest, UnknownBackendsAreRefused) {
     for (const char* name : {"openssl", "CUDA", "aesni ", "vaes512"}) {
         options.backend = name;
         expect_refused(options, WARPAES_ERROR_BACKEND, name);
-        expect_refused(options, WARPAES_ERROR_BACKEND, "libcrypto");  // the sentence lists the existing ones
+        expect_refused(options, WARPAES_ERROR_BACKEND, "libcrypto");  // the message lists the existing backends
         setenv("WARPAES_BACKEND", name, 1);
         Engine engine;
         EXPECT_EQ(create(nullptr, engine), WARPAES_ERROR_BACKEND);
@@ -272,7 +273,7 @@ TEST_F(EngineTest, UnknownBackendsAreRefused) {
     }
 }
 
-/// The registers of `vaes`. Tests run once with WARPAES_VECTOR_BITS=256 too (CMakeLists.txt).
+/// The register width of `vaes`. CMakeLists.txt also runs the tests once with WARPAES_VECTOR_BITS=256.
 TEST_F(EngineTest, TheEnvironmentLimitsVectorRegisters) {
     const char* const given = std::getenv("WARPAES_VECTOR_BITS");
     const std::string before = given != nullptr ? given : "";

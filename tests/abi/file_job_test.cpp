@@ -1,4 +1,4 @@
-// Errors in a file job are reported before its files are touched.
+// Errors in a file job are reported before its files are opened.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/err.h>
@@ -30,7 +30,7 @@ protected:
         EXPECT_EQ(warpaes_keyset_add(made, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
     }
 
-    /// Paths that do not exist: reported only if nothing else is wrong.
+    /// Returns a job with nonexistent paths, which are reported only if nothing else is wrong.
     static warpaes_file_job job_of(warpaes_format format) {
         warpaes_file_job job = WARPAES_FILE_JOB_INIT;
         job.format = format;
@@ -91,7 +91,7 @@ TEST_F(FileJob, OnlyTheFilesAreMissing) {
     const auto nothing = [](Job&) {};
     for (const Job& job : {raw(), enc(), aead()}) expect(WARPAES_ERROR_NOT_FOUND, "input: ", job, nothing);
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", enc(), [](Job& j) { j.iterations = INT_MAX; });
-    // Not checked: the keyset contains everything that the format needs.
+    // These fields are not checked, because the keyset contains everything that the format needs.
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", aead(), [this](Job& j) {
         j.mode = static_cast<warpaes_mode>(15);
         j.key = key_.get();
@@ -164,7 +164,7 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
         j.flags = WARPAES_FILE_NO_SALT;
     });
     expect(WARPAES_ERROR_ARGUMENT, "salt: is null", enc(), [](Job& j) { j.salt_len = 8; });
-    // Parameters of key derivation are checked at the derivation, when the input is already open.
+    // Key derivation checks its own parameters, when the input is already open.
     const auto with_input = [](const std::function<void(Job&)>& change) {
         return [change](Job& j) {
             j.input_path = "/dev/null";
@@ -216,7 +216,7 @@ TEST_F(FileJob, OfWhatIsOnlyVerifiedThereIsNoDigest) {
     expect(WARPAES_ERROR_ARGUMENT, "reserved: must be 0", aead(), [](Job& j) { j.reserved = 1; });
 }
 
-// An exception that is not the library's: the message is about this failure, not an earlier one.
+// If a callback throws an exception, the message describes this failure, not an earlier one.
 TEST_F(FileJob, ACallbackThatThrowsIsAFailure) {
     const std::string path = testing::TempDir() + "warpaes-thrown-" + std::to_string(getpid());
     std::ofstream(path, std::ios::binary) << "text";
@@ -335,7 +335,7 @@ TEST_F(FileJob, ADamagedFileIsToldFromAWrongKey) {
     for (const std::string& each : {path, made}) std::filesystem::remove(each);
 }
 
-/// Bytes in front of a file are written unchanged, and skipped by positioning the descriptor that is read.
+/// Bytes before the encrypted file are written unchanged. A reader skips them by positioning its descriptor.
 TEST_F(FileJob, APrefixStandsInFront) {
     const std::string path = testing::TempDir() + "warpaes-prefix-" + std::to_string(getpid()), made = path + ".made";
     const std::string text(20000, 'x'), prefix(4096, 'p');
@@ -377,7 +377,7 @@ TEST_F(FileJob, APrefixStandsInFront) {
     for (const std::string& each : {path, made}) std::filesystem::remove(each);
 }
 
-/// A file's format is recognized by its length and first bytes. Nothing else is read.
+/// A file's format is recognized from its length and first bytes. Nothing else is read.
 TEST_F(FileJob, OnlyAKeysetsKeyHasANumber) {
     const std::string path = testing::TempDir() + "warpaes-numbered-" + std::to_string(getpid()), made = path + ".made";
     std::ofstream(path) << "text";

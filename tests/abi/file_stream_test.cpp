@@ -1,5 +1,5 @@
-// FILE* over readers and writers: compared with a plain file, over altered files, and through functions of the C
-// library.
+// Tests FILE* streams on top of readers and writers: compared with plain files, on altered files, and used by functions
+// of the C library.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -80,7 +80,7 @@ protected:
     oracle::Folder folder_;
 };
 
-/// The same calls on both streams have the same results.
+/// The same calls on both streams give the same results.
 void compare(FILE* ours, FILE* theirs, std::size_t size, unsigned seed, int calls) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % (n + 1); };
@@ -183,7 +183,7 @@ TEST_F(FileStream, AnAlteredSegmentIsAnErrorAndNoText) {
             EXPECT_EQ(got, begin);
             EXPECT_NE(std::strstr(warpaes_last_error(), "authentic"), nullptr) << warpaes_last_error();
             EXPECT_TRUE(std::equal(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(got), read.begin()));
-            std::clearerr(stream);  // what follows is authentic
+            std::clearerr(stream);  // the rest of the file is authentic
             ASSERT_EQ(std::fseek(stream, static_cast<long>(end), SEEK_SET), 0);
             Bytes rest(text.size() - end);
             EXPECT_EQ(std::fread(rest.data(), 1, rest.size(), stream), rest.size());
@@ -202,7 +202,7 @@ TEST_F(FileStream, AnAlteredSegmentIsAnErrorAndNoText) {
     EXPECT_EQ(stream, nullptr);
 }
 
-/// The calls of llama.cpp's llama_file (src/llama-mmap.cpp) without mmap and direct I/O, on a stream that it was given.
+/// The calls that llama.cpp's llama_file (src/llama-mmap.cpp) makes on a given stream without mmap and direct I/O.
 class LlamaFile {
 public:
     explicit LlamaFile(FILE* stream) : stream_(stream) {
@@ -222,7 +222,7 @@ public:
     void seek(std::size_t offset, int whence) const {
         EXPECT_EQ(std::fseek(stream_, static_cast<long>(offset), whence), 0);
     }
-    /// One call for a whole tensor. Empty, or why it failed.
+    /// Reads a whole tensor in one call. Returns "" or the reason of the failure.
     [[nodiscard]] std::string read(void* to, std::size_t length) const {
         if (length == 0) return {};
         errno = 0;
@@ -257,7 +257,7 @@ TEST_F(FileStream, LlamaCppsCallsReadTensors) {
         ASSERT_EQ(file.size(), model.size());
         EXPECT_EQ(file.tell(), 0);
         Bytes word(4);
-        for (std::size_t at = 0; at < header; at += 4) {  // fields, one after the other
+        for (std::size_t at = 0; at < header; at += 4) {  // field by field
             ASSERT_EQ(file.read(word.data(), 4), "");
             ASSERT_TRUE(std::equal(word.begin(), word.end(), model.begin() + static_cast<std::ptrdiff_t>(at)));
         }
@@ -404,7 +404,7 @@ TEST_F(FileStream, AProcessThatForksOrExits) {
         ::alarm(60);
         const std::size_t n = std::fread(rest.data(), 1, rest.size(), reads);
         bool right = n == text.size() - 1000 && std::memcmp(rest.data(), text.data() + 1000, n) == 0;
-        std::fwrite(text.data(), 1, 70000, writes);  // more than its buffer
+        std::fwrite(text.data(), 1, 70000, writes);  // more than the stream's buffer
         right = right && std::ferror(writes) != 0 && std::fclose(writes) == EOF;
         FILE* const unfinished = create(folder_ / "unfinished");
         std::fwrite(text.data(), 1, 70000, unfinished);
@@ -438,7 +438,7 @@ TEST_F(FileStream, SixThreadsReadOneStreamAndTheirOwn) {
                 for (FILE* stream : {shared, own}) {
                     Bytes piece(1 + random() % 9000);
                     const std::size_t at = random() % (text.size() - piece.size());
-                    // Like flockfile(), which ThreadSanitizer does not see.
+                    // Does the same as flockfile(), which ThreadSanitizer does not intercept.
                     const std::lock_guard lock(stream == shared ? mutex : own_mutex);
                     std::fseek(stream, static_cast<long>(at), SEEK_SET);
                     const std::size_t got = std::fread(piece.data(), 1, piece.size(), stream);

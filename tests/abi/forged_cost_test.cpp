@@ -1,5 +1,5 @@
-// Forged messages throw no exception: throwing takes as long as 50 KiB of text, and anyone can send such messages. The
-// exceptions are counted here.
+// Rejecting a forged message throws no exception: throwing takes as long as decrypting 50 KiB, and anyone can send
+// forged messages. This test counts exceptions.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ std::atomic<unsigned> thrown{0};
 }  // namespace
 
 #pragma GCC visibility push(default)
-// Compilers reserve this name.
+// The C++ ABI reserves this name.
 extern "C" void counted_throw(void* exception, void* type, void (*destroy)(void*)) __asm__("__cxa_throw");
 extern "C" void counted_throw(void* exception, void* type, void (*destroy)(void*)) {
     static const auto real = reinterpret_cast<decltype(&counted_throw)>(dlsym(RTLD_NEXT, "__cxa_throw"));
@@ -35,7 +35,7 @@ unsigned exceptions(const std::function<void()>& work) {
 
 class ForgedMessages : public BackendTest {
 protected:
-    /// A message of zeros, with a tag of zeros if its mode has one: it is not authentic.
+    /// Returns a message of zeros, with a zero tag if its mode has one. It is not authentic.
     warpaes_message message(warpaes_mode mode, std::size_t length) {
         warpaes_message m = WARPAES_MESSAGE_INIT;
         const bool tagged = mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC || mode >= WARPAES_SIV;
@@ -146,7 +146,7 @@ TEST_P(ForgedMessages, OthersAreCounted) {
     EXPECT_EQ(exceptions([&] { EXPECT_EQ(warpaes_crypt(engine_.get(), &m, nullptr), WARPAES_ERROR_ARGUMENT); }), 1U);
 }
 
-// The GPU's engine refuses modes that CPUs compute.
+// An engine for the GPU refuses modes that only CPUs implement.
 std::vector<std::string> cpus() {
     std::vector<std::string> names = usable_backends();
     std::erase(names, "cuda");

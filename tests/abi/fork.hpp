@@ -1,4 +1,4 @@
-// Children of a process that has handles of the ABI.
+// Runs children of a process that holds handles of the ABI.
 #pragma once
 
 #include <sched.h>
@@ -17,9 +17,9 @@ namespace abi_tests {
 inline constexpr std::uint64_t long_text = std::uint64_t{3} << 20;
 
 enum class Way {
-    fork,       ///< libc's, with its handlers
+    fork,       ///< libc's fork(), which runs the handlers
     raw_clone,  ///< the system call: no handler runs
-    same_id,    ///< the same in another namespace, from its first process to its first: both are number 1
+    same_id,    ///< clone() into another PID namespace: parent and child both have PID 1
     twice       ///< a child of a child, as after daemon()
 };
 
@@ -29,7 +29,7 @@ inline pid_t clone_raw(unsigned long flags) {
     return static_cast<pid_t>(syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
 }
 
-/// The result of `body` in a child of this process; if the child hangs or crashes, the result is not a sentence.
+/// Runs `body` in a child of this process and returns its result, or a description if the child hangs or crashes.
 inline std::string in_child(const std::function<std::string()>& body, Way way = Way::fork) {
     int ends[2];
     if (pipe(ends) != 0) return "no pipe";
@@ -62,7 +62,7 @@ struct Faults {
     void expect(bool right, const std::string& what) {
         if (!right) text += what + " (" + warpaes_last_error() + "); ";
     }
-    /// Refused with a sentence that names the owner.
+    /// Checks that a call is refused with a message that names the owner.
     void refused(warpaes_status status, const std::string& thing) {
         const std::string sentence = warpaes_last_error();
         expect(status == WARPAES_ERROR_STATE, thing + " is not refused: " + std::to_string(status));
@@ -76,7 +76,7 @@ inline int append(void* to, const void* bytes, std::uint64_t length) {
     return 0;
 }
 
-/// Everything that a parent may have when it forks.
+/// Every kind of handle that a parent can hold when it forks.
 class Fork : public testing::TestWithParam<std::tuple<Way, std::uint32_t>> {
 protected:
     void SetUp() override {

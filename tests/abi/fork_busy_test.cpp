@@ -1,4 +1,4 @@
-// Children of a process with busy threads, which may hold any lock of the library at the fork.
+// Tests children of a process with busy threads, which may hold any lock of the library at the fork.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Every handle of the ABI in a child of fork(): it works there with the child's own state, or it is refused with
-// a sentence. Nothing hangs, and nothing that the child does reaches the parent. docs/abi.md has the table.
+// Tests every handle of the ABI in a child of fork(): it works there with the child's own state, or calls on it are
+// refused with a message. Nothing hangs, and no action of the child affects the parent. docs/abi.md contains the table.
 #include "fork.hpp"
 
 #include <cstdlib>
@@ -113,7 +113,7 @@ TEST_P(Fork, ABatchIsTheParents) {
     warpaes_batch_destroy(finished);
 }
 
-/// Contexts continue in one process where an IV is used up, and in both where it is not.
+/// If the IV must not repeat, a context continues only in one process; otherwise it continues in both.
 TEST_P(Fork, AContextEncryptsUnderNoIvTwice) {
     const Bytes text = random_.bytes(64);
     for (const warpaes_mode mode :
@@ -218,7 +218,7 @@ TEST_P(Fork, AChildThatExitsGivesEverythingBack) {
     EXPECT_EQ(folder_.names().size(), 1U);
 }
 
-/// A callback that forks and returns in the child: the call ends there.
+/// A callback forks and returns in the child, where the call ends.
 TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
     struct Forking {
         pid_t child = -1;
@@ -235,7 +235,7 @@ TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
         return append(&f.file, bytes, length);
     };
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    options.threads = 1;  // after a fork in an engine's thread the child has only that thread, which never returns here
+    options.threads = 1;  // if an engine's thread forks, the child has only that thread, which never returns here
     options.chunk_bytes = 4096;
     warpaes_engine* engine = nullptr;
     ASSERT_EQ(warpaes_engine_create(&options, &engine), WARPAES_OK);
@@ -261,7 +261,7 @@ TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
     EXPECT_EQ(opened(forking.file), text);
 }
 
-/// A child of vfork() is not a copy: it shares memory until it runs a program, and its parent then continues as before.
+/// A child of vfork() is not a copy: it shares memory until it runs a program. Then its parent continues as before.
 TEST_P(Fork, AParentGoesOnAfterVfork) {
     Bytes file;
     warpaes_sink sink = WARPAES_SINK_INIT;

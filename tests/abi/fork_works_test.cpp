@@ -1,4 +1,4 @@
-// Operations that work in a child of fork() with the parent's handles.
+// Tests operations that work in a child of fork() with the parent's handles.
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -108,7 +108,7 @@ TEST_P(Fork, AReaderReadsOn) {
             return warpaes_reader_read(reader, from, out.data(), length, &n) == WARPAES_OK && n == length &&
                    std::memcmp(out.data(), text.data() + from, length) == 0;
         };
-        // Sequential reads: threads read ahead when the parent forks.
+        // Sequential reads: threads are reading ahead when the parent forks.
         for (std::uint64_t at = 0; at < 1000000; at += 100000) ASSERT_TRUE(right(at, 100000)) << warpaes_last_error();
         in_a_child([&](Faults& faults) {
             for (std::uint64_t at = 1000000; at < 2000000; at += 100000) {
@@ -183,12 +183,12 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
         warpaes_drbg_destroy(drbg);
         return "";
     };
-    // The parent of Way::same_id is itself the first process of a namespace, so its child has its number.
+    // The parent of Way::same_id is the first process of a namespace, so its child has the same PID.
     EXPECT_EQ(way() == Way::same_id ? in_child(whole, way()) : whole(), "");
     std::set<Bytes> all;
     for (int i = 0; i < 4; ++i) all.insert(Bytes(seen + 32 * i, seen + 32 * i + 32));
     EXPECT_EQ(all.size(), 4U) << "the same bytes twice";
-    // Nor is it the parent's output after a reseed at the same point as the second child's.
+    // The second child's output also differs from the parent's after a reseed at the same point.
     warpaes_drbg_options options = WARPAES_DRBG_OPTIONS_INIT;
     options.entropy = entropy.data();
     options.entropy_len = entropy.size();
@@ -204,7 +204,7 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
     munmap(seen, 4096);
 }
 
-/// The process has the same number: its writer is refused as well.
+/// The child has the same PID, and its writer is still refused.
 TEST_P(Fork, AWriterOfTheFirstProcessOfANamespace) {
     if (way() != Way::same_id) return;
     const auto first = [&]() -> std::string {

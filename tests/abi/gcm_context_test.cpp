@@ -1,4 +1,4 @@
-// AES-GCM in pieces: any pieces of text and associated data give the result of the whole message.
+// Tests AES-GCM in pieces: any division of text and associated data gives the result of the whole message.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ TEST_P(GcmContext, ACopyGoesOnByItself) {
         warpaes_context* copied = nullptr;
         ASSERT_EQ(warpaes_context_copy(first.get(), &copied), WARPAES_OK);
         const Context copy(copied);
-        // The first continues with other data.
+        // The first context continues with other data.
         in_pieces(first, random_.bytes(77), 50);
         ASSERT_EQ(finish(first), WARPAES_OK);
         const Bytes rest = in_pieces(copy, Bytes(middle, c.text.end()), 50);
@@ -177,7 +177,7 @@ TEST_P(GcmContext, WhatWasAlteredIsRefusedInTheEnd) {
         in_pieces(context, bad.sealed, 33);
         ASSERT_EQ(warpaes_context_set_tag(context.get(), bad.tag.data(), 16), WARPAES_OK);
         EXPECT_EQ(finish(context), WARPAES_ERROR_AUTHENTICATION) << what;
-        // The message has ended anyway: no second tag can be tried.
+        // The message has ended, so no second tag can be tried.
         expect_state_error(warpaes_context_set_tag(context.get(), c.tag.data(), 16));
         expect_state_error(finish(context));
     }
@@ -219,7 +219,7 @@ TEST_P(GcmContext, OutOfOrder) {
     expect_state_error(warpaes_context_get_tag(decrypt.get(), tag.data(), 16));
     ASSERT_EQ(warpaes_context_set_tag(decrypt.get(), c.tag.data(), 16), WARPAES_OK);
     ASSERT_EQ(warpaes_context_set_iv(decrypt.get(), c.iv.data(), 12), WARPAES_OK);
-    expect_state_error(finish(decrypt));  // the tag was that of the message before
+    expect_state_error(finish(decrypt));  // the tag belonged to the previous message
 
     const Context other = make_context(engine_);
     ASSERT_EQ(context_init(other.get(), WARPAES_CTR, WARPAES_ENCRYPT, keys_.back().get(), out.data(), 16, 0),

@@ -1,4 +1,4 @@
-// AES-GCM with buffers, associated data and tags in device memory, on every CUDA device (or the simulated one).
+// Tests AES-GCM with buffers, associated data and tags in device memory, on every CUDA device (or the simulated one).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST_P(GcmDevice, WhereverTheBuffersLie) {
     }
 }
 
-/// No block that warps share is encrypted twice.
+/// No block shared by two warps is encrypted twice.
 TEST_P(GcmDevice, ALongMessageInPlace) {
     const GcmCase c = make_gcm_case(random_, 16, 12, 0, 600001);
     const Key key = make_key(c.key);
@@ -167,7 +167,7 @@ TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
     const Buffer in = on_device(text), middle = allocate(length), out = allocate(length);
     Bytes tag(16), host(length);
     const auto encrypt = [&] {
-        // CBC takes long; so does a repetition that changes nothing.
+        // CBC takes long. The repetition takes as long and changes nothing.
         for (const warpaes_mode mode : {WARPAES_CBC, WARPAES_CBC, WARPAES_CTR}) {
             Call message = make_message(mode, mode == WARPAES_CTR ? WARPAES_ENCRYPT : WARPAES_DECRYPT, key_, iv_,
                                         in.data(), length / 16 * 16, middle.data(), length);
@@ -341,7 +341,7 @@ TEST_P(GcmDevice, Asynchronously) {
     warpaes_free(engine_.get(), locked);
 }
 
-/// The status is on the device, wherever the expected tag lies; there are more calls than reserved pieces of memory.
+/// The status is written to the device, wherever the expected tag lies. There are more calls than preallocated buffers.
 TEST_P(GcmDevice, AsynchronousDecryption) {
     for (const std::size_t length : {1U, 100U, 4096U, 20001U, 70000U}) {
         const GcmCase c = make_gcm_case(random_, 16, 12 + 4 * random_.below(2), random_.below(2) * 50, length);
@@ -364,7 +364,7 @@ TEST_P(GcmDevice, AsynchronousDecryption) {
             message.tag_len = i % 5 == 0 ? 12 : 16;
             message.device_status = reinterpret_cast<warpaes_status*>(one.status.data());
             ASSERT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
-            std::fill(host_tag.begin(), host_tag.end(), 0);  // the call has copied it
+            std::fill(host_tag.begin(), host_tag.end(), 0);  // the call has copied the tag
         }
         for (const Made& one : made) {
             warpaes_status status;

@@ -1,4 +1,4 @@
-// AES-GCM messages in one call, compared with libcrypto: ciphertext, tag, and altered messages.
+// Compares AES-GCM messages in one call with libcrypto: ciphertext, tag, and altered messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 class GcmMessage : public BackendTest {
 protected:
-    /// Seals and opens, in place and apart.
+    /// Seals and opens, in place and with separate buffers.
     void check(const GcmCase& c) { check(c, engine_); }
     void check(const GcmCase& c, const Engine& engine) {
         const std::size_t length = c.text.size();
@@ -41,7 +41,7 @@ protected:
         }
     }
 
-    /// A sealed message altered by `change` is not authentic, and its output is zeros.
+    /// Checks that a sealed message altered by `change` is not authentic and that its output is zeroed.
     void expect_refused(const std::string& what, const GcmCase& c, const Engine& engine,
                         const std::function<void(GcmCase&)>& change) {
         SCOPED_TRACE(what);
@@ -105,7 +105,7 @@ TEST_P(GcmMessage, CutIntoChunks) {
     }
 }
 
-/// Output over the IV or the associated data gives the same bytes, however the message is cut.
+/// Output that overwrites the IV or the associated data has the same bytes, however the message is divided.
 TEST_P(GcmMessage, IvOrAssociatedDataLieInTheOutput) {
     const Engine small_chunks = make_engine(GetParam(), 4096, 2);
     for (const std::size_t iv_bytes : {12U, 60U}) {
@@ -206,7 +206,7 @@ TEST_P(GcmMessage, WhatWasAlteredIsRefusedAndWiped) {
                    [](GcmCase& bad) { bad.tag[15] ^= 0x80; });
 }
 
-// Long enough that CPUs store around the caches, and that each thread wipes its own chunks.
+// The message is long enough that CPUs use non-temporal stores and each thread wipes its own chunks.
 TEST_P(GcmMessage, LongerThanTheCaches) {
     const std::size_t length = (simulated() ? std::size_t{64} << 10 : std::size_t{33} << 20) + 37;
     const GcmCase c = make_gcm_case(random_, 16, 12, 20, length);
@@ -217,11 +217,11 @@ TEST_P(GcmMessage, LongerThanTheCaches) {
             expect_refused("byte " + std::to_string(at), c, engine, [at](GcmCase& bad) { bad.sealed[at] ^= 4; });
         }
     }
-    const GcmCase other = make_gcm_case(random_, 32, 16, 0, length);  // its counters are secret
+    const GcmCase other = make_gcm_case(random_, 32, 16, 0, length);  // with a 16-byte IV the counters are secret
     check(other, make_engine(GetParam(), 65536, 2));
 }
 
-/// Messages with overlapping parts take another path; here the tag lies in the ciphertext.
+/// Messages with overlapping parts take a separate path. Here the tag lies in the ciphertext.
 TEST_P(GcmMessage, ATagWithinTheInputIsRefusedAndNothingLeft) {
     for (const std::size_t length : {40U, 5000U, 20000U}) {
         const GcmCase c = make_gcm_case(random_, 32, 12, 24, length);
@@ -315,7 +315,7 @@ TEST_P(GcmErrors, Overlap) {
         EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_OVERLAP) << at;
         EXPECT_TRUE(buffer.intact_after(0));
     }
-    // The tag directly after the ciphertext, as is usual.
+    // The tag directly follows the ciphertext, as is usual.
     Call message = gcm_message(case_, key_, WARPAES_ENCRYPT, case_.text.data(), buffer.data(), buffer.data() + 64);
     EXPECT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
     message = gcm_message(case_, key_, WARPAES_DECRYPT, buffer.data(), buffer.data(), buffer.data() + 64);

@@ -1,11 +1,11 @@
-// A batch of segments with the oracle's answers, for buffers of any kind.
+// A batch of segments with expected results, for any kind of buffer.
 #pragma once
 
 #include "gcm.hpp"
 
 namespace abi_tests {
 
-/// Many messages of GCM under one key at equal distances, as a batch's client would lay them out.
+/// Many GCM messages under one key at equal strides, laid out as a client of batches would.
 struct Segments {
     warpaes_direction direction{};
     const warpaes_key* key = nullptr;
@@ -17,11 +17,11 @@ struct Segments {
     void* output = nullptr;
     std::size_t plaintext_stride = 0, ciphertext_stride = 0;  ///< 0: without gaps
     void* tags = nullptr;                                     ///< null: inline
-    // What became of them:
+    // Results:
     std::uint64_t failures = 0, first_failure = 0;
     bool on_gpu = false;
 };
-/// All but the last as one entry, and the last as another. The status of the batch.
+/// Runs all segments but the last as one entry, and the last as another. Returns the status of the batch.
 warpaes_status crypt_segments(warpaes_engine* engine, Segments& segments);
 
 struct SegmentsCase {
@@ -33,22 +33,22 @@ struct SegmentsCase {
     std::vector<Bytes> sealed;  ///< each with its tag
     bool inline_tags = false;
     bool in_place = false;
-    /// The entries as they are passed to the library.
+    /// The strides that are passed to the library.
     std::size_t plaintext_stride = 0, ciphertext_stride = 0;
 
-    /// Gaps of up to `gap` bytes; equal strides if in place.
+    /// Adds gaps of up to `gap` bytes. In place, both strides are equal.
     void space_out(Random& random, std::size_t gap);
     [[nodiscard]] std::size_t length(std::size_t i) const { return i + 1 == count ? last_bytes : segment_bytes; }
-    /// From segment to segment, and in all, on the side of the plaintext or of the ciphertext.
+    /// Returns the distance between segments, and their total extent, in the plaintext or the ciphertext buffer.
     [[nodiscard]] std::size_t stride(bool plaintext) const;
     [[nodiscard]] std::size_t span(bool plaintext) const;
     [[nodiscard]] Bytes tags() const;
     [[nodiscard]] std::string name() const;
 
-    /// Puts that side's segments where they belong; the gaps stay.
+    /// Writes that buffer's segments to their positions and leaves the gaps unchanged.
     void lay_out(PoisonedBuffer& buffer, bool plaintext) const { lay_out(buffer.data(), plaintext); }
     void lay_out(std::uint8_t* to, bool plaintext) const;
-    /// Adds failures to the test for segments that are not there.
+    /// Fails the test for each segment that differs.
     void expect(PoisonedBuffer& buffer, bool plaintext) const { expect(buffer.data(), plaintext); }
     void expect(const std::uint8_t* from, bool plaintext) const;
 

@@ -1,4 +1,4 @@
-// Batches of AES-GCM segments, against libcrypto segment by segment.
+// Compares batches of AES-GCM segments with libcrypto segment by segment.
 #include "gcm_segments.hpp"
 
 #include <gtest/gtest.h>

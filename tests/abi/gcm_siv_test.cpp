@@ -1,4 +1,4 @@
-// GCM-SIV compared with the vectors of RFC 8452, and with its text implemented literally.
+// Compares GCM-SIV with the vectors of RFC 8452 and with a literal implementation of its text.
 #include "composed.hpp"
 #include "device.hpp"
 #include "evp_oracle.hpp"
@@ -179,7 +179,7 @@ TEST_P(GcmSiv, WhatCannotBeIsRefusedWithASentence) {
               std::string("mode: GCM-SIV is only for warpaes_crypt, which takes the complete message"));
 }
 
-/// Text in a GPU's memory, where the GPU processes all of it.
+/// Text in GPU memory, all processed by the GPU.
 class GcmSivDevice : public DeviceTest {
 protected:
     /// Seals and opens, in place and with separate buffers, and opens with a wrong tag.
@@ -223,7 +223,7 @@ TEST_P(GcmSivDevice, EveryLengthAroundABlock) {
     }
 }
 
-/// More than a CPU reverses at a time.
+/// More bytes than a CPU reverses at a time.
 TEST_P(GcmSivDevice, InPieces) {
     const std::size_t n = (std::size_t{16} << 20) + 1003;
     const Bytes iv = random_.bytes(12);
@@ -246,7 +246,7 @@ TEST_P(GcmSivDevice, CounterWrapsInItsFirstFourBytesAlone) {
     check(case_with_counter(random_, 32, 20000, from_hex("00fdffffffffffffffffffff")));
 }
 
-/// Without text there is no work for a GPU; an engine only for GPUs accepts the message, wherever its parts lie.
+/// An empty text gives a GPU no work, but a GPU-only engine still accepts the message, wherever its parts lie.
 TEST_P(GcmSivDevice, AMessageWithoutText) {
     for (const std::size_t key_bytes : {16U, 32U}) {
         for (const std::optional<std::size_t> aad : {std::optional<std::size_t>(), std::optional<std::size_t>(37)}) {
@@ -282,7 +282,7 @@ TEST_P(GcmSivDevice, AMessageWithoutText) {
     }
 }
 
-/// Messages that a GPU does not process are copied to a CPU: SIV, and text that crosses the end of a buffer. An empty
+/// Messages that a GPU does not support are copied to a CPU: SIV, and text that crosses the end of a buffer. An empty
 /// message needs no memory.
 TEST_P(GcmSivDevice, OrACpuDoesIt) {
     const Engine automatic = make_engine("");
@@ -304,7 +304,7 @@ TEST_P(GcmSivDevice, OrACpuDoesIt) {
         EXPECT_STRNE(message.result.backend, "cuda");
         EXPECT_EQ(message.result.device, -1);
 
-        // The other way, and back.
+        // Decrypts on the other side, and encrypts again.
         const Buffer there = allocate(n), opened = allocate(n);
         Call seal = make_message(WARPAES_GCM_SIV, WARPAES_ENCRYPT, key, *c.iv, c.text.data(), n, there.data(), n);
         Call open = make_message(WARPAES_GCM_SIV, WARPAES_DECRYPT, key, *c.iv, c.sealed.data(), n, opened.data(), n);

@@ -1,4 +1,5 @@
-// NIST's vectors for GCM (tests/vectors/README.md), GMAC among them, and any others in NIST's format, on every backend.
+// Tests NIST's vectors for GCM, including GMAC (tests/vectors/README.md), and other vectors in NIST's format, on every
+// backend.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

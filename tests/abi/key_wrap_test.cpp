@@ -1,4 +1,4 @@
-// KW and KWP compared with RFC 3394, RFC 5649 and libcrypto.
+// Compares KW and KWP with RFC 3394, RFC 5649 and libcrypto.
 #include "composed.hpp"
 
 namespace abi_tests {
@@ -76,7 +76,7 @@ TEST_P(KeyWrap, WhatWasAlteredIsRefusedAndWiped) {
     }
 }
 
-/// Invalid messages with the right check value, which only an owner of the key can make.
+/// Invalid messages with a correct check value, which only an owner of the key can make.
 TEST_P(KeyWrap, LengthAndPaddingOfKwpAreLookedAt) {
     // A is the check value of KW, which the test can choose freely.
     const auto wrapped = [&](std::uint32_t length, Bytes padded) {
@@ -161,7 +161,7 @@ TEST_P(KeyWrap, WhatCannotBeIsRefusedWithASentence) {
 
 WARPAES_FOR_EVERY_CPU_BACKEND(KeyWrap);
 
-/// Where they are not, they say so.
+/// Calls that do not support these modes refuse them by name.
 TEST(ComposedModes, AreForWarpaesCryptAndCpus) {
     const Engine engine = make_engine("libcrypto");
     const Key key = make_key(Bytes(16, 1));

@@ -1,4 +1,4 @@
-// Places of keysets through the C ABI: every kind of place, its refusals, and hostile callers, programs and files.
+// Tests keyset places through the C ABI: every kind of place, invalid places, and hostile callers, programs and files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -26,9 +26,9 @@ const Text secret = "hunter2 hunter2";
 
 struct Loaded {
     warpaes_status status = WARPAES_OK;
-    Text json;      ///< of the keyset, or empty
-    Text sentence;  ///< of the error
-    Text name;      ///< of the first key's template
+    Text json;      ///< JSON of the keyset, or empty
+    Text sentence;  ///< error message
+    Text name;      ///< template of the first key
 };
 
 Loaded load(const char* place, const warpaes_place_options* options = nullptr) {
@@ -130,7 +130,7 @@ protected:
 struct Answer {
     Text text = secret;
     int result = 0;
-    std::size_t length = static_cast<std::size_t>(-1);  ///< that it says; -1: the text's
+    std::size_t length = static_cast<std::size_t>(-1);  ///< reported length; -1: the length of the text
     std::vector<Text> questions{};
 
     warpaes_place_options options() {
@@ -169,7 +169,7 @@ TEST_F(KeysetPlaces, FilesWithOtherNamesAndKinds) {
         std::filesystem::copy("clear", name);
         EXPECT_EQ(load(name).json, clear_) << name << ": " << warpaes_last_error();
     }
-    std::filesystem::copy("clear", "env:PLACES_KEYSET");  // the variable has precedence
+    std::filesystem::copy("clear", "env:PLACES_KEYSET");  // the environment variable takes precedence
     ::unsetenv("PLACES_KEYSET");
     EXPECT_EQ(load("env:PLACES_KEYSET").status, WARPAES_ERROR_ARGUMENT);
     EXPECT_EQ(load("./env:PLACES_KEYSET").json, clear_);
@@ -369,7 +369,7 @@ TEST_F(KeysetPlaces, ProgramsInheritNoKeys) {
     for (const Text name : {"PLACES_KEK=", "PLACES_WORD=", "PLACES_LOCKED=", "WARPAES_KEYSET"}) {
         EXPECT_EQ(said.find(name), Text::npos) << name;
     }
-    EXPECT_EQ(content("open"), "0\n1\n2\n3\n");  // 3: the folder, which ls reads
+    EXPECT_EQ(content("open"), "0\n1\n2\n3\n");  // 3 is the folder, opened by ls
     EXPECT_EQ(std::stoi(content("input")), 0);
     ::close(leak);
     for (const char* name : {"WARPAES_KEYSET", "WARPAES_KEYSET_OLD", "PLACES_OTHER"}) ::unsetenv(name);

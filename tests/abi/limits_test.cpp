@@ -1,5 +1,6 @@
-// Lengths of IVs, tags, associated data and texts in every mode: one less than the limit, the limit, one more. A wrong
-// length is refused with its argument's name. A valid one is refused only for the next argument, which is wrong.
+// Tests lengths of IVs, tags, associated data and texts in every mode: one less than the limit, the limit, one more. A
+// wrong length is refused by its argument's name. With a valid length, the call is refused for the next argument, which
+// is wrong.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -28,7 +29,7 @@ Allowed between(std::uint64_t least, std::uint64_t most, std::uint64_t unit = 1)
     return [=](std::uint64_t n) { return n >= least && n <= most && n % unit == 0; };
 }
 
-/// The standards' limits, and this library's for "any length": 2^60 bytes.
+/// The limits of the standards. Where they allow any length, this library's limit of 2^60 bytes.
 struct Rules {
     warpaes_mode mode;
     Allowed iv, tag, aad, text;
@@ -80,7 +81,7 @@ protected:
         std::uint64_t iv, tag, aad, text;
     };
 
-    /// A message with output is finally refused for lack of room.
+    /// Calls warpaes_crypt. A message with output fails in the end because the output has no room.
     [[nodiscard]] warpaes_status crypt(const Rules& rules, warpaes_direction direction, const Lengths& lengths,
                                        std::uint64_t room = 0) {
         Call m;
@@ -95,7 +96,9 @@ protected:
         m.tag_len = lengths.tag;
         if (lengths.aad != 0) m.aad = memory_ + 128;
         m.aad_len = lengths.aad;
-        if (lengths.text <= 64) m.input = memory_ + 256;  // longer ones are finally refused for that
+        if (lengths.text <= 64)
+            m.input = memory_ + 256;  // longer texts have no input, for which the call finally
+                                      // fails
         m.input_len = lengths.text;
         m.output = memory_ + 1024;
         m.output_capacity = room;
@@ -146,7 +149,7 @@ TEST_F(Limits, OfEveryModeOfAMessage) {
                 EXPECT_EQ(refuses(crypt(rules, direction, lengths), WARPAES_ERROR_DATA_LENGTH, "input_len: "),
                           !(seals ? rules.text : rules.sealed)(n))
                     << warpaes_last_error();
-                if (rules.some_tag == 0) continue;  // which has a separate sentence
+                if (rules.some_tag == 0) continue;  // a separate message covers such modes
                 lengths = good;
                 lengths.tag = n;
                 EXPECT_EQ(refuses(crypt(rules, direction, lengths, 64), WARPAES_ERROR_ARGUMENT, "tag_len: "),
@@ -155,7 +158,8 @@ TEST_F(Limits, OfEveryModeOfAMessage) {
                 lengths = good;
                 lengths.aad = n;
                 const auto status = rules.mode == WARPAES_CMAC ? WARPAES_ERROR_ARGUMENT : WARPAES_ERROR_DATA_LENGTH;
-                const std::uint64_t room = rules.aad(n) ? 0 : 64;  // what is allowed is not there to be read
+                const std::uint64_t room = rules.aad(n) ? 0 : 64;  // allowed lengths exceed the mapped memory, so the
+                                                                   // call must fail first
                 EXPECT_EQ(refuses(crypt(rules, direction, lengths, room), status, "aad_len: "), !rules.aad(n))
                     << warpaes_last_error();
             }
@@ -229,7 +233,7 @@ TEST_F(Limits, OfAnEnginesOptions) {
 TEST_F(Limits, OfABatchsOptions) {
     const auto refused = [&](const std::string& name, std::uint64_t count, auto change) {
         warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
-        options.flags = WARPAES_BATCH_OFFSETS;  // without an arena: refused in the end
+        options.flags = WARPAES_BATCH_OFFSETS;  // fails in the end for lack of an arena
         change(options);
         const warpaes_batch_entry entry = {};
         warpaes_batch* batch = nullptr;
@@ -265,7 +269,7 @@ TEST_F(Limits, OfTheMessagesOfAnEntry) {
         e.mode = WARPAES_CTR;
         e.direction = WARPAES_ENCRYPT;
         e.count = count;
-        e.iv_len = 15;  // refused in the end
+        e.iv_len = 15;  // fails in the end
         warpaes_batch* batch = nullptr;
         ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
         const warpaes_status status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
@@ -276,7 +280,7 @@ TEST_F(Limits, OfTheMessagesOfAnEntry) {
     }
 }
 
-/// Data units of XTS and the increments of their numbers, for messages, entries and contexts.
+/// Data unit lengths and increments of XTS, for messages, entries and contexts.
 TEST_F(Limits, OfDataUnits) {
     const auto expect = [&](bool allowed, const std::string& name, std::uint64_t unit, std::uint64_t step) {
         SCOPED_TRACE(std::to_string(unit) + ", " + std::to_string(step));

@@ -1,4 +1,5 @@
-// CCM and CMAC in pieces: any pieces give the result of the whole message, and CCM's lengths must be as announced.
+// Tests CCM and CMAC in pieces: any division gives the result of the whole message, and CCM's lengths must be as
+// announced.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace abi_tests {
 namespace {
 
-/// A message with its right answer.
+/// A message with its expected result.
 struct MacCase {
     warpaes_mode mode;
     Bytes key_bytes{}, iv{}, aad{}, text{};
@@ -210,7 +211,7 @@ TEST_P(MacContext, WhatWasAlteredIsRefusedInTheEnd) {
             in_pieces(context, c, c.sealed, 33, false);
             ASSERT_EQ(warpaes_context_set_tag(context.get(), c.tag.data(), 12), WARPAES_OK);
             EXPECT_EQ(finish(context), WARPAES_ERROR_AUTHENTICATION) << what;
-            // The message has ended anyway: no second tag can be tried.
+            // The message has ended, so no second tag can be tried.
             expect(warpaes_context_set_tag(context.get(), right.data(), 12), WARPAES_ERROR_STATE, "context");
             expect(finish(context), WARPAES_ERROR_STATE, "context");
         }
@@ -254,7 +255,7 @@ TEST_P(MacContext, LengthsAreAsAnnounced) {
         expect(finish(context), WARPAES_ERROR_DATA_LENGTH, "39 of the 40 bytes of text_len");
         expect(warpaes_context_update(context.get(), input.data(), 2, output.data() + 39, 2, &written),
                WARPAES_ERROR_DATA_LENGTH, "text_len");
-        // None of that has harmed the message.
+        // None of these errors has affected the message.
         ASSERT_EQ(update(39, 1), WARPAES_OK) << warpaes_last_error();
         ASSERT_EQ(finish(context), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(output.bytes(40), encrypt ? c.sealed : c.text);
@@ -382,7 +383,7 @@ TEST_P(MacContextDevice, PiecesInDeviceMemory) {
     }
 }
 
-/// More than is fetched at a time.
+/// The text is longer than one fetch from the device.
 TEST_P(MacContextDevice, MoreThanAMebibyte) {
     const std::size_t length = (std::size_t{1} << 20) + 33;
     const MacCase c = cmac_case(random_, 16, length);

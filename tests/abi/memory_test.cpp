@@ -1,4 +1,5 @@
-// Memory that the library allocates for callers, of every kind. tests/secrets checks that it is wiped when it is freed.
+// Tests memory that the library allocates for callers, of every kind. tests/secrets checks that it is wiped when it is
+// freed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ TEST_P(AllocatedMemory, OfTheHost) {
     const Key key = make_key(Bytes(16, 7));
     for (const warpaes_memory kind : {WARPAES_MEMORY_PAGEABLE, WARPAES_MEMORY_PAGE_LOCKED}) {
         for (const std::size_t bytes : {std::size_t{1}, std::size_t{4096}, std::size_t{100000}, std::size_t{3} << 20}) {
-            for (int round = 0; round < 2; ++round) {  // the second time perhaps the same memory
+            for (int round = 0; round < 2; ++round) {  // the second round may get the same memory
                 void* pointer = nullptr;
                 ASSERT_EQ(warpaes_alloc(engine_.get(), kind, 0, bytes, &pointer), WARPAES_OK) << warpaes_last_error();
                 ASSERT_NE(pointer, nullptr);
@@ -59,7 +60,7 @@ TEST_P(AllocatedMemory, OnlyWhatTheEngineGaveIsFreed) {
     EXPECT_EQ(own, Bytes(10000, 3));
     EXPECT_TRUE(std::all_of(memory, memory + 10000, [](std::uint8_t b) { return b == 0x5a; }));
     warpaes_free(engine_.get(), pointer);
-    warpaes_free(engine_.get(), pointer);  // is unknown now
+    warpaes_free(engine_.get(), pointer);  // the pointer is unknown now
     // Destroying an engine frees its remaining memory.
     ASSERT_EQ(warpaes_alloc(other.get(), WARPAES_MEMORY_PAGEABLE, 0, 10000, &pointer), WARPAES_OK);
 }

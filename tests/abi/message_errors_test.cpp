@@ -1,4 +1,4 @@
-// Wrong arguments: the right status, a sentence that names the argument, and an unchanged output.
+// Invalid arguments give the right status, a message that names the argument, and an unchanged output.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -52,7 +52,7 @@ TEST_P(MessageErrors, AssociatedDataOfAModeThatHasNone) {
     }
 }
 
-// One rule for all modes: a field that a mode does not have is 0 or null.
+// One rule applies to all modes: a field that a mode does not use must be 0 or null.
 TEST_P(MessageErrors, FieldsOfOtherModes) {
     const Key other = make_key(Random(5).bytes(16));
     Bytes tag(16);
@@ -346,7 +346,7 @@ TEST_P(MessageErrors, Overlap) {
     message.range_len = 64;
     EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_OVERLAP);
     EXPECT_TRUE(buffer.intact_after(0));
-    // The whole output of a padded message counts, not only its input's length.
+    // For a padded message the whole output length counts, not only the input's length.
     PoisonedBuffer padded(96);
     message = make_message(WARPAES_CBC, WARPAES_ENCRYPT, key_, iv_, padded.data() + 16, 16, padded.data(), 32);
     message.flags = WARPAES_PKCS7;

@@ -1,4 +1,4 @@
-// Whole messages: every mode, direction, key size, length and alignment against libcrypto, on every backend.
+// Compares whole messages in every mode, direction, key size, length and alignment with libcrypto on every backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::size_t key_sizes[] = {16, 24, 32};
 
 class Message : public BackendTest {
 protected:
-    /// One message through `engine`, in place or not, with the given misalignment and guards around everything.
+    /// Runs one message through `engine`, in place or not, with the given misalignment and guards around all buffers.
     void check(const Engine& engine, warpaes_mode mode, warpaes_direction direction, const Bytes& key_bytes,
                const Bytes& iv, const Bytes& input, bool in_place, std::size_t input_misalignment = 0,
                std::size_t output_misalignment = 0) {
@@ -44,7 +44,7 @@ protected:
         ASSERT_TRUE(in_place || in.bytes(input.size()) == input) << "changed its input";
     }
 
-    /// The same for every mode, direction and key size that can have this length, alternately in place.
+    /// Checks every mode, direction and key size that allows this length, alternately in place.
     void check_all(const Engine& engine, std::size_t length, const std::vector<warpaes_mode>& modes) {
         Random random(length);
         bool in_place = false;
@@ -85,7 +85,7 @@ TEST_P(Message, LongLengths) {
         check_all(engine_, length, modes_but({WARPAES_CFB1}));
         ASSERT_FALSE(HasFatalFailure());
     }
-    // On a simulated GPU one of them, in the modes that a GPU computes in parallel.
+    // A simulated GPU runs one of these lengths, in CTR.
     const bool one = simulated() && GetParam() == "cuda";
     const auto modes = one ? std::vector{WARPAES_CTR} : modes_but({WARPAES_CFB1, WARPAES_CFB8});
     for (const std::size_t length : one ? std::vector{mib + 17} : std::vector{mib - 17, mib, mib + 16, mib + 17}) {
@@ -171,7 +171,7 @@ TEST_P(Message, CounterWrapsAround) {
     const Bytes key_bytes = random.bytes(32);
     const Key key = make_key(key_bytes);
     struct Case {
-        std::uint8_t last_byte;  ///< of an initial counter that is otherwise all ones
+        std::uint8_t last_byte;  ///< last byte of an initial counter whose other bits are ones
         std::size_t length;
         bool wraps;
     };
@@ -187,7 +187,7 @@ TEST_P(Message, CounterWrapsAround) {
         EXPECT_EQ(output.bytes(c.length), expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes, iv, input)) << c.length;
         EXPECT_EQ((message.result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
 
-        // The same if the counter lies where the output is going to be.
+        // The result is the same if the output overwrites the counter.
         PoisonedBuffer over(c.length);
         std::copy(iv.begin(), iv.end(), over.data());
         message.iv = over.data();
@@ -226,7 +226,7 @@ TEST_P(Message, CounterCarriesThroughEveryByte) {
     }
 }
 
-/// Input and output begin or end at an inaccessible page: a read or write beyond them crashes.
+/// Input and output begin or end at an inaccessible page, so that a read or write past them crashes.
 TEST_P(Message, TouchesNothingOutside) {
     const std::uint64_t page = SparseBuffer::page();
     Random random(5);

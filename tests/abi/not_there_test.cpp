@@ -1,4 +1,4 @@
-// Unsupported features are refused with a sentence that gives an alternative.
+// Unsupported features are refused with a message that suggests an alternative.
 #include <gtest/gtest.h>
 
 #include "support.hpp"

@@ -1,4 +1,4 @@
-// Every pointer that must not be null, of every function: refused by its name before anything else is checked.
+// Every function refuses a null pointer by the argument's name, before it checks anything else.
 #include <gtest/gtest.h>
 #include <warpaes/drbg.h>
 #include <warpaes/files.h>

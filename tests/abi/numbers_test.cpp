@@ -1,5 +1,5 @@
-// Random numbers against their definition in warpaes/numbers.h, computed here from libcrypto's key stream; and the same
-// bits in every memory, in any pieces and from every backend.
+// Compares random numbers with their definition in warpaes/numbers.h, computed here from libcrypto's key stream. The
+// bits are the same in every kind of memory, in any pieces and from every backend.
 #include "warpaes/numbers.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 struct Kind {
     warpaes_number kind;
     const char* name;
-    std::size_t bytes;     ///< of a number
-    std::size_t in_block;  ///< bytes of numbers that a block gives
+    std::size_t bytes;     ///< size of a number
+    std::size_t in_block;  ///< bytes of numbers per block
 };
 constexpr Kind kinds[] = {{WARPAES_BITS, "bits", 1, 16},
                           {WARPAES_UNIFORM_FLOAT64, "uniform float64", 8, 16},
@@ -36,7 +36,7 @@ T at(const Bytes& bytes, std::size_t i) {
     return value;
 }
 
-/// A number of 16 bits, exactly: `fraction` bits after the point, exponents that begin at -`bias`.
+/// Returns the exact value of a 16-bit number with `fraction` bits after the point and exponents from -`bias`.
 double wide(std::uint16_t bits, int fraction, int bias) {
     const int exponent = (bits & 0x7fff) >> fraction, digits = bits & ((1 << fraction) - 1);
     const double magnitude = exponent == 0 ? std::ldexp(digits, 1 - bias - fraction)
@@ -44,14 +44,14 @@ double wide(std::uint16_t bits, int fraction, int bias) {
     return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-/// The nearest number of such a format; a tie goes to the even one.
+/// Returns the nearest number of that format. Ties round to even.
 double nearest(double x, int fraction, int bias) {
     if (x == 0) return x;
     const int step = std::max(std::ilogb(x), 1 - bias) - fraction;
     return std::ldexp(std::nearbyint(std::ldexp(x, -step)), step);
 }
 
-/// The parameters of a request, without its destination.
+/// Returns the parameters of a request, without its destination.
 warpaes_numbers request(const Kind& kind, const Key& key, const Bytes& counter) {
     warpaes_numbers n = WARPAES_NUMBERS_INIT;
     n.kind = kind.kind;
@@ -133,7 +133,7 @@ TEST_P(Numbers, UniformBetweenBounds) {
         EXPECT_EQ(at<float>(floats, i), step + -3.0F);
     }
     for (std::size_t i = 0; i < bytes / 2; ++i) {
-        // First the product is rounded, then the sum.
+        // The product is rounded first, then the sum.
         const std::uint16_t w = at<std::uint16_t>(bits, i);
         const double half = nearest(std::ldexp(w >> 5, -11) * 8.703125, 10, 15);
         const double brain = nearest(std::ldexp(w >> 8, -8) * 8.6875, 7, 127);
@@ -174,7 +174,7 @@ TEST_P(Numbers, NormalByDefinition) {
         for (std::size_t k = 0; k < 2; ++k) {
             const float single = at<float>(floats, 2 * i + k);
             EXPECT_NEAR(single, pair[k], 1e-6);
-            // To the nearest: half a step of 2^-10 or 2^-7 of it, at most.
+            // The conversion rounds to nearest: the error is at most half of 2^-10 or 2^-7 of the value.
             const double half = wide(at<std::uint16_t>(halves, 2 * i + k), 10, 15);
             const double brain = wide(at<std::uint16_t>(brains, 2 * i + k), 7, 127);
             EXPECT_LE(std::abs(half - single), std::max(std::ldexp(std::abs(half), -11), 0x1p-25));
@@ -211,7 +211,7 @@ TEST_P(Numbers, IntegersByDefinition) {
         n.low = 0xfffffffffffffff0;
         const Bytes found = made(engine_, n, 8000);
         for (std::size_t i = 0; i < 1000; ++i) {
-            // x * range / 2^128 by halves of x; the lower half only contributes a carry.
+            // Computes x * range / 2^128 from the halves of x. The lower half only contributes a carry.
             __extension__ using Wide = unsigned __int128;
             const Wide wide_range = range == 0 ? Wide{1} << 64 : Wide{range};
             const std::uint64_t lower = at<std::uint64_t>(bits, 2 * i), upper = at<std::uint64_t>(bits, 2 * i + 1);
@@ -221,7 +221,7 @@ TEST_P(Numbers, IntegersByDefinition) {
     }
 }
 
-/// A short request gives a prefix of a long one, at every origin, and nothing is written around it.
+/// At every origin, a short request gives a prefix of a long one, and nothing is written around it.
 TEST_P(Numbers, EveryLengthAndPlace) {
     for (const Kind& kind : kinds) {
         SCOPED_TRACE(kind.name);
@@ -246,7 +246,7 @@ TEST_P(Numbers, EveryLengthAndPlace) {
     }
 }
 
-/// Several threads with different pieces, across a carry into the upper half of the counter.
+/// Several threads process different pieces across a carry into the upper half of the counter.
 TEST_P(Numbers, LongOnesAreThoseOfTheirParts) {
     std::fill(counter_.begin() + 8, counter_.end(), 0xff);
     counter_[14] = 0;
@@ -318,7 +318,7 @@ TEST_P(Numbers, BadRequestsAreRefused) {
 
 WARPAES_FOR_EVERY_BACKEND(Numbers);
 
-/// Every CPU backend, and a GPU, to the last bit.
+/// Every CPU backend and a GPU agree to the last bit.
 TEST(NumbersOfAllBackends, AreTheSame) {
     Random random(24);
     const Key key = make_key(random.bytes(16));
@@ -373,7 +373,7 @@ TEST_P(NumbersDevice, NotWhereACpuWasAskedFor) {
     n.output = output.data();
     n.output_len = 16;
     EXPECT_EQ(warpaes_numbers_fill(cpu.get(), &n, nullptr), WARPAES_ERROR_BACKEND);
-    (void)read(output, 0);  // which sees that nothing was written
+    (void)read(output, 0);  // checks that nothing was written
 }
 
 WARPAES_FOR_EVERY_DEVICE(NumbersDevice);

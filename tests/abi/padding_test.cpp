@@ -1,4 +1,4 @@
-// PKCS#7: libcrypto reads our padding and the reverse, and every wrong padding is refused.
+// Tests PKCS#7: libcrypto accepts our padding, we accept libcrypto's, and every wrong padding is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_P(Padding, InPlace) {
     }
 }
 
-/// Every last byte; for each valid one, every other padding byte is made wrong.
+/// Tries every value of the last byte. For each valid value, every other padding byte is made wrong.
 TEST_P(Padding, WrongPaddingIsRefusedAndWiped) {
     Random random(9);
     const Bytes key_bytes = random.bytes(32);
@@ -90,7 +90,7 @@ TEST_P(Padding, WrongPaddingIsRefusedAndWiped) {
         }
     };
 
-    // No padding is longer than a block, even if every byte of the block agrees.
+    // Padding is never longer than a block, even if every byte of the block matches.
     for (const std::size_t byte : {0, 17, 18, 31, 32, 64, 128, 255}) {
         decrypt(Bytes(64, static_cast<std::uint8_t>(byte)), 0, false);
         ASSERT_FALSE(HasFatalFailure()) << "every byte " << byte;

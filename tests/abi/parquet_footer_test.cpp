@@ -1,4 +1,4 @@
-// Footers and other modules of encrypted Parquet files (warpaes/parquet.h), made here byte by byte.
+// Tests footers and other modules of encrypted Parquet files (warpaes/parquet.h), made here byte by byte.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -24,7 +24,7 @@ Bytes little_endian(std::size_t value) {
     return bytes;
 }
 
-/// A short binary field of the compact protocol, `step` above the field before.
+/// Returns a short binary field of the compact protocol. Its number is `step` above the previous field's.
 Bytes binary_field(std::uint8_t step, const Bytes& value) {
     return Bytes{static_cast<std::uint8_t>(step << 4 | 8), static_cast<std::uint8_t>(value.size())} + value;
 }
@@ -51,14 +51,14 @@ protected:
         EXPECT_EQ(warpaes_crypt(engine_.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
         return out;
     }
-    /// A module: length, nonce, ciphertext, tag. `kind` and ordinals follow the AAD of the file.
+    /// Returns a module: length, nonce, ciphertext, tag. `kind` and ordinals follow the AAD of the file.
     Bytes module(const Bytes& text, const Bytes& kind_and_ordinals) {
         const Bytes nonce = random_.bytes(12);
         Bytes tag;
         const Bytes out = sealed(prefix_ + unique_ + kind_and_ordinals, text, nonce, tag);
         return little_endian(28 + text.size()) + nonce + out + tag;
     }
-    /// The union EncryptionAlgorithm. `prefix`: it is stored.
+    /// Returns the union EncryptionAlgorithm. `prefix`: whether the AAD prefix is stored.
     Bytes algorithm(bool ctr, bool prefix, bool supply) {
         Bytes one = prefix ? binary_field(1, prefix_) + binary_field(1, unique_) : binary_field(2, unique_);
         one = one + Bytes{static_cast<std::uint8_t>(supply ? 0x11 : 0x12), 0};
@@ -70,7 +70,7 @@ protected:
         const Bytes whole = crypto + module(metadata_, {0});
         return whole + little_endian(whole.size()) + text_bytes("PARE");
     }
-    /// metadata_ without its stop, with the fields 8 and 9, and a signature.
+    /// metadata_ without its stop byte, with fields 8 and 9 and a signature.
     Bytes plaintext_footer(bool ctr = false) {
         Bytes text(metadata_.begin(), metadata_.end() - 1);
         text = text + Bytes{0x5c} + algorithm(ctr, true, false) + binary_field(1, metadata_of_key_) + Bytes{0};
@@ -98,7 +98,7 @@ protected:
         const auto* const from = static_cast<const std::uint8_t*>(at);
         return from == nullptr ? Bytes() : Bytes(from, from + length);
     }
-    /// Inspects and opens a footer; empty if either is refused.
+    /// Inspects and opens a footer. Returns "" if either call fails.
     Bytes opened(const Bytes& footer, warpaes_status& status) {
         warpaes_parquet_footer facts = WARPAES_PARQUET_FOOTER_INIT;
         status = warpaes_parquet_inspect_footer(footer.data(), footer.size(), &facts);
@@ -162,7 +162,8 @@ TEST_F(ParquetFooter, AFileInClear) {
     EXPECT_EQ(status, WARPAES_ERROR_FORMAT) << "nobody vouches for it";
 }
 
-/// Every byte altered and every truncation: refused, or the byte is unauthenticated and has no effect.
+/// Alters every byte and truncates at every length. The footer is refused, or the byte is unauthenticated and has no
+/// effect.
 TEST_F(ParquetFooter, Altered) {
     for (const bool plaintext : {false, true}) {
         const Bytes good = plaintext ? plaintext_footer() : encrypted_footer();

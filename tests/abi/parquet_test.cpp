@@ -1,4 +1,4 @@
-// Column chunks of encrypted Parquet files (warpaes/parquet.h), made here module by module.
+// Tests column chunks of encrypted Parquet files (warpaes/parquet.h), made here module by module.
 #include "warpaes/parquet.h"
 
 #include <algorithm>
@@ -24,7 +24,8 @@ Bytes varint(std::uint64_t value) {
     return bytes;
 }
 
-/// A PageHeader: type, uncompressed size, compressed size, a crc if wanted, a DataPageHeader, and bytes after its end.
+/// Returns a PageHeader: type, uncompressed size, compressed size, an optional CRC, a DataPageHeader, and bytes after
+/// its end.
 Bytes page_header(std::uint32_t type, std::uint64_t compressed, bool crc, std::size_t padding) {
     Bytes bytes = {0x15, static_cast<std::uint8_t>(2 * type), 0x15, 0x50, 0x15};
     append(bytes, varint(2 * compressed));
@@ -37,7 +38,7 @@ Bytes page_header(std::uint32_t type, std::uint64_t compressed, bool crc, std::s
 
 class Parquet : public testing::Test {
 protected:
-    /// Appends a module, and returns its length.
+    /// Appends a module and returns its length.
     std::size_t seal(const Bytes& text, std::uint8_t type, int ordinal, bool ctr = false) {
         Bytes aad = aad_file;
         append(aad, {type, row_group, 0, column, 0});
@@ -180,7 +181,7 @@ TEST_F(Parquet, EntriesAreThoseOfDecrypt) {
         WARPAES_OK);
     run();
     EXPECT_EQ(warpaes_parquet_rewrite_headers(&its, pages.data(), pages.size(), view.data()), WARPAES_OK);
-    const Bytes copy = modules_;  // of the same bytes, as in device memory
+    const Bytes copy = modules_;  // a second copy of the modules, as in device memory
     EXPECT_EQ(warpaes_parquet_page_entries(&its, pages.data(), pages.size(), copy.data(), view.data(), scratch.data(),
                                            statuses.data(), entries.data()),
               WARPAES_OK);
@@ -195,7 +196,7 @@ TEST_F(Parquet, TablesAreThoseOfDecrypt) {
         texts_.clear();
         add_page(2, -1, 100, ctr);
         for (int i = 0; i < 12; ++i) {
-            add_page(0, i, i < 6 ? 1000 : 997 * static_cast<std::size_t>(i), ctr);  // at equal distances, and not
+            add_page(0, i, i < 6 ? 1000 : 997 * static_cast<std::size_t>(i), ctr);  // at equal and at unequal distances
         }
         const auto its = chunk(WARPAES_PARQUET_DICTIONARY | (ctr ? std::uint32_t{WARPAES_PARQUET_CTR_PAGES} : 0U));
         const auto pages = walked(its);
@@ -286,7 +287,7 @@ TEST_F(Parquet, HostileModules) {
         its.*field = 32768;
         EXPECT_EQ(warpaes_parquet_walk(&its, &one, 1, nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
     }
-    // Pages that do not match the modules.
+    // Page descriptions that do not match the modules are refused.
     its = chunk();
     Bytes view(modules_.size());
     const warpaes_parquet_page good_page = {0, header + 4, 96, 0, 0};
@@ -391,7 +392,7 @@ TEST_F(Parquet, Nulls) {
     EXPECT_EQ(warpaes_parquet_walk(&zeroed, nullptr, 0, nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
 }
 
-/// A chunk's image, staged in host memory, and decrypted there or in the memory of a GPU.
+/// A chunk's image is staged in host memory, and decrypted there or in GPU memory.
 class ParquetStaged : public Parquet, public testing::WithParamInterface<std::string> {
 protected:
     void SetUp() override {
@@ -463,7 +464,7 @@ TEST_P(ParquetStaged, IsTheViewOfDecrypt) {
     }
 }
 
-/// Enqueued on a device's stream, submitted in host memory.
+/// Runs the table: enqueued on a stream for device memory, submitted for host memory.
 TEST_P(ParquetStaged, TablesHaveAStatusForEachPage) {
     const bool on_gpu = GetParam() == "cuda";
     for (const bool ctr : {false, true}) {

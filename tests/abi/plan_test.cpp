@@ -11,7 +11,7 @@
 namespace abi_tests {
 namespace {
 
-/// Every mode, direction, memory, single or batch.
+/// Every mode, direction and kind of memory, as a single message or a batch.
 std::vector<warpaes_work> every_work() {
     std::vector<warpaes_work> works;
     for (int mode = WARPAES_ECB; mode <= WARPAES_CMAC; ++mode) {
@@ -34,7 +34,7 @@ std::vector<warpaes_work> every_work() {
     return works;
 }
 
-// Possible work is planned; work on data that no backend can access is an error.
+// Feasible work gets a plan. Data that no backend can access is an error.
 TEST(Plans, OfEveryWorkOnEveryBackend) {
     setenv("WARPAES_CALIBRATION", "none", 1);
     std::vector<std::string> backends = usable_backends();
@@ -124,7 +124,7 @@ TEST(Plans, WhatIsMissingIsNamed) {
     EXPECT_STREQ(warpaes_last_error(), "engine: is null");
 }
 
-/// The number of measurements of a calibration, from its first progress call, which ends it.
+/// Returns the number of measurements in a calibration. The first progress call reports it and ends the calibration.
 std::uint64_t measurements_of(std::uint32_t flags) {
     const Engine engine = make_engine("auto");
     std::uint64_t all = 0;
@@ -172,7 +172,7 @@ TEST(Plans, ACalibrationMeasuresNoMoreThanItIsAskedFor) {
     }
 }
 
-// Not more than fits, including the terminating zero.
+// Nothing is written past the buffer's capacity, which includes the terminating NUL.
 TEST(Plans, ThePathOfTheCalibrationFitsOrIsAnError) {
     const std::string where = "some/where.json";
     setenv("WARPAES_CALIBRATION", where.c_str(), 1);

@@ -1,4 +1,4 @@
-// Promises of the headers that no other test covers; promises.txt lists all promises.
+// Checks the promises of the headers that no other test covers. promises.txt lists all promises.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -139,7 +139,7 @@ TEST_P(Promises, AContextWithoutAKey) {
     EXPECT_STREQ(warpaes_context_error(context.get()), "key: is null");
 }
 
-/// A batch of `count` entries of two GCM messages under tags that are all zero.
+/// A batch of `count` entries of two GCM messages each, with all-zero tags.
 class Entries {
 public:
     Entries(const Engine& engine, std::size_t count) : engine_(engine), entries_(count), text_(32 * count), ivs_(24) {
@@ -181,7 +181,7 @@ private:
 TEST_P(Promises, AnEntrysFirstFailure) {
     Entries entries(engine_, 3);
     entries[0].direction = WARPAES_ENCRYPT;
-    entries[2].length = 0;  // as many messages, and no tag is right
+    entries[2].length = 0;  // the number of messages is the same, and no tag is right
     std::uint8_t written[32];
     entries[0].tag = {{written}, 16};
     warpaes_batch* const batch = entries.run();
@@ -218,7 +218,7 @@ TEST_P(Promises, SentencesOfThousandsOfEntries) {
 
 WARPAES_FOR_EVERY_BACKEND(Promises);
 
-/// Text in any encoding is refused as a raw key, and the sentence does not repeat it.
+/// Text in any encoding is refused as a raw key, and the message does not repeat it.
 TEST(RawKeys, AreNoText) {
     const std::string words = "correct horse battery staple 31";
     Bytes ascii(words.begin(), words.end()), utf16, utf32, padded = ascii;

@@ -1,4 +1,5 @@
-// Byte ranges of a message: correct for any beginning and end, and only their blocks are touched.
+// Tests byte ranges of a message: results are correct for any start and end, and only the blocks of the range are
+// accessed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,8 +80,8 @@ TEST_P(Range, AcrossChunks) {
     }
 }
 
-/// 96 GiB of address space with only the pages of the range mapped: reading anything else crashes. The range
-/// is placed so that first its beginning, then its end, lies at the edge of them. CTR's counter is past 2^32 blocks.
+/// 96 GiB of address space with only the pages of the range mapped: reading anything else crashes. First the range's
+/// start, then its end, lies at the edge of these pages. CTR's counter is past 2^32 blocks.
 TEST_P(Range, TouchesOnlyItsBlocks) {
     constexpr std::uint64_t size = std::uint64_t{96} << 30;
     constexpr std::uint64_t somewhere = std::uint64_t{70} << 30;
@@ -139,7 +140,7 @@ TEST_P(Range, TouchesOnlyItsBlocks) {
     }
 }
 
-/// The message and its memory end inside a block.
+/// The message and its buffer end inside a block.
 TEST_P(Range, EndsWithItsMessage) {
     const std::uint64_t page = SparseBuffer::page();
     Random random(83);

@@ -1,4 +1,4 @@
-// Exact error messages: each names the argument, its value and the permitted values.
+// Tests exact error messages: each names the argument, its value and the permitted values.
 #include "sentences.hpp"
 
 #include <gtest/gtest.h>

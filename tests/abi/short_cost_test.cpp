@@ -1,4 +1,4 @@
-// Short messages neither allocate nor take a lock. Such calls are counted here.
+// Short messages neither allocate memory nor take a lock. This test counts such calls.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -53,7 +53,7 @@ Counted count(const std::function<void()>& work) {
     return {allocations, locks};
 }
 
-/// A message of a mode, of any length up to `most`, both ways.
+/// Runs messages of one mode, of up to `most` bytes, in both directions.
 class Calls {
 public:
     static constexpr std::size_t most = 20000;
@@ -110,8 +110,9 @@ void expect_nothing(const Engine& engine, const std::string& name) {
     for (const Direct& d : direct) {
         Calls calls(engine, d.mode, 16);
         for (const std::size_t length : {64, 256, 1504, 4096, 16000}) {
-            if (length > d.most) continue;  // long enough to be planned
-            // The first message of a key prepares it for the mode; the first of all reads the calibration.
+            if (length > d.most) continue;  // longer messages are planned
+            // The first message under a key prepares the key for the mode. The very first message reads the
+            // calibration.
             if (d.encrypts) {
                 ASSERT_EQ(calls.run(WARPAES_ENCRYPT, length), WARPAES_OK) << warpaes_last_error();
             }
@@ -134,7 +135,7 @@ void expect_nothing(const Engine& engine, const std::string& name) {
 
 TEST(ShortMessageCost, IsNoAllocationAndNoLock) {
     for (const std::string& backend : usable_backends()) {
-        if (backend == "libcrypto" || backend == "cuda") continue;  // EVP allocates, and so does a GPU's call
+        if (backend == "libcrypto" || backend == "cuda") continue;  // EVP allocates memory, and so does a call on a GPU
         expect_nothing(make_engine(backend), backend);
     }
 }

@@ -1,5 +1,5 @@
-// Messages that the calling thread processes at once, around every length at which something changes: the end of the
-// short path, of the kernels with little stack, of groups that are reduced together.
+// Tests messages that the calling thread processes directly, around every length where the implementation changes: the
+// limits of the short path, of kernels with little stack, and of groups that are reduced together.
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
-/// Every length up to a few vectors, and those around the borders.
+/// Every length up to a few vectors, and the lengths around those limits.
 std::vector<std::size_t> lengths() {
     std::vector<std::size_t> all;
     for (std::size_t n = 1; n <= 144; ++n) all.push_back(n);
@@ -26,7 +26,7 @@ std::vector<std::size_t> lengths() {
 
 class ShortMessages : public BackendTest {
 protected:
-    /// In place or not, anywhere: `message` gets its buffers. Gives the output.
+    /// Runs `message` in place or not, at the given offsets, with buffers that are assigned here. Returns the output.
     Bytes run(Call& message, const Bytes& input, std::size_t turn, warpaes_status wanted) {
         const bool in_place = turn % 2 == 0;
         PoisonedBuffer from(input.size(), turn % 17), to(input.size(), turn / 2 % 19);
@@ -42,7 +42,7 @@ protected:
         EXPECT_TRUE(to.intact_after(in_place ? 0 : input.size()));
         return in_place ? from.bytes(input.size()) : to.bytes(input.size());
     }
-    /// After this many bytes a key has a table for the first round of counters.
+    /// After this many bytes, a key gets a table for the first round of counter blocks.
     void use_for_much(const Key& key) {
         const Bytes iv(16, 9);
         Bytes text(30000);
@@ -67,7 +67,7 @@ TEST_P(ShortMessages, OfEveryMode) {
                     // A few lengths suffice for slow modes and directions.
                     if ((mode.name == "CFB1" || mode.name == "CFB8") && length > 2100) continue;
                     Bytes iv = mode.mode == WARPAES_ECB ? Bytes() : random.bytes(16);
-                    // A counter that carries on through 16, 64 and 128 bits.
+                    // The counters carry past 16, 64 and 128 bits.
                     for (std::size_t i = 0; mode.mode == WARPAES_CTR && i < turn % 4 * 5; ++i) iv[15 - i] = 0xff;
                     const Bytes input = random.bytes(length);
                     Call m = make_message(mode.mode, direction, key, iv, input.data(), length, nullptr, length);
@@ -184,7 +184,7 @@ TEST_P(ShortMessages, TagsOfEveryLength) {
     }
 }
 
-/// Callers with an older header, and with a newer one, whose structs are longer.
+/// Callers compiled with an older header, or with a newer one, whose structs are longer.
 TEST_P(ShortMessages, StructsOfOtherSizes) {
     const Bytes key_value = Random(6).bytes(16), iv = Random(7).bytes(16), input = Random(8).bytes(64);
     const Key key = make_key(key_value);
@@ -210,7 +210,7 @@ std::vector<std::string> cpu_backends() {
     return names;
 }
 
-/// A buffer that would pass the end of the address space is refused and not read: one pointer at a time.
+/// A buffer that would extend past the end of the address space is refused unread. Each pointer is tested in turn.
 TEST_P(ShortMessages, PointersWithoutMemoryBehindThem) {
     Random random(6);
     const Key key = make_key(random.bytes(16));

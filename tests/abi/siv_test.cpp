@@ -1,4 +1,4 @@
-// SIV compared with RFC 5297 and libcrypto.
+// Compares SIV with RFC 5297 and libcrypto.
 #include "composed.hpp"
 
 namespace abi_tests {
@@ -69,7 +69,7 @@ TEST_P(Siv, ComponentsAreToldApart) {
         << "the oracles do not agree";
 }
 
-/// The counter begins with V without two bits, and both matter: V with each of them set and not.
+/// The initial counter is V with two bits cleared. The cases cover V with each of these bits set and clear.
 TEST_P(Siv, BothBitsOfTheCounter) {
     unsigned seen = 0;
     for (int i = 0; i < 200 && seen != 0xf; ++i) {

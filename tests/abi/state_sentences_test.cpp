@@ -1,4 +1,4 @@
-// Exact error messages of contexts, keysets, streams and generators.
+// Tests exact error messages of contexts, keysets, streams and generators.
 #include <gtest/gtest.h>
 #include <warpaes/drbg.h>
 #include <warpaes/files.h>

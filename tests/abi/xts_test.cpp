@@ -1,4 +1,4 @@
-// XTS messages: NIST's vectors, and data units of every kind against libcrypto unit by unit.
+// Tests XTS messages: NIST's vectors, and data units of every kind compared with libcrypto unit by unit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ protected:
         key_ = make_key(key_bytes_);
         tweak_key_ = make_key(tweak_key_bytes_);
         number_ = random_.bytes(16);
-        // For each key length; 0 means 1.
+        // The number of vectors for each key length. 0 means 1.
         static constexpr std::uint64_t steps[] = {0, 0, 1, 8, 8, 1, 5, 1u << 20};
         step_ = steps[uses_++ % std::size(steps)];
     }
@@ -79,7 +79,7 @@ protected:
     unsigned turn_ = 0, uses_ = 0;
 };
 
-/// CAVP's XTSGen: one data unit each, its number as a block or, in the other set, as a decimal number.
+/// CAVP's XTSGen: one data unit per vector. One set gives the unit's number as a block, the other as a decimal number.
 TEST_P(Xts, NistVectors) {
     for (const std::string set : {"tweak-128hexstr", "tweak-dataunitseqno"}) {
         for (const std::string bits : {"128", "256"}) {
@@ -108,7 +108,7 @@ TEST_P(Xts, NistVectors) {
                     << set << bits << " COUNT = " << record.fields.at("COUNT");
                 ASSERT_TRUE(output.intact_after(input.size()));
             }
-            EXPECT_EQ(skipped, bits == "128" ? 200U : 400U);  // of 130, and of 140 and 250 bits
+            EXPECT_EQ(skipped, bits == "128" ? 200U : 400U);  // units of 130, and of 140 and 250 bits
         }
     }
     std::cout << "skipped units that are not whole bytes: 200 of 1000 records for AES-128, 400 of 1000 for AES-256\n";
@@ -150,7 +150,8 @@ TEST_P(Xts, ManyUnits) {
     check(engine_, 512, 0);
 }
 
-/// Longer than a chunk, so cut between data units, also where a unit is longer than a chunk or does not divide it.
+/// The message is longer than a chunk and is divided between data units, even if a unit is longer than a chunk or does
+/// not divide it.
 TEST_P(Xts, AcrossChunks) {
     const Engine engine = make_engine(GetParam(), 4096, 2);
     for (const std::size_t unit : {16U, 17U, 512U, 520U, 1000U, 4096U, 4160U, 9000U}) {
@@ -173,7 +174,7 @@ TEST_P(Xts, TheDefaultChunks) {
     check(engine_, 1U << 24, (1U << 24) + 100);
 }
 
-/// Where a GPU begins in the middle of a unit, it needs high powers of x at once.
+/// A GPU that starts in the middle of a unit needs high powers of x directly.
 TEST_P(Xts, TheLongestUnit) {
     const Bytes input = random_.bytes(1U << 24);
     PoisonedBuffer output(input.size());
@@ -186,7 +187,7 @@ TEST_P(Xts, TheLongestUnit) {
 TEST_P(Xts, NumbersCarryAndWrapAround) {
     for (const std::size_t ones : {1U, 4U, 8U, 9U, 15U, 16U}) {
         use_keys(16);
-        // Two units before the carry out of byte `ones` - 1.
+        // Starts two units before the carry out of byte `ones` - 1.
         std::fill(number_.begin(), number_.begin() + static_cast<std::ptrdiff_t>(ones), std::uint8_t{0xff});
         number_[0] = 0xfe;
         const Bytes input = random_.bytes(100 * 48 + 20);

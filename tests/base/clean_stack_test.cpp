@@ -1,4 +1,4 @@
-// Cleaning of the stack after calls in which the caller's functions switch stack or thread.
+// Tests cleaning of the stack after calls in which the caller's functions switch the stack or the thread.
 #include "base/clean_stack.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace warpaes::test {
 namespace {
 
-/// Work on a separate stack, whose memory can be inspected afterwards.
+/// Runs work on a separate stack, whose memory can be inspected afterwards.
 class OwnStack {
 public:
     void run(std::function<void()> work) {
@@ -33,12 +33,12 @@ public:
         its_.uc_stack.ss_sp = stack_.data();
         its_.uc_stack.ss_size = stack_.size();
         its_.uc_link = &back_;
-        // makecontext() passes on only ints.
+        // makecontext() passes only ints.
         const auto self = reinterpret_cast<std::uintptr_t>(this);
         makecontext(&its_, reinterpret_cast<void (*)()>(&OwnStack::enter), 2, static_cast<unsigned>(self >> 32),
                     static_cast<unsigned>(self));
     }
-    /// Until it leaves, or ends.
+    /// Runs until the work leaves the stack or ends.
     void resume() { swapcontext(&back_, &its_); }
     void leave() { swapcontext(&its_, &back_); }
 
@@ -66,7 +66,7 @@ private:
     ucontext_t its_{}, back_{};
 };
 
-/// A call that leaves its stack from within the caller's function.
+/// A call leaves its stack from within the caller's function.
 class Coroutine {
 public:
     Coroutine() {
@@ -107,7 +107,7 @@ TEST(CleanStack, GoesWithACoroutineToAnotherThread) {
     Coroutine call;
     std::thread([&] {
         call.resume();
-        // The thread is outside any call now, so later calls are cleaned up as usual.
+        // The thread is no longer in a call, so later calls clean the stack as usual.
         EXPECT_TRUE(detail::begin_clean_stack(usual_stack));
         detail::end_clean_stack();
     }).join();
@@ -116,7 +116,7 @@ TEST(CleanStack, GoesWithACoroutineToAnotherThread) {
     EXPECT_TRUE(call.intact());
 }
 
-/// Calls `work` below `functions` nested functions with few locals, which do not note their stack depths.
+/// Calls `work` below `functions` nested functions with few locals, which do not record their stack depths.
 [[gnu::noinline]] void below(int functions, const std::function<void()>& work) {
     [[maybe_unused]] volatile std::uint8_t locals[100];
     locals[0] = 1;
@@ -158,7 +158,7 @@ TEST(CleanStack, AsDeepAsWasNoted) {
     EXPECT_FALSE(stack.holds(secret));
 }
 
-// The overwritten depth is that of the library's own frames; AddressSanitizer's are larger.
+// The library overwrites the depth of its own frames. AddressSanitizer enlarges frames.
 #if !defined(__SANITIZE_ADDRESS__)
 TEST(CleanStack, OfEachPieceThatIsShared) {
     OwnStack stack;
@@ -184,8 +184,8 @@ TEST(CleanStack, ExpandingAKeySaysHowDeep) {
 #if defined(__x86_64__)
 using Registers = std::array<std::array<std::uint8_t, 16>, 16>;
 
-/// Fills the lower halves of the vector registers, which every processor has, has them cleared, and reads them. All in
-/// one function in which the compiler does not use them.
+/// Fills the lower halves of the vector registers, which every processor has, clears them, and reads them. One function
+/// does all this, and the compiler does not use the registers in it.
 Registers registers_after_clearing() {
     Registers left{};
     asm volatile(

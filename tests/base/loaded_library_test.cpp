@@ -22,7 +22,7 @@ TEST(LoadedLibrary, NamesAreOfFilesAndNotOfFolders) {
 }
 
 TEST(LoadedLibrary, SeenAsSoonAsItIsLoaded) {
-    // Part of glibc that no program depends on.
+    // This part of glibc is not a dependency of any program.
     constexpr const char* name = "libBrokenLocale.so.1";
     LoadedLibrary library(name);
     ASSERT_FALSE(library.is_loaded());

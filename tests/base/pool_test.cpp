@@ -1,4 +1,4 @@
-// Shared work, also where the system refuses new threads.
+// Tests work shared by threads, including when the system refuses new threads.
 #include "base/pool.hpp"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@
 
 namespace {
 
-/// Threads that may still be started.
+/// The number of threads that may still be started.
 std::atomic<int> threads_left = std::numeric_limits<int>::max();
 
 }  // namespace
@@ -137,7 +137,7 @@ TEST_F(PoolTest, NobodyIsLateForWhatHasEnded) {
     }
 }
 
-/// Threads that poll, that are about to sleep and that sleep are all found.
+/// A pool finds workers that poll, that are about to sleep, and that sleep.
 TEST_F(PoolTest, HeldThreadsTakeTheNextWork) {
     const auto all_together = [&] {
         std::latch here(4);
@@ -176,7 +176,7 @@ TEST_F(PoolTest, AChildProcessHasItsOwnThreads) {
     auto inherited = std::make_unique<Pool>();
     std::latch here(4);
     inherited->share(4, [&](unsigned) { here.arrive_and_wait(); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // they sleep, some of them at least
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // at least some of the workers sleep
     const pid_t child = fork();
     if (child == 0) {
         std::atomic<int> count{0};
@@ -185,7 +185,7 @@ TEST_F(PoolTest, AChildProcessHasItsOwnThreads) {
             ++count;
             all.arrive_and_wait();
         });
-        inherited.reset();  // joins none of the parent's
+        inherited.reset();  // joins none of the parent's threads
         _exit(count == 3 ? 0 : 1);
     }
     ASSERT_GT(child, 0);
@@ -270,7 +270,7 @@ TEST_F(PoolTest, OfferedWorkEndsInAChildAtOnce) {
     EXPECT_EQ(status, 0);
 }
 
-/// A piece of work may fail as the start of a thread does: it is not done again.
+/// A piece of work may throw the same exception as a failed thread start. It is not repeated.
 TEST_F(PoolTest, ASystemErrorOfTheWorkIsTheWorks) {
     Record record(3);
     const auto work = [&](std::size_t i) {

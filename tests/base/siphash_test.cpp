@@ -1,5 +1,4 @@
-// SipHash-1-3 compared with the reference implementation's answers (its key is 00 01 … 0f, a message of n bytes 00 01 …
-// n-1).
+// Compares SipHash-1-3 with the reference implementation. The key is 00 01 … 0f, a message of n bytes 00 01 … n-1.
 #include "base/siphash.hpp"
 
 #include <gtest/gtest.h>

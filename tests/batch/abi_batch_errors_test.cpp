@@ -1,4 +1,4 @@
-// Entries that a batch refuses, and the end of a batch: waiting, callbacks, cancellation; arenas.
+// Tests entries that a batch refuses, the end of a batch (waiting, callbacks, cancellation), and arenas.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     const auto encrypt = WARPAES_ENCRYPT;
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "mode: there is no mode 0", [](E& e) { e.mode = {}; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "mode: there is no mode 16", [](E& e) {
-        const std::vector<int> no_mode{16};  // a constant would be a warning
+        const std::vector<int> no_mode{16};  // a constant would cause a compiler warning
         e.mode = static_cast<warpaes_mode>(no_mode[0]);
     });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "direction:", [](E& e) { e.direction = {}; });
@@ -164,7 +164,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_EQ(run(entries, flags)[4], WARPAES_ERROR_IV_REUSED);
     raw[31] = 0;
     EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
-    // Decryption may repeat a nonce. Nonces within one entry also count.
+    // Decryption may repeat a nonce. Repetition within one entry is also detected.
     std::memcpy(iv(5, 1), iv(5, 0), 12);
     EXPECT_EQ(run(entries, flags)[5], WARPAES_ERROR_IV_REUSED);
     entries[5].direction = WARPAES_DECRYPT;
@@ -172,7 +172,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_NE(sentences_[5].find("of 2 messages 2 are not authentic, the first is message 0"), std::string::npos);
 }
 
-// A wrong tag concerns its own message only, also after a refused entry.
+// A wrong tag affects only its own message, even after a refused entry.
 TEST_P(AbiBatchErrors, OneOfThreeMessagesIsNotAuthentic) {
     for (const bool refused : {false, true}) {
         std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0),
@@ -190,7 +190,7 @@ TEST_P(AbiBatchErrors, OneOfThreeMessagesIsNotAuthentic) {
     }
 }
 
-// A message that is cut and not authentic: it counts on the backend that computed it.
+// A message that is divided and not authentic counts for the backend that computed it.
 TEST_P(AbiBatchErrors, ALongMessageThatIsNotAuthentic) {
     Bytes text((16 << 20) + 1, 3);
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_GCM, WARPAES_DECRYPT, 0, 1)};
@@ -261,7 +261,7 @@ TEST_P(AbiBatchErrors, ArgumentsOfTheCalls) {
     warpaes_batch_destroy(batch);
 }
 
-// A newer client's entries are longer. Like fields of a message, those that this library does not know must be 0.
+// A newer client's entries are longer. As in a message, fields that this library does not know must be 0.
 TEST_P(AbiBatchErrors, LongerEntries) {
     struct Longer {
         warpaes_batch_entry entry;
@@ -277,7 +277,7 @@ TEST_P(AbiBatchErrors, LongerEntries) {
     warpaes_batch_destroy(batch);
     for (unsigned n = 0; n < 5; ++n) EXPECT_NE(memory_[1024 * n + 256 + 70], 0);
 
-    // Each byte of unknown fields, in one entry; the other entries are not affected.
+    // Sets each byte of the unknown fields in one entry. The other entries are not affected.
     for (std::size_t byte = 0; byte < sizeof entries[0].more; ++byte) {
         std::fill(memory_.begin(), memory_.end(), std::uint8_t{0});
         reinterpret_cast<std::uint8_t*>(entries[3].more)[byte] = 0x80;
@@ -348,7 +348,7 @@ TEST_P(AbiBatchErrors, CallsBackOnce) {
     }
 }
 
-/// Holds up the engine's workers, which call back, until it is told to let them go.
+/// Blocks the engine's workers in a callback until they are released.
 class Gate {
 public:
     static void hold(void* user, warpaes_batch*) {
@@ -369,7 +369,7 @@ TEST_P(AbiBatchErrors, WaitsForATimeAndIsCancelled) {
     warpaes_batch *first = nullptr, *second = nullptr;
     ASSERT_EQ(warpaes_batch_submit(engine.get(), &options, nullptr, 0, &first), WARPAES_OK);
     while (gate.held == 0) std::this_thread::yield();
-    // The engine's one worker is held up.
+    // The engine's only worker is blocked.
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0),
                                              entry(WARPAES_CTR, WARPAES_ENCRYPT, 1)};
     std::vector<warpaes_status> each(4);
@@ -419,7 +419,7 @@ TEST_P(AbiBatchErrors, TheEngineFinishesWhatItHas) {
     }
 }
 
-// Clients that wait carry out tasks themselves, while another destroys the engine.
+// Waiting clients execute tasks themselves while another thread destroys the engine.
 TEST_P(AbiBatchErrors, TheEngineIsDestroyedWhileClientsWait) {
     for (unsigned round = 0; round < (simulated() ? 4U : 40U); ++round) {
         AbiEngine engine = make_engine(GetParam(), 1 + round % 2);
@@ -475,7 +475,7 @@ TEST_P(AbiBatchErrors, Arenas) {
         EXPECT_EQ(descriptors(), before) << bytes << " bytes: that of the memory stays open";
     }
     {
-        // The system refuses the memory's length.
+        // The system refuses the requested amount of memory.
         rlimit usual{};
         ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
         const rlimit little{4096, usual.rlim_max};
@@ -507,7 +507,7 @@ TEST_P(AbiBatchErrors, Arenas) {
 
 TEST_P(AbiBatchErrors, OffsetsInASharedArena) {
     const AbiArena arena = make_arena(engine_, 1000, WARPAES_MEMORY_SHARED);
-    // An owner of the descriptor may only write: truncation would cause a bus error in this process.
+    // A holder of the descriptor may write but not truncate: truncation would cause a bus error in this process.
     const int fd = warpaes_arena_fd(arena.get());
     ASSERT_NE(ftruncate(fd, 0), 0);
     EXPECT_EQ(errno, EPERM);
@@ -577,14 +577,14 @@ TEST_P(AbiBatchErrors, AMillionMessagesOfAByte) {
     const Bytes once = text;
     EXPECT_GT(std::count_if(text.begin(), text.end(), [](auto b) { return b != 0; }),
               static_cast<std::ptrdiff_t>(n / 2));
-    // The same with one entry per message.
+    // The same messages with one entry per message.
     std::vector<warpaes_batch_entry> many(n, entries[0]);
     for (std::uint64_t i = 0; i < n; ++i) {
         many[i].count = 1;
         many[i].input.at.pointer = many[i].output.at.pointer = text.data() + i;
         many[i].iv.at.pointer = ivs.data() + 16 * i;
     }
-    std::swap(many[3], many[4]);  // not in the order of memory
+    std::swap(many[3], many[4]);  // the entries are not in memory order
     warpaes_batch* batch = nullptr;
     ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, many.data(), n, &batch), WARPAES_OK);
     EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();

@@ -1,4 +1,4 @@
-// Small batches whose entries are made wrong, run on every backend.
+// Small batches with deliberately wrong entries, run on every backend.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ protected:
         memory_.assign(1 << 16, 0);
     }
 
-    /// `count` messages of 64 bytes: the n-th of 60 entries, each with separate memory.
+    /// Returns the n-th of 60 entries with separate memory: `count` messages of 64 bytes.
     warpaes_batch_entry entry(warpaes_mode mode, warpaes_direction direction, unsigned n, std::uint64_t count = 2) {
         std::uint8_t* const base = memory_.data() + 1024 * std::size_t{n};
         const auto at = [](std::uint8_t* pointer, std::uint64_t stride) {
@@ -59,7 +59,7 @@ protected:
         warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
         options.flags = flags;
         options.arena = arena;
-        // Results are queried or reported, also to a newer client, whose structs are longer.
+        // Results are queried or reported, including to a newer client, whose structs are longer.
         struct Longer {
             warpaes_entry_result known;
             std::uint64_t more;
@@ -119,7 +119,7 @@ protected:
         return statuses;
     }
 
-    /// A valid entry, one that `spoil` makes invalid, another valid one: only the invalid one is refused.
+    /// Submits a valid entry, one that `spoil` makes invalid, and another valid one. Only the invalid entry is refused.
     void check(warpaes_mode mode, warpaes_direction direction, warpaes_status status, const std::string& sentence,
                const std::function<void(warpaes_batch_entry&)>& spoil) {
         SCOPED_TRACE("mode " + std::to_string(mode) + ": " + sentence);

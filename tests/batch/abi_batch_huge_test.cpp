@@ -1,4 +1,4 @@
-// Numbers that no caller's memory can hold, and entries with more messages than anyone would wait for.
+// Tests sizes that exceed all memory, and entries with more messages than can be processed in a reasonable time.
 #include <sys/resource.h>
 
 #include <random>
@@ -12,8 +12,8 @@ class AbiBatchHuge : public AbiBatchFixture {
 protected:
     Bytes shared_ = Bytes(1 << 14);
 
-    /// Messages without an output, whose tags are compared: any number of them fits into any memory. Long enough that
-    /// no part of them is worth waiting for either.
+    /// Messages without output, whose tags are compared, so any number of them fits into any memory. Each is so long
+    /// that even a part of them takes too long.
     warpaes_batch_entry endless(warpaes_mode mode, unsigned n) {
         auto e = entry(mode, WARPAES_DECRYPT, n, std::uint64_t{1} << 48);
         for (warpaes_elements* of : {&e.input, &e.iv, &e.tag}) of->stride = 0;
@@ -67,7 +67,7 @@ TEST_P(AbiBatchHuge, NumbersAreRefused) {
         if (what == 2) parts[part]->stride = huge() | std::uint64_t{1} << 56;
         if (below(2) == 0) e.aad_len = huge();
         if (what == 0) {
-            // Of messages that share everything, any number would fit.
+            // Any number of messages would fit if they share everything.
             for (std::size_t i = 0; i < 5; ++i) parts[i]->stride = std::max<std::uint64_t>(parts[i]->stride, 4096);
         }
         const auto statuses = run(entries);
@@ -79,7 +79,7 @@ TEST_P(AbiBatchHuge, NumbersAreRefused) {
     }
 }
 
-// If statuses cannot be allocated, nothing is written and the call reports it.
+// If the statuses cannot be allocated, nothing is written and the call returns an error.
 TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0), endless(WARPAES_CMAC, 1)};
     warpaes_status one = WARPAES_ERROR_STATE;
@@ -116,7 +116,7 @@ TEST_P(AbiBatchHuge, AnEntryWithoutEndIsCancelled) {
     }
 }
 
-// Many of them allocate no memory for tasks that never run.
+// Many such entries allocate no memory for tasks that never run.
 TEST_P(AbiBatchHuge, ManyEntriesWithoutEndAreCancelled) {
     std::vector<warpaes_batch_entry> entries;
     for (unsigned i = 0; i < 64; ++i) entries.push_back(endless(WARPAES_CMAC, 1));
@@ -124,7 +124,7 @@ TEST_P(AbiBatchHuge, ManyEntriesWithoutEndAreCancelled) {
     ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
     const AbiBatchHandle batch(handle);
     EXPECT_EQ(warpaes_batch_wait(handle, 500), WARPAES_ERROR_TIMEOUT);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which take separate memory
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // statuses take separate memory
     rusage used{};
     getrusage(RUSAGE_SELF, &used);
     EXPECT_LT(used.ru_maxrss, 1L << 20) << "KiB";

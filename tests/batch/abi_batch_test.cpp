@@ -1,4 +1,4 @@
-// Batches through the C ABI, on every backend: random ones with their right answers.
+// Tests random batches with their expected results through the C ABI, on every backend.
 #include "abi_batch.hpp"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST_P(AbiBatch, ManyMessages) {
     check_abi_batch(engine_, specs, 5);
 }
 
-// Long enough to be cut and spread over several workers.
+// The messages are long enough to be divided among several workers.
 TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     if (simulated()) {
         GTEST_SKIP()
@@ -76,7 +76,7 @@ TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     check_abi_batch(engine_, specs, 6);
 }
 
-// Notes of a long message, which is a separate task, appear in the batch: only its counter wraps.
+// Notes of a long message, which is a separate task, appear in the batch. Only its counter wraps.
 TEST_P(AbiBatch, ALongMessageWhoseCounterWraps) {
     if (simulated())
         GTEST_SKIP() << "takes too long on the simulated GPU; test_abi_batch runs this on every machine's CPU";
@@ -104,13 +104,13 @@ TEST_P(AbiBatch, ALongMessageWhoseCounterWraps) {
     EXPECT_EQ(result.status, WARPAES_OK);
 }
 
-// As for warpaes_crypt, whichever message of a batch it is, and for no others.
+// As for warpaes_crypt, the note appears for any message of a batch whose counter wraps, and for no others.
 TEST_P(AbiBatch, ACounterThatWrapsIsNoted) {
     constexpr std::size_t count = 200, length = 48, entries = 3;
     const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
     const auto notes = [&](warpaes_mode mode, std::size_t entry, std::size_t message, std::uint8_t last) {
         std::vector<std::uint8_t> text(entries * count * length), ivs(entries * count * 16);
-        for (std::size_t i = 0; i < entries * count; ++i) ivs[16 * i] = 0xff;  // large, but not at the end
+        for (std::size_t i = 0; i < entries * count; ++i) ivs[16 * i] = 0xff;  // large, but not about to wrap
         std::uint8_t* const iv = ivs.data() + 16 * (entry * count + message);
         std::fill_n(iv, 15, std::uint8_t{0xff});
         iv[15] = last;
@@ -146,7 +146,7 @@ TEST_P(AbiBatch, ACounterThatWrapsIsNoted) {
     EXPECT_EQ(notes(WARPAES_OFB, 1, 5, 0xff), 0U);
 }
 
-/// Random batches of `groups` groups, `rounds` from each of several threads at once.
+/// Runs random batches of `groups` groups, `rounds` from each of several concurrent threads.
 void check_from_threads(const AbiEngine& engine, std::uint32_t threads, std::uint32_t rounds, std::size_t groups) {
     std::vector<std::thread> clients;
     for (std::uint32_t t = 0; t < threads; ++t) {
@@ -164,7 +164,7 @@ TEST_P(AbiBatch, FromEightThreads) {
     check_from_threads(engine_, 8, simulated() ? 1 : 6, simulated() ? 6 : 30);
 }
 
-// Its worker and the clients that wait take turns.
+// The engine's worker and the waiting clients take turns.
 TEST_P(AbiBatch, FromManyThreadsToAnEngineOfOne) {
     check_from_threads(make_engine(GetParam(), 1), 6, simulated() ? 2 : 40, 3);
 }

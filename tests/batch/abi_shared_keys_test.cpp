@@ -1,4 +1,4 @@
-// One key for batches of several modes in turn: the library's cached key material is complete, whichever mode used the
+// One key is used for batches of several modes in turn. The cached key material is complete, whichever mode used the
 // key first.
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ struct Single {
 
 class SharedKeys : public testing::TestWithParam<std::string> {
 public:
-    /// Two messages in one batch, so that keys lie where the kernels for many keys expect them.
+    /// Two messages in one batch, so that the kernels for many keys run.
     void run(std::array<warpaes_batch_entry, 2> entries) {
         warpaes_batch* handle = nullptr;
         ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
@@ -49,7 +49,7 @@ public:
         (void)warpaes_batch_wait(handle, WARPAES_UNKNOWN);
         for (std::size_t i = 0; i < 2; ++i) statuses_[i] = results_of(handle, 2)[i].status;
     }
-    /// A first batch of the mode under both keys.
+    /// Runs a first batch of the mode under both keys.
     void use(Mode mode, Direction direction) {
         const bool aead = mode == Mode::gcm || mode == Mode::ccm;
         Single a, b;
@@ -83,7 +83,7 @@ public:
             EXPECT_EQ(both, oracle::evp_gcm(s == &a ? example_key : other_bytes_, s->iv, s->text, {}));
         }
     }
-    /// Were H zero, the tag of any ciphertext would be E(K, J0).
+    /// If H were zero, the tag of any ciphertext would be E(K, J0).
     void check_forgery() {
         Bytes j0(16);
         j0[15] = 1;

@@ -17,7 +17,7 @@ using oracle::Bytes;
 
 constexpr std::uint8_t poison = 0xa5;
 
-/// A piece of a BatchMemory, its contents before the run and after.
+/// A part of a BatchMemory, with its contents before and after the run.
 class Arena {
 public:
     explicit Arena(BatchMemory& memory) : memory_(memory) {}
@@ -27,13 +27,13 @@ public:
         if (data_ != nullptr) memory_.release(data_, before.size());
     }
 
-    /// Adds `count` pieces at equal distances and returns where the first lies. No bytes follow the last piece.
+    /// Adds `count` pieces at equal distances and returns the position of the first. No gap follows the last piece.
     std::size_t reserve(std::size_t lead, std::uint64_t count, std::size_t bytes, std::size_t stride) {
         const std::size_t first = before.size() + lead;
         before.resize(count == 0 ? first : first + (count - 1) * stride + bytes, poison);
         return first;
     }
-    /// Nothing is reserved after this.
+    /// Allocates the memory. No piece can be added after this.
     void allocate() {
         if (before.empty()) before.push_back(poison);
         data_ = memory_.allocate(before.size());
@@ -60,7 +60,7 @@ void overlay(Bytes& image, std::size_t offset, const Bytes& bytes) {
     std::copy(bytes.begin(), bytes.end(), image.begin() + static_cast<std::ptrdiff_t>(offset));
 }
 
-/// Where the pieces of one kind lie in their arena.
+/// The positions of the pieces of one kind in their arena.
 struct Pieces {
     std::size_t first = 0, bytes = 0, stride = 0;
     bool absent = false;
@@ -161,7 +161,7 @@ struct BatchCase::Group {
     void make_keys() {
         const unsigned number = spec.key ? *spec.key : static_cast<unsigned>(random.below(KeyPool::keys_each));
         if (!spec.raw_keys) key = &make_key(number);
-        // IEEE 1619 wants two different ones.
+        // IEEE 1619 requires two different keys.
         const auto other = static_cast<unsigned>(1 + random.below(KeyPool::keys_each - 1));
         if (spec.mode == Mode::xts) tweak_key = &make_key(number + other);
         failed.assign(spec.count, poison);
@@ -179,7 +179,7 @@ struct BatchCase::Group {
         return bytes;
     }
 
-    /// Some IVs are about to carry, as counters and as numbers of data units.
+    /// Some IVs are about to carry, both as counters and as data unit numbers.
     Bytes make_iv() {
         Bytes bytes = random.bytes(spec.iv_length);
         if (random.chance(25) && !bytes.empty()) {
@@ -258,7 +258,7 @@ struct BatchCase::Group {
         answers.push_back(std::move(answer));
     }
 
-    /// One bit of the tag, or of the ciphertext where the tag is too long to agree with that by chance.
+    /// Flips one bit of the tag, or of the ciphertext if the tag is too long to match by chance.
     void spoil(Bytes& ciphertext, Bytes& right_tag) {
         const bool in_text =
             spec.mode != Mode::cmac && right_tag.size() >= 8 && !ciphertext.empty() && random.chance(50);
@@ -424,7 +424,7 @@ std::ostream& operator<<(std::ostream& out, const GroupSpec& s) {
 
 namespace {
 
-/// A length in bytes: preferably around a block boundary, and more often short than long.
+/// Returns a length in bytes, preferably near a block boundary and more often short than long.
 std::uint64_t random_length(Random& random, std::uint64_t most) {
     switch (random.below(8)) {
     case 0:

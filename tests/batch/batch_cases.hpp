@@ -1,8 +1,8 @@
-// Batches of messages with their right answers, for everything that runs batches: the lanes of the backends, and the
-// library as its clients see it.
+// Batches of messages with expected results, for everything that runs batches: the backends' lanes, and the library
+// through its ABI.
 //
-// Each group has its own poisoned memory, and the test checks every byte of it after the run. So a write to a wrong
-// place is found: a gap between messages, an input, or the last bytes of a short tag.
+// Each group has its own poisoned memory, and the test checks every byte of it after the run. This detects writes to
+// wrong places: gaps between messages, inputs, or the bytes after a short tag.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ private:
     std::uint64_t state_;
 };
 
-/// Random numbers from any source: a generator, by reference, or the bytes of a fuzzer.
+/// Random numbers from any source: a generator, held by reference, or the bytes of a fuzzer.
 class Random {
 public:
     template <std::uniform_random_bit_generator Generator>
@@ -63,7 +63,7 @@ public:
     explicit KeyPool(std::uint32_t seed);
     [[nodiscard]] const ExpandedKey& key(std::size_t bytes, unsigned number) const { return *place(bytes, number); }
     [[nodiscard]] bool owns(const ExpandedKey& key) const;
-    /// Another one in its place, or the same bytes again.
+    /// Replaces a key by another one, or by a new key with the same bytes.
     void renew(std::size_t bytes, unsigned number, Random random);
     void make_again(std::size_t bytes, unsigned number);
 
@@ -95,13 +95,13 @@ struct GroupSpec {
     bool shared_iv = false;  ///< stride 0; the same for the fields below
     bool shared_aad = false;
     bool shared_key = false;     ///< raw keys
-    bool shared_input = false;   ///< not where messages are decrypted that carry tags
+    bool shared_input = false;   ///< not for authenticated decryption
     bool null_if_empty = false;  ///< null pointers to empty parts
-    bool reports = true;         ///< whether `failed` is there
-    unsigned wrong_tags = 0;     ///< of 100 messages, on decryption
-    std::size_t gap = 0;         ///< bytes between messages, and between what else they have
+    bool reports = true;         ///< whether `failed` is passed
+    unsigned wrong_tags = 0;     ///< percentage of messages, on decryption
+    std::size_t gap = 0;         ///< bytes between messages, and between their IVs, tags and other parts
     std::size_t shift = 0;       ///< bytes before the first message
-    /// Which of the pool's; none: one of them, or sometimes another. Not for raw keys.
+    /// Index of the pool's key. Without it, a random key of the pool, or sometimes another. Not for raw keys.
     std::optional<unsigned> key = std::nullopt;
 };
 
@@ -110,8 +110,8 @@ std::ostream& operator<<(std::ostream& out, const GroupSpec& spec);
 /// A batch in the memory of the caller's choice, which must live longer.
 class BatchCase {
 public:
-    /// `text`: memory of inputs and outputs; `rest`: of keys, IVs, associated data and tags. `failed` is always the
-    /// host's.
+    /// `text`: memory for inputs and outputs. `rest`: memory for keys, IVs, associated data and tags. `failed` is
+    /// always in host memory.
     BatchCase(std::span<const GroupSpec> specs, std::uint32_t seed, BatchMemory& text = guarded_memory(),
               BatchMemory& rest = guarded_memory(), const KeyPool& pool = shared_keys());
     BatchCase(const BatchCase&) = delete;
@@ -119,14 +119,14 @@ public:
     ~BatchCase();
 
     [[nodiscard]] std::span<const MessageGroup> groups() const noexcept { return groups_; }
-    /// The faults after a run, or nothing.
+    /// Returns the faults after a run, or "".
     [[nodiscard]] std::string complaints() const;
-    /// Messages of group `index` that must not be authentic.
+    /// Returns the messages of group `index` that must not be authentic.
     [[nodiscard]] std::uint64_t false_messages(std::size_t index) const;
-    /// Whether a block of plaintext of messages with tags lies in the memory of group `index`.
+    /// Returns whether the memory of group `index` contains a plaintext block of a message with a tag.
     [[nodiscard]] bool shows_plaintext(std::size_t index) const;
-    /// Blocks that only the caller's memory may hold: of texts; of raw keys that are not the pool's, these keys' H, and
-    /// of XTS the first tweak of each message, encrypted.
+    /// Blocks that only the caller's memory may contain: text; raw keys from outside the pool and their H; and for XTS
+    /// the encrypted first tweak of each message.
     using Blocks = std::vector<Block>;
     [[nodiscard]] Blocks blocks_of_texts() const;
     [[nodiscard]] Blocks blocks_of_keys() const;
@@ -150,11 +150,11 @@ struct Limits {
     std::uint64_t aad = 300;
 };
 
-/// All modes of a batch.
+/// Returns all modes of a batch.
 std::span<const Mode> batch_modes();
 const char* batch_mode_name(Mode mode);
 
-/// A random group: lengths preferably around block boundaries, 0, or short.
+/// Returns a random group. Lengths are preferably near block boundaries, 0, or short.
 GroupSpec random_group(Random random, Mode mode, Direction direction, const Limits& limits = {});
 /// Of any modes.
 std::vector<GroupSpec> random_batch(Random random, std::size_t groups, const Limits& limits = {});

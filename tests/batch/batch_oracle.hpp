@@ -1,4 +1,4 @@
-// One message by libcrypto's EVP, of any mode.
+// Processes one message of any mode with libcrypto's EVP.
 #pragma once
 
 #include <string>

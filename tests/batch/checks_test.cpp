@@ -1,4 +1,4 @@
-// Entries refused because of other entries: bytes with two writers, and repeated nonces.
+// Tests entries that are refused because of other entries: bytes with two writers, and repeated nonces.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace warpaes {
 namespace {
 
-/// Strips that each begin after the previous one, as those of most clients do.
+/// Strips in ascending order, as most clients write them.
 std::set<std::uint32_t> clashes_of(const std::vector<Strip>& strips, std::uint32_t cut) {
     const auto writes = [&](std::uint32_t i) { return std::array<Strip, 2>{strips[i], Strip{}}; };
     Clashes clashes, rest;
@@ -33,7 +33,7 @@ TEST(Clashes, OneByteOfNeighbours) {
     }
 }
 
-/// Messages of GCM, each under a key of its own.
+/// GCM messages, each under a separate key.
 struct Messages {
     std::vector<std::uint8_t> keys, ivs;
 
@@ -48,7 +48,7 @@ struct Messages {
         g.iv_length = 12;
         return g;
     }
-    /// The first byte of the next message.
+    /// Adds a message whose key and IV repeat the given bytes.
     void add(std::uint8_t key, std::uint8_t iv) {
         keys.insert(keys.end(), 16, key);
         ivs.insert(ivs.end(), 12, iv);
@@ -70,7 +70,7 @@ TEST(Nonces, UnderEachMessagesOwnKey) {
     single.add(3, 13);
     EXPECT_EQ(reused({several, other}), (std::set<std::uint32_t>{}));
     EXPECT_EQ(reused({several, other, single}), (std::set<std::uint32_t>{0, 2}));
-    // The first message's key is not that of the others.
+    // The first message's key differs from the others.
     Messages same_iv;
     for (std::uint8_t i = 1; i <= 4; ++i) same_iv.add(i, 30);
     EXPECT_EQ(reused({same_iv}), (std::set<std::uint32_t>{}));

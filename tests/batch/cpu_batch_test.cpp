@@ -1,4 +1,4 @@
-// Batches on every CPU backend.
+// Tests batches on every CPU backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,14 +66,14 @@ TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
             check(specs, ++seed);
             GroupSpec equal = specs.front();
             equal.count = count;
-            equal.length = 16 * 300;  // more than lanes without a message can take at once
+            equal.length = 16 * 300;  // more than idle lanes can take at once
             equal.raw_keys = count % 2 == 0;
             check({equal, specs.back()}, ++seed);
         }
     }
 }
 
-// Long texts are processed by cache lines.
+// Long texts are processed cache line by cache line.
 TEST_P(CpuBatch, LongTextsAnywhereInALine) {
     for (std::size_t shift = 0; shift < 64; ++shift) {
         std::vector<GroupSpec> specs;
@@ -92,7 +92,7 @@ TEST_P(CpuBatch, LongTextsAnywhereInALine) {
     }
 }
 
-// How CCM writes the length of associated data changes at 2^16 - 2^8 (SP 800-38C, A.2.2).
+// CCM's encoding of the length of associated data changes at 2^16 - 2^8 (SP 800-38C, A.2.2).
 TEST_P(CpuBatch, AssociatedDataOfCcm) {
     std::vector<GroupSpec> specs;
     for (const std::uint64_t aad : {1u, 13u, 14u, 15u, 30u, 65279u, 65280u, 65536u}) {
@@ -104,8 +104,8 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
     check(specs, 8);
 }
 
-// Stores around the caches. The flag is set for batches of any size here, so that every length and place in a
-// line is reached.
+// Non-temporal stores. The flag is set here for batches of any size, to reach every length and every position in a
+// cache line.
 TEST_P(CpuBatch, BeyondTheCaches) {
     const auto run = [this](std::span<const MessageGroup> groups) {
         std::vector<MessageGroup> marked(groups.begin(), groups.end());
@@ -146,7 +146,7 @@ TEST_P(CpuBatch, BeyondTheCaches) {
     }
 }
 
-/// Two complete messages and an incomplete third one; each result, with and without the others.
+/// Two complete messages and an incomplete third one. Computes each result with and without the others.
 class Neighbours {
 public:
     Neighbours() {
@@ -204,7 +204,7 @@ private:
     MessageGroup groups_[2]{};
 };
 
-// A message that is longer than others is computed in one run with them if only its length differs.
+// A message that differs from others only in its greater length is computed in one run with them.
 TEST_P(CpuBatch, NeighboursThatDifferInOneThing) {
     const std::pair<const char*, void (*)(Neighbours&)> differences[] = {
         {"nothing", [](Neighbours&) {}},
@@ -250,7 +250,7 @@ TEST_P(CpuBatch, Standards) {
     check_ccm_vectors(run);
 }
 
-// Tests of the tests: they must detect the faults that a backend could have.
+// Tests of these tests: they must detect the faults that a backend could have.
 TEST(BatchCases, SeeWhatIsWrong) {
     const GroupSpec spec{.mode = Mode::gcm, .count = 3, .length = 40, .iv_length = 12, .tag_length = 12, .gap = 5};
     GroupSpec opens = spec;

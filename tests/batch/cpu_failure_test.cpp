@@ -1,4 +1,4 @@
-// Batches on a CPU that fails midway: libcrypto has no memory for a cipher's context, or refuses a key.
+// Tests batches on a CPU that fail midway: libcrypto cannot allocate a cipher context, or refuses a key.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
@@ -12,12 +12,12 @@
 
 namespace {
 
-std::atomic<int> until_failure{-1};  ///< calls; below 0: there is none
+std::atomic<int> until_failure{-1};  ///< calls until the failure; negative: never
 std::atomic<bool> refuses{false};
 
 }  // namespace
 
-/// The linker finds it before libcrypto's.
+/// The linker finds this function before libcrypto's.
 extern "C" EVP_CIPHER_CTX* EVP_CIPHER_CTX_new() {
     static auto* const real = reinterpret_cast<EVP_CIPHER_CTX* (*)()>(::dlsym(RTLD_NEXT, "EVP_CIPHER_CTX_new"));
     if (until_failure >= 0 && until_failure-- == 0) return nullptr;
@@ -69,7 +69,7 @@ TEST(BatchCpuFailure, OutputsOfWhatFailedShowNothing) {
     EXPECT_GT(failed, 6U) << "nothing has failed: this tests nothing";
 }
 
-/// Short messages have a separate path, which must not throw where nothing can fail.
+/// Short messages have a separate path, which must not throw if nothing can fail.
 TEST(MessageCpuFailure, NamesTheCallThatFailedForAShortMessage) {
     const AbiEngine engine = make_engine("libcrypto", 1);
     std::vector<std::uint8_t> bytes(64), iv(16), tag(16);

@@ -1,4 +1,4 @@
-// Batches on a simulated or real GPU's lane: every kind of memory, every division of the work.
+// Tests batches on the lane of a simulated or real GPU, with every kind of memory and every division of the work.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -37,7 +37,7 @@ public:
     void release(std::uint8_t* memory, std::size_t) noexcept override { free_page_locked(memory); }
 };
 
-/// One allocation that supplies all groups in turn, as a client's arena does.
+/// One allocation that supplies all groups in turn, like a client's arena.
 class Arena final : public BatchMemory {
 public:
     explicit Arena(BatchMemory& memory) : memory_(memory), base_(memory.allocate(bytes_)) {}
@@ -89,7 +89,7 @@ protected:
         check_batch([this](std::span<const MessageGroup> groups) { lane_->run(groups); }, specs, seed, *GetParam().text,
                     *GetParam().rest);
     }
-    /// Of one mode and direction.
+    /// Checks groups of one mode and direction.
     void check_mode(Mode mode, Direction direction, const std::vector<GroupSpec>& shapes, std::uint32_t seed) {
         std::vector<GroupSpec> specs = shapes;
         for (GroupSpec& spec : specs) {
@@ -143,7 +143,7 @@ TEST_P(CudaBatch, EveryLengthOfCounters) {
 }
 
 TEST_P(CudaBatch, CountersThatCarry) {
-    // The fixture's IVs carry in a quarter of the cases.
+    // The IVs in this test carry in a quarter of the cases.
     std::vector<GroupSpec> shapes;
     for (std::size_t i = 0; i < 20; ++i) {
         shapes.push_back({.count = 8, .length = 100 + 700 * i, .in_place = i % 2 == 0, .raw_keys = i % 3 == 0});
@@ -170,7 +170,7 @@ TEST_P(CudaBatch, ManyGroupsOfOneMessage) {
     }
 }
 
-/// Groups of one key and of many: both kinds of kernels. The keys are those of all modes before.
+/// Groups of one key and of many keys, for both kinds of kernels. All modes use the same keys.
 TEST_P(CudaBatch, OneKeyAndMany) {
     for (const Mode mode : batch_modes()) {
         const bool aead = mode == Mode::gcm || mode == Mode::ccm;
@@ -196,7 +196,7 @@ TEST_P(CudaBatch, OneKeyAndMany) {
     }
 }
 
-/// Neighbouring messages under different keys, shorter and longer than the 32 blocks that a warp takes at a time.
+/// Adjacent messages have different keys, and are shorter or longer than the 32 blocks that a warp takes at a time.
 TEST_P(CudaBatch, KeysThatAlternate) {
     for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::cfb128, Mode::xts, Mode::ctr}) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -219,7 +219,7 @@ TEST_P(CudaBatch, KeysThatAlternate) {
     }
 }
 
-/// Stretches of several warps, in place, where the block before a stretch belongs to another warp.
+/// Stretches of several warps in place: the block before a stretch belongs to another warp.
 TEST_P(CudaBatch, InPlaceAcrossWarps) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128}) {
         check_mode(mode, Direction::decrypt,
@@ -240,8 +240,8 @@ TEST_P(CudaBatch, DataUnits) {
     check_mode(Mode::xts, Direction::decrypt, shapes, 12);
 }
 
-/// Lengths and counts around those of stages and warps, where a warp's messages have equal or different lengths, and
-/// where they cannot be staged.
+/// Lengths and counts around the sizes of stages and warps. A warp's messages have equal or different lengths, or
+/// cannot be staged.
 TEST_P(CudaBatch, SerialMessages) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::cmac, Mode::ccm}) {
         std::vector<GroupSpec> shapes;
@@ -281,7 +281,7 @@ TEST_P(CudaBatch, Standards) {
     check_ccm_vectors(run);
 }
 
-/// GHASH by one lane, four and 32 lanes a message, by warps that take pieces, and by tensor cores.
+/// GHASH by one, four and 32 lanes per message, by warps that each take a piece, and by tensor cores.
 TEST_P(CudaBatch, GhashInEveryWay) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         const GroupSpec many{.count = 4100, .length = 37, .iv_length = 12, .aad_length = 5, .raw_keys = true};
@@ -299,8 +299,8 @@ TEST_P(CudaBatch, GhashInEveryWay) {
     }
 }
 
-/// More than a thousand messages under one key are rows from 128 bytes on, of one chunk or several, with and without
-/// edges (associated data, a partial block) and one block too many of them, among others that are shorter or longer.
+/// More than a thousand messages of 128 bytes or more under one key are hashed as rows. Rows have one chunk or several,
+/// and edges or not (associated data, a partial block). Shorter and longer messages lie between them.
 TEST_P(CudaBatch, MessagesOfGcmAsRows) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> specs;
@@ -329,7 +329,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRows) {
     }
 }
 
-/// The same under several keys, some with too few messages for that.
+/// The same under several keys, some of which have too few messages for rows.
 TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> specs;
@@ -342,7 +342,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
                            .wrong_tags = n % 4 == 0 ? 20u : 0u,
                            .gap = n % 2 == 0 ? 16u - (128 + n * n % 900) % 16 : n % 19,
                            .key = static_cast<unsigned>(n * 5 % 3)};
-            if (n % 6 == 5) {  // a key only of these messages
+            if (n % 6 == 5) {  // a key that only these messages use
                 spec.raw_keys = true;
                 spec.shared_key = true;
                 spec.key = std::nullopt;
@@ -379,8 +379,8 @@ TEST_P(CudaBatch, LongMessagesOfGcm) {
     }
 }
 
-/// Lengths around those at which rows grow; more messages than are hashed at once; groups of one key each, some of
-/// about the same length.
+/// Lengths around those at which rows grow; more messages than are hashed at once; groups with one key each, some of
+/// similar length.
 TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own, groups;
@@ -410,8 +410,8 @@ TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
     }
 }
 
-/// Long and short messages together, all of them wrong and a part of them: shares of a warp, and ends that no share
-/// begins with.
+/// Long and short messages together, all or some of them forged. They cover the shares of a warp, and ends that do not
+/// start a share.
 std::vector<GroupSpec> forged_groups(unsigned percent) {
     std::vector<GroupSpec> groups;
     for (const Mode mode : {Mode::gcm, Mode::ccm}) {
@@ -437,7 +437,7 @@ TEST_P(CudaBatch, ForgedMessagesOfAllLengths) {
     for (const unsigned percent : {100u, 50u, 3u}) check(forged_groups(percent), 23 + percent);
 }
 
-/// Separate launches where messages are long and lie in device memory.
+/// Long messages in device memory get separate launches.
 TEST_P(CudaBatch, ForgedMessagesOfOneKey) {
     for (const unsigned percent : {100u, 50u, 10u}) {
         check({{.mode = Mode::gcm,
@@ -459,7 +459,7 @@ TEST_P(CudaBatch, ForgedMessagesOfOneKey) {
     }
 }
 
-/// On a caller's stream, with statuses on the device.
+/// The batch runs on a caller's stream, with statuses on the device.
 void check_enqueued(const std::vector<GroupSpec>& specs, std::uint32_t seed, BatchMemory& device) {
     check_batch(
         [&](std::span<const MessageGroup> groups) {
@@ -499,7 +499,7 @@ TEST(CudaStreamBatch, ForgedMessagesOfAllLengths) {
 INSTANTIATE_TEST_SUITE_P(All, CudaBatch, testing::ValuesIn(all_places()),
                          [](const auto& info) { return std::string(info.param.label); });
 
-/// Groups that lie one after the other in one allocation are copied together.
+/// Adjacent groups in one allocation are copied together.
 TEST(CudaBatchArena, GroupsAreCopiedTogether) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -523,7 +523,7 @@ TEST(CudaBatchArena, GroupsAreCopiedTogether) {
     }
 }
 
-/// Messages that are listed one by one, of one shape and at equal distances.
+/// Individually listed messages of one shape at equal distances.
 TEST(CudaBatchArena, MessagesListedOneByOne) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -547,7 +547,7 @@ TEST(CudaBatchArena, MessagesListedOneByOne) {
     }
 }
 
-/// At equal distances, but under different keys.
+/// Messages at equal distances, but under different keys.
 TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -566,7 +566,7 @@ TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
     }
 }
 
-/// At equal distances, and alike but for the lengths of their tags, which grow.
+/// Messages at equal distances that differ only in their growing tag lengths.
 TEST(CudaBatchArena, NeighboursWithOtherTags) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -586,7 +586,7 @@ TEST(CudaBatchArena, NeighboursWithOtherTags) {
     }
 }
 
-/// Messages at equal distances across the border of two adjacent allocations, which no copy may cross.
+/// Messages at equal distances that cross the boundary of two adjacent allocations. No copy may cross it.
 TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -617,7 +617,7 @@ TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     munmap(mapped, 4 * half);
 }
 
-/// Enough groups that several threads prepare them, of single messages and of several.
+/// Enough groups of one or several messages that several threads prepare them.
 TEST(CudaBatchArena, VeryManyGroups) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);

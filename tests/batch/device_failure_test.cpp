@@ -1,5 +1,5 @@
-// Batches while each CUDA call fails in turn: if the engine chose the GPU, another GPU or the CPU repeats the work; if
-// the caller did, the entries report the failure.
+// Tests batches while each CUDA call fails in turn. If the engine chose the GPU, another GPU or the CPU repeats the
+// work. If the caller chose it, the entries report the failure.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -119,7 +119,7 @@ TEST_P(BatchDeviceFailure, EveryCallAtEveryPosition) {
     EXPECT_GT(GetParam() ? refused : noted, 15U) << "failures are not noticed";
 }
 
-/// Page-locked memory, which a GPU writes directly, or the GPU's own.
+/// Page-locked memory, which a GPU writes directly, or device memory.
 class OutputMemory final : public BatchMemory {
 public:
     OutputMemory(const AbiEngine& engine, bool device) : engine_(engine.get()), device_(device) {}
@@ -143,7 +143,7 @@ private:
     bool device_;
 };
 
-/// Entries of one message that is to be authenticated, some in place.
+/// Entries of one authenticated message each, some in place.
 std::vector<GroupSpec> single_messages(std::size_t count) {
     std::vector<GroupSpec> specs;
     for (std::size_t i = 0; i < count; ++i) {
@@ -156,7 +156,7 @@ std::vector<GroupSpec> single_messages(std::size_t count) {
     return specs;
 }
 
-// After a decryption that failed midway no plaintext is visible, although some of it was authentic.
+// After a decryption that fails midway, no plaintext is visible, even if some of it was authentic.
 TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
     constexpr const char* ends[] = {"cudaEventRecord", "cudaEventSynchronize", "cudaLaunchKernelEx", "cudaMemcpyAsync"};
     unsigned failed = 0;
@@ -164,11 +164,12 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
         for (const char* const function : ends) {
             for (int nth = 1;; ++nth) {
                 simt::Machine machine = simt::Machine::from_environment();
-                machine.guarded = on_device;  // the host itself cannot wipe it
+                machine.guarded = on_device;  // the host cannot access and wipe the memory
                 simt::reset(machine);
                 const AbiEngine engine = engine_with_gpu(GetParam());
                 OutputMemory memory(engine, on_device);
-                const std::vector<GroupSpec> specs = single_messages(8);  // of several in one, some may be done
+                const std::vector<GroupSpec> specs = single_messages(8);  // an entry of several messages could be
+                                                                          // partly finished
                 BatchMemory& rest = on_device ? static_cast<BatchMemory&>(memory) : guarded_memory();
                 const BatchCase cases(specs, 12, memory, rest);
                 AbiEntries entries(cases);
@@ -195,7 +196,8 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
     EXPECT_GT(failed, 20U) << "nothing has failed: this tests nothing";
 }
 
-// Nor between a GPU's failure and the repetition of its work, before which the batch may be cancelled.
+// Plaintext is not visible between a GPU's failure and the repetition of its work either. The batch may be cancelled in
+// between.
 TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     unsigned failed = 0;
     for (const char* const function : {"cudaEventRecord", "cudaEventSynchronize", "cudaMemcpyAsync"}) {
@@ -286,7 +288,7 @@ warpaes_batch_entry one_in_place(warpaes_mode mode, std::uint8_t* data, std::siz
     return entry;
 }
 
-// The caller may reuse host memory when the call returns, whenever the stream executes the work.
+// The caller may reuse host memory when the call returns, no matter when the stream executes the work.
 TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::Machine machine = simt::Machine::from_environment();
     machine.late = 1;
@@ -309,7 +311,7 @@ TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::reset();
 }
 
-// A message of many chunks continues without the GPU, and the batch reports it.
+// A message of many chunks continues without the GPU, and the batch reports the failure.
 TEST(BatchOnAGpu, SaysThatItFailedInTheMidstOfALongMessage) {
     simt::reset();
     const AbiEngine engine = engine_with_gpu(false);
@@ -328,7 +330,7 @@ TEST(BatchOnAGpu, SaysThatItFailedInTheMidstOfALongMessage) {
     simt::reset();
 }
 
-// A message larger than a GPU's maximum task is still a task.
+// A message that exceeds a GPU's maximum task size is still one task.
 TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     simt::reset();
     const AbiEngine engine = engine_with_gpu(true);
@@ -336,7 +338,7 @@ TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     std::vector<std::uint8_t> data((std::size_t{16} << 20) + 16), iv(16);
     const warpaes_batch_entry entry = one_in_place(WARPAES_CBC, data.data(), data.size(), iv, key);
     warpaes_batch* handle = nullptr;
-    // It ends at once.
+    // The batch ends immediately.
     simt::fail_call("cudaMemcpyAsync", 1, cudaErrorUnknown, 1 << 20);
     ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, &entry, 1, &handle), WARPAES_OK);
     const AbiBatchHandle batch(handle);
@@ -344,7 +346,7 @@ TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     simt::reset();
 }
 
-// The lane's staging memory is too small for it, where it is in place and the engine chose the GPU.
+// The lane's staging memory is too small for a message in place on a GPU that the engine chose.
 TEST(BatchOnAGpu, StagesAMessageThatIsLargerThanATask) {
     simt::reset();
     const AbiEngine engine = engine_with_gpu(false);
@@ -353,7 +355,7 @@ TEST(BatchOnAGpu, StagesAMessageThatIsLargerThanATask) {
     simt::reset();
 }
 
-// The threads of the CPU and of each GPU; another batch starts no more.
+// The engine has the threads of the CPU and of each GPU. A second batch starts no more threads.
 TEST(BatchOnAGpu, HasAsManyWorkersAsThePlanSays) {
     const auto threads = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); };
     simt::reset();

@@ -1,4 +1,4 @@
-// Memory of a GPU, through the C ABI.
+// GPU memory allocated through the C ABI.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 namespace warpaes::test {
 
-/// Memory of one device, through the C ABI.
+/// Memory of one device, allocated through the C ABI.
 class DeviceMemory final : public BatchMemory {
 public:
     DeviceMemory(const AbiEngine& engine, int device) : engine_(engine.get()), device_(device) {}

@@ -1,5 +1,6 @@
-// Clients that only obey the rules: six threads on one engine submit batches, and poll, wait for, cancel, query and
-// destroy each other's in any order; callbacks submit more; keys are destroyed as early as is allowed.
+// Tests clients that use every freedom of the rules. Six threads on one engine submit batches, and poll, wait for,
+// cancel, query and destroy each other's batches in any order. Callbacks submit more batches, and keys are destroyed as
+// early as permitted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t message = 80, messages = 5, text = message * messages;
 
-/// This many zeros as one message, encrypted in place.
+/// Returns `bytes` zero bytes, encrypted as one message in place.
 Bytes encrypted_zeros(const AbiEngine& engine, warpaes_mode mode, std::size_t bytes) {
     const AbiKey key = make_key(Bytes(16, 9));
     const Bytes iv(16);
@@ -93,7 +94,7 @@ private:
     warpaes_batch* batch_ = nullptr;
 };
 
-/// A message of more than a page is cut.
+/// A message of more than a page is divided.
 AbiEngine make_small_chunks(const std::string& backend, std::uint32_t threads) {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     options.backend = backend.c_str();
@@ -113,7 +114,7 @@ public:
         std::vector<std::thread> threads;
         for (unsigned t = 0; t < 6; ++t) threads.emplace_back([this, t, rounds] { live(t, rounds); });
         for (std::thread& thread : threads) thread.join();
-        // No call may follow the engine's end, so no callback may submit more.
+        // No call may follow the engine's destruction, so callbacks must stop submitting.
         for (std::size_t i = 0; const auto job = at(i); ++i) (void)warpaes_batch_wait(job->batch(), WARPAES_UNKNOWN);
         // The engine finishes pending work; batches outlive it.
         for (int i = 0; i < 8; ++i) submit(0);
@@ -150,7 +151,7 @@ private:
         return job;
     }
 
-    /// The same text as one message for several lanes, or in pieces for a context.
+    /// Encrypts the same text as one message for several lanes, or in pieces with a context.
     void crypt(std::mt19937& random, bool in_pieces) {
         Bytes data(message);
         if (in_pieces) {
@@ -218,7 +219,7 @@ private:
                     (void)std::string(warpaes_batch_entry_error(batch, random() % 5));
                     break;
                 default:
-                    break;  // it is destroyed here, or by the thread that uses it
+                    break;  // the context is destroyed here or by the thread that uses it
                 }
             }
         }

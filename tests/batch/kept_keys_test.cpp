@@ -1,5 +1,5 @@
-// Key material cached from batch to batch, in host memory and on a simulated GPU, and its removal: by a flush, after a
-// time, and with the engine.
+// Tests key material cached between batches, in host memory and on a simulated GPU, and its removal by a flush, after a
+// timeout, and with the engine.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -25,7 +25,7 @@ constexpr std::size_t key_bytes = 32;
 constexpr std::uint8_t mask = 0x5c;
 using MaskedKey = std::array<std::uint8_t, key_bytes>;
 
-/// It must not be found itself when memory is searched.
+/// Returns a masked key, so that a search of memory does not find this copy.
 MaskedKey masked_key(std::uint8_t seed) {
     MaskedKey key{};
     for (std::size_t i = 0; i < key_bytes; ++i) key[i] = static_cast<std::uint8_t>((i * 73 + seed) ^ 0x77 ^ mask);
@@ -39,7 +39,7 @@ bool is_at(const std::uint8_t* memory, const MaskedKey& key) {
     return true;
 }
 
-/// Counts the occurrences of the key for which `holds(rest of memory)`.
+/// Counts the occurrences of the key for which `holds(rest of memory)` is true.
 template <typename Holds>
 std::size_t count(std::span<const std::uint8_t> memory, const MaskedKey& key, const Holds& holds) {
     std::size_t found = 0;
@@ -53,7 +53,7 @@ std::size_t count(std::span<const std::uint8_t> memory, const MaskedKey& key, co
     return found;
 }
 
-/// Slots: the first round keys of AES-256 are the key.
+/// Searches key slots: the first two round keys of AES-256 are the key.
 std::size_t on_devices(const MaskedKey& key) {
     std::size_t found = 0;
     simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {
@@ -62,8 +62,8 @@ std::size_t on_devices(const MaskedKey& key) {
     return found;
 }
 
-/// Finds expanded keys in host memory: a key that its round keys follow. It reads memory as a file, so other threads
-/// can run, into memory that is not private, so it does not read its own copy.
+/// Finds expanded keys in host memory: a key followed by its round keys. It reads memory through a file while other
+/// threads run, into shared memory, which the search skips so that it does not find its own copy.
 std::size_t on_host(const MaskedKey& key) {
     constexpr std::size_t bytes = std::size_t{1} << 20, reach = 3 * key_bytes;
     void* const shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -83,7 +83,7 @@ std::size_t on_host(const MaskedKey& key) {
             if (std::fseek(all, static_cast<long>(at), SEEK_SET) != 0) break;
             const std::size_t n = std::fread(chunk.data(), 1, std::min<std::size_t>(bytes, end - at), all);
             found += count(chunk.first(n), key, [&](auto rest) {
-                // A key cut off here is complete in the next chunk.
+                // A key that is split here is complete in the next chunk.
                 for (std::size_t i = key_bytes; rest.size() >= reach && i + key_bytes <= reach; ++i) {
                     if (is_at(rest.data() + i, key)) return true;
                 }
@@ -104,7 +104,7 @@ protected:
         return AbiEngine(
             new warpaes_engine(EngineOptions{.backend = "cuda", .device = -1, .threads = 2, .keys_kept = kept}));
     }
-    /// A batch under two keys; the caller's own copies are wiped. Keys that come as bytes, or with handles.
+    /// Runs a batch under two keys, given as bytes or as handles. The caller's copies are wiped.
     AbiBatchHandle run(const AbiEngine& engine, bool with_handles) {
         std::vector<std::uint8_t> bytes(2 * key_bytes), text(2 * 64), iv(16);
         std::vector<AbiKey> handles;
@@ -143,7 +143,7 @@ protected:
 
 constexpr std::chrono::milliseconds for_ever{std::chrono::hours(1)};
 
-// A thread that is never idle: it takes the second batch before it ends the first.
+// The worker is never idle: it takes the second batch before it finishes the first.
 TEST_F(KeptKeys, ABusyEngineLetsThemGoToo) {
     struct Second {
         warpaes_engine* engine = nullptr;
@@ -206,8 +206,8 @@ TEST_F(KeptKeys, AFlushLeavesNothing) {
     }
 }
 
-/// Other operations while a flush waits for the GPU: a batch leaves keys that are already destroyed, another flush
-/// begins and ends, another engine is destroyed.
+/// Other operations happen while a flush waits for the GPU: a batch leaves destroyed keys behind, another flush runs,
+/// or another engine is destroyed.
 TEST_F(KeptKeys, AFlushIsNotDisturbedByOthers) {
     const AbiEngine engine = make(for_ever);
     const std::pair<const char*, std::function<void()>> others[] = {
@@ -256,7 +256,7 @@ TEST_F(KeptKeys, AFlushSaysIfItFails) {
 TEST_F(KeptKeys, WhatNobodyUsesGoesByItself) {
     for (const bool with_handles : {false, true}) {
         const AbiEngine engine = make(std::chrono::milliseconds(20));
-        // It is created and removed again.
+        // The cached material is created and removed several times.
         for (int time = 0; time < 4; ++time) {
             (void)run(engine, with_handles);
             const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);

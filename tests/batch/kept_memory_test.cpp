@@ -1,4 +1,4 @@
-// Memory that the engine keeps from batch to batch, on a simulated GPU: it does not grow, and is empty.
+// Tests memory that the engine keeps between batches on a simulated GPU. It does not grow, and contains no secrets.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ protected:
     void SetUp() override { simt::reset(); }
 };
 
-// Memory of an enqueued batch is freed when the stream has passed it; keys in it are wiped.
+// The memory of an enqueued batch is freed once the stream has executed it. Keys in it are wiped.
 TEST_F(KeptMemory, OneEnqueuedBatchAfterTheOtherTakesTheSame) {
     const AbiEngine engine = engine_with_gpu("cuda");
     DeviceMemory memory(engine, 0);
@@ -48,7 +48,8 @@ TEST_F(KeptMemory, OneEnqueuedBatchAfterTheOtherTakesTheSame) {
     }
 }
 
-// On a GPU a message needs memory for its tag and for the sums of its thread blocks; the last message's remains.
+// On a GPU, a message needs memory for its tag and for the sums of its thread blocks. The engine keeps that of the last
+// message.
 TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
     const AbiEngine engine = engine_with_gpu("cuda");
     constexpr std::uint64_t bytes = 20000;
@@ -80,7 +81,7 @@ TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
     warpaes_free(engine.get(), data);
 }
 
-// Memory of a running task is not given to another.
+// The memory of a running task is not given to another task.
 TEST_F(KeptMemory, MessagesOfSeveralThreadsHaveTheirOwn) {
     const AbiEngine engine = engine_with_gpu("cuda");
     constexpr std::uint64_t bytes = 5000;
@@ -122,7 +123,7 @@ TEST_F(KeptMemory, MessagesOfSeveralThreadsHaveTheirOwn) {
     warpaes_key_destroy(key);
 }
 
-// Where a GPU must not overwrite its input, because the work may be repeated, the output first goes to staging memory.
+// If a GPU must not overwrite its input, because the work may be repeated, the output first goes to staging memory.
 TEST_F(KeptMemory, AWorkerWithNothingToDoHasNothingInItsStaging) {
     const AbiEngine engine = engine_with_gpu("auto");
     const BatchCase cases(

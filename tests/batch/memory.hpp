@@ -1,4 +1,4 @@
-// Memory for the messages of a test: host memory or a GPU's, with one interface.
+// Memory for a test's messages, in host or GPU memory, with one interface.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ class BatchMemory {
 public:
     virtual ~BatchMemory() = default;
 
-    /// `bytes` bytes at any address; at least one. Throws if there are none.
+    /// Allocates `bytes` bytes, at least one, at any address. Throws on failure.
     [[nodiscard]] virtual std::uint8_t* allocate(std::size_t bytes) = 0;
     virtual void release(std::uint8_t* memory, std::size_t bytes) noexcept = 0;
     virtual void write(std::uint8_t* to, std::span<const std::uint8_t> from);

@@ -1,4 +1,4 @@
-// Parts of the batch engine: strips of memory, tasks and their shares, the table of keys.
+// Tests parts of the batch engine: strips of memory, tasks and their shares, and the table of keys.
 #include <gtest/gtest.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -27,7 +27,7 @@
 
 namespace {
 
-/// The process's requests to the system, two words each.
+/// Random words that the process has obtained from the system, two per request.
 std::vector<std::array<std::uint64_t, 2>> random_words;
 
 }  // namespace
@@ -91,7 +91,7 @@ TEST(Strips, AtTheEndOfMemory) {
 
 std::set<std::uint32_t> clashes_of(const std::vector<std::array<Strip, 2>>& writes) {
     const auto n = static_cast<std::uint32_t>(writes.size());
-    // All at once, and in two pieces cut at every place (at few places if there are many).
+    // Adds all writes at once, and in two parts split at every position (at few positions if there are many writes).
     std::optional<std::set<std::uint32_t>> found;
     for (std::uint32_t cut = 0; cut <= n; cut += 1 + n / 16) {
         Clashes clashes, rest;
@@ -132,7 +132,7 @@ TEST(Clashes, AreThoseOfEntriesThatShareAByte) {
     }
 }
 
-/// Which entries share a byte with another, by marking every byte.
+/// Finds the entries that share a byte with another entry, by marking every byte.
 std::set<std::uint32_t> clashes_by_byte(const std::vector<std::array<Strip, 2>>& writes) {
     std::map<std::uintptr_t, std::set<std::uint32_t>> writers;
     for (std::uint32_t i = 0; i < writes.size(); ++i) {
@@ -149,7 +149,7 @@ std::set<std::uint32_t> clashes_by_byte(const std::vector<std::array<Strip, 2>>&
     return clashing;
 }
 
-// Few rectangles and many, of few owners and many, compared in pairs.
+// Few or many rectangles of few or many owners, compared with a check of all pairs.
 TEST(Rectangles, OfWhichOwnersOverlap) {
     std::mt19937 random(3);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -183,8 +183,8 @@ TEST(Rectangles, OfWhichOwnersOverlap) {
     EXPECT_LT(clean + all, rounds - rounds / 20);
 }
 
-// Columns of a table, any number of them, each some rows of it; and sometimes one message, or several without gaps,
-// in between. Mostly room for all, so that few overlap.
+// Any number of columns of a table, each with some of its rows, and sometimes one message, or several without gaps, in
+// between. Most tables have room for all, so that few overlap.
 TEST(Clashes, OfColumnsBetweenEachOther) {
     std::mt19937 random(9);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -217,7 +217,7 @@ TEST(Clashes, OfColumnsBetweenEachOther) {
     EXPECT_GT(most, 100U);
 }
 
-// A clash among very many columns is found anywhere, in a time that is not quadratic in their number.
+// A clash among very many columns is found at any position, in less than quadratic time.
 TEST(Clashes, OfVeryManyColumns) {
     constexpr std::uint64_t columns = 50000, stride = 16 * columns;
     std::vector<std::array<Strip, 2>> writes;
@@ -243,8 +243,8 @@ TEST(Clashes, OfVeryManyColumns) {
     EXPECT_EQ(found, (std::set<std::uint32_t>{777, 778, columns}));
 }
 
-// Outputs in one buffer and tags in another, in order: mostly apart, but the buffers may overlap, and so may
-// neighbours.
+// Outputs in one buffer and tags in another, in ascending order. They are mostly disjoint, but the buffers may overlap,
+// and so may neighbours.
 TEST(Clashes, OfOutputsAndTagsThatAscend) {
     std::mt19937 random(11);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -269,7 +269,7 @@ TEST(Clashes, OfOutputsAndTagsThatAscend) {
     EXPECT_LT(clean, rounds - rounds / 10);
 }
 
-// More strides than single messages are compared with: messages of equal stride are still compared.
+// There are too many strides to compare with single messages. Messages of equal stride are still compared.
 TEST(Clashes, OfManyStrides) {
     std::vector<std::array<Strip, 2>> writes;
     for (std::uint64_t k = 0; k < 200; ++k) writes.push_back({Strip{100 + 2 * k, 1000 + k, 50, 1}, Strip{}});
@@ -285,7 +285,7 @@ TEST(Clashes, OfVeryManyThatBeginTogether) {
     std::set<std::uint32_t> all;
     for (std::uint32_t i = 0; i < n; ++i) all.insert(i);
     EXPECT_EQ(clashes_of(writes), all);
-    // Messages of one entry, and of others elsewhere.
+    // Messages of one entry, and other entries elsewhere.
     for (std::uint32_t i = 1; i < n; ++i) writes[i][1] = writes[i][0] = Strip{std::uintptr_t{8192} + 32 * i, 0, 1, 16};
     EXPECT_TRUE(clashes_of(writes).empty());
 }
@@ -295,7 +295,7 @@ TEST(Clashes, OfMessagesInOrderOrNot) {
     for (std::uintptr_t i = 0; i < 1000; ++i)
         writes.push_back({Strip{1000 + 100 * i, 0, 1, 84}, Strip{1084 + 100 * i, 0, 1, 16}});
     EXPECT_TRUE(clashes_of(writes).empty());
-    writes[500][1].size = 17;  // one byte of the next
+    writes[500][1].size = 17;  // overlaps one byte of the next
     EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{500, 501}));
     writes[500][1].size = 16;
     std::reverse(writes.begin(), writes.end());
@@ -314,7 +314,7 @@ TEST(Clashes, ListEntriesByAddressUnlessTheyAreInOrder) {
         Clashes clashes;
         std::vector<std::array<Strip, 2>> writes(by_address.size());
         for (std::uint32_t place = 0; place < by_address.size(); ++place) {
-            // A tag after each text: two writes, one entry.
+            // A tag follows each text, so one entry makes two writes.
             const std::uintptr_t text = 1000 + 100 * std::uintptr_t{place};
             writes[by_address[place]] = {Strip{text, 0, 1, 84}, Strip{text + 84, 0, 1, 16}};
         }
@@ -341,7 +341,7 @@ TEST(Clashes, OfMessagesInMemoriesFarApart) {
 
 // ---------------------------------------------------------------------------------------------------------- outcomes
 
-/// Entries of a few messages, as a client fills them in, and their batch.
+/// Entries of a few messages, as a client provides them, and their batch.
 struct OneBatch {
     explicit OneBatch(std::uint64_t n)
         : entries(n), results(n, {WARPAES_ERROR_STATE, 0, 0, 0}), statuses(n, std::vector(3, WARPAES_ERROR_STATE)) {
@@ -423,7 +423,7 @@ TEST(Batches, SayThatTheyAreCancelled) {
     }
 }
 
-// Long messages are tasks of their own. Tasks that have not begun are cancelled at once.
+// Long messages are separate tasks. Tasks that have not begun are cancelled immediately.
 TEST(Batches, SayThatLongMessagesAreCancelled) {
     constexpr std::size_t length = (std::size_t{16} << 20) + 16, messages = 6;
     const std::unique_ptr<void, decltype(&std::free)> memory(std::calloc(messages, length), &std::free);
@@ -618,7 +618,7 @@ TEST(KeyTable, LetsTheLeastRecentGo) {
     EXPECT_FALSE(keys[0].expired());
     EXPECT_TRUE(keys[1].expired());
     EXPECT_FALSE(keys[2].expired());
-    // An entry in use stays intact although the table drops it.
+    // An entry in use stays intact even if the table drops it.
     const auto held = table.get(key_number(2));
     for (std::uint32_t i = 10; i < 13; ++i) (void)table.get(key_number(i));
     EXPECT_EQ(table.size(), 3U);
@@ -670,7 +670,7 @@ TEST(KeyTable, FromManyThreads) {
     EXPECT_LE(table.size(), 16U);
 }
 
-// What the table lets go wipes itself.
+// Keys that the table releases wipe themselves.
 TEST(KeyTable, KeysWipeThemselves) {
     alignas(ExpandedKey) static std::array<std::uint8_t, sizeof(ExpandedKey)> room;
     std::array<std::uint8_t, 32> bytes{};

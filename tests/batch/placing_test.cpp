@@ -14,7 +14,7 @@
 namespace warpaes::test {
 namespace {
 
-/// One cost for all work of a backend under a length of keys: `cost_of(whether it is a GPU, bits)`.
+/// A cost model with one cost for all work of a backend and a key length: `cost_of(whether it is a GPU, bits)`.
 std::shared_ptr<const CostModel> costs_of(const std::function<Cost(bool, unsigned)>& cost_of) {
     auto model = std::make_shared<CostModel>();
     for (const Backend* backend : all_backends()) {
@@ -41,7 +41,7 @@ class BatchPlacing : public testing::Test {
 protected:
     void SetUp() override { simt::reset(); }
 
-    /// Messages on the GPU.
+    /// Returns the number of messages on the GPU.
     static std::uint64_t run(const AbiEngine& engine, std::span<const warpaes_batch_entry> entries) {
         warpaes_batch* handle = nullptr;
         EXPECT_EQ(warpaes_batch_submit(engine.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
@@ -53,7 +53,7 @@ protected:
     }
 };
 
-// The backend that is faster with longer keys gets them.
+// Messages with longer keys go to the backend that is faster with them.
 TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     for (const unsigned gpu_bits : {128U, 256U}) {
         const AbiEngine engine = engine_with(costs_of([&](bool gpu, unsigned key_bits) {
@@ -72,7 +72,7 @@ TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     }
 }
 
-// If a message costs the CPU much and the GPU little, the GPU gets many, whatever their bytes cost.
+// If a message costs much on the CPU and little on the GPU, the GPU gets many messages, whatever the cost per byte.
 TEST_F(BatchPlacing, ByTheNumberOfMessages) {
     const AbiEngine engine = engine_with(costs_of([](bool gpu, unsigned) {
         Cost cost{.fixed = gpu ? 1.0 : 0, .message = gpu ? 0 : 1.0};

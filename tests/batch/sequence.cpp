@@ -146,7 +146,7 @@ std::string Sequence::context() {
     return described("context", {&spec, 1}, wrong + cases.complaints());
 }
 
-/// The message through the context, which has begun it.
+/// Runs the message through the context, which has begun it.
 std::string Sequence::pieces(const MessageGroup& g, BatchMemory& text, std::uint64_t false_messages) {
     warpaes_context* const c = context_.get();
     std::string wrong;
@@ -183,7 +183,7 @@ std::string Sequence::pieces(const MessageGroup& g, BatchMemory& text, std::uint
 }
 
 std::string Sequence::flood(std::uint32_t keys) {
-    constexpr std::uint32_t at_once = 500;  // not so many that a batch does without the tables
+    constexpr std::uint32_t at_once = 500;  // few enough that a batch uses the tables
     constexpr std::size_t key_bytes = 16, bytes = 2 * block_bytes;
     std::mt19937 generator(++seed_);
     Random contents(generator);

@@ -1,6 +1,6 @@
-// Random sequences of batches, single calls and contexts under a few keys, whose handles come and go, through the C
-// ABI: every result is compared with libcrypto's. All state that the library caches of a key between calls is used
-// here.
+// Random sequences of batches, single calls and contexts through the C ABI, under a few keys whose handles come and go.
+// Every result is compared with libcrypto's. The sequences use all state that the library caches for a key between
+// calls.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@ namespace warpaes::test {
 
 class Sequence {
 public:
-    /// `device`: memory of a GPU for some of the messages, or null. `random` determines the operations and `seed` the
-    /// contents of messages.
+    /// `device`: GPU memory for some of the messages, or null. `random` determines the operations and `seed` the
+    /// contents of the messages.
     Sequence(warpaes_engine* engine, Random random, std::uint32_t seed, const Limits& limits, BatchMemory* device);
 
     /// Executes the next step and returns its fault, or "".
     std::string step();
-    /// More keys than any table can hold, with handles and as bytes, so that the pool's keys are evicted.
+    /// Uses more keys than any table can hold, as handles and as bytes, so that the pool's keys are evicted.
     std::string flood(std::uint32_t keys);
 
 private:
@@ -41,7 +41,7 @@ private:
     struct DestroyContext {
         void operator()(warpaes_context* context) const { warpaes_context_destroy(context); }
     };
-    std::unique_ptr<warpaes_context, DestroyContext> context_;  ///< for one message after the other
+    std::unique_ptr<warpaes_context, DestroyContext> context_;  ///< reused for successive messages
 };
 
 }  // namespace warpaes::test

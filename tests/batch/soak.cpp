@@ -1,4 +1,4 @@
-// Threads that submit random batches for a given time, every result checked byte for byte; prints work and memory use
+// Threads submit random batches for a given time, and every result is checked byte for byte. Prints work and memory use
 // as JSON: soak --seconds 600 --threads 8 --backend auto
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ long resident_kib() {
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/// Memory of an arena, for a batch at a time.
+/// Memory of an arena, used by one batch at a time.
 class ArenaMemory final : public BatchMemory {
 public:
     explicit ArenaMemory(const AbiEngine& engine) : arena_(make_arena(engine, size)) {}
@@ -91,8 +91,8 @@ void work(const AbiEngine& engine, std::uint32_t seed, Clock::time_point end, Ta
     }
 }
 
-/// More keys as bytes, each for two messages, than the engine keeps expanded: its number of keys is constant from then
-/// on.
+/// Uses more keys, as bytes and each for two messages, than the engine keeps expanded. The engine's number of keys is
+/// constant from then on.
 void fill_key_table(const AbiEngine& engine) {
     std::mt19937 random(7);
     for (int i = 0; i < (simulated() ? 1 : 100); ++i) {
@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
         }
         for (std::thread& thread : threads) thread.join();
     };
-    // Lanes, the table of keys and the allocator's memory come first.
+    // The first quarter allocates lanes, the table of keys and the allocator's memory.
     fill_key_table(engine);
     run(o.seconds / 4, o.seed);
     const long before = resident_kib();

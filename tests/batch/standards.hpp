@@ -5,7 +5,7 @@
 
 namespace warpaes::test {
 
-/// SP 800-38B, appendix D, with keys of all lengths: every tag made, compared, and compared where it is wrong.
+/// SP 800-38B, appendix D, with keys of all lengths. Every tag is computed and verified, and wrong tags are refused.
 void check_cmac_examples(const RunGroups& run);
 /// CAVP's files, both directions (tests/vectors).
 void check_ccm_vectors(const RunGroups& run);

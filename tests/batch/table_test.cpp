@@ -1,5 +1,5 @@
-// Tables of scattered messages, also hostile ones: each message gets the status and text of a single call, or the
-// status of its fault, and no other byte changes.
+// Tests tables of scattered messages, including hostile ones. Each message gets the status and text of a single call,
+// or the status of its fault, and no other byte changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using Bytes = std::vector<std::uint8_t>;
 /// The data's memory and the backend.
 enum class Way { submit_on_host, submit_on_device, enqueue, enqueue_table_on_device };
 
-/// How a table's rows follow each other in memory.
+/// The order of a table's rows in memory.
 enum class Order { shuffled, ascending, equal_steps };
 
 struct Range {
@@ -43,7 +43,7 @@ protected:
     }
     [[nodiscard]] bool on_gpu() const { return GetParam() == "cuda"; }
 
-    /// One memory for everything, one for text and one for all else, or separate ones for input and output.
+    /// Makes one allocation for everything, two (text and the rest), or separate ones for input and output.
     void make_extents(std::size_t bytes, std::size_t count) {
         images_.assign(count, Bytes(bytes));
         for (Bytes& image : images_) {
@@ -73,7 +73,7 @@ protected:
         });
     }
     [[nodiscard]] bool encrypts() const { return table_.direction == WARPAES_ENCRYPT; }
-    /// Whether `a` writes to bytes that `b` writes or reads.
+    /// Returns whether `a` writes to bytes that `b` writes or reads.
     [[nodiscard]] bool disturbs(const warpaes_table_message& a, const warpaes_table_message& b) const {
         const auto mine = parts_of(a), its = parts_of(b);
         for (const int i : {1, 4}) {
@@ -85,7 +85,7 @@ protected:
         }
         return false;
     }
-    /// By comparing all pairs.
+    /// Compares all pairs.
     [[nodiscard]] warpaes_status fault_of(const warpaes_table_message& m) const {
         if (table_.mode == WARPAES_CBC && m.length % 16 != 0) return WARPAES_ERROR_DATA_LENGTH;
         if (!in_range(m)) return WARPAES_ERROR_RANGE;
@@ -99,7 +99,7 @@ protected:
         if (shares && encrypts() && table_.mode == WARPAES_GCM) return WARPAES_ERROR_IV_REUSED;
         return disturbs(m, m) ? WARPAES_ERROR_OVERLAP : WARPAES_OK;
     }
-    /// Processes one message of `images` by itself.
+    /// Processes one message of `images` in a separate call.
     warpaes_status alone(const warpaes_table_message& m, std::vector<Bytes>& images) const {
         warpaes_message one = WARPAES_MESSAGE_INIT;
         one.mode = table_.mode;
@@ -227,7 +227,7 @@ protected:
     warpaes_batch_table table_ = WARPAES_BATCH_TABLE_INIT;
 };
 
-/// Of any lengths at any addresses; decryption of what encryption wrote, some of it forged.
+/// Messages of any length at any address. Decryption gets the output of encryption, some of it forged.
 TEST_P(Tables, MessagesAreThoseOfSingleCalls) {
     for (const Way way : ways()) {
         for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CTR, WARPAES_CBC}) {
@@ -239,7 +239,7 @@ TEST_P(Tables, MessagesAreThoseOfSingleCalls) {
                 make_extents(std::size_t{1} << 18, static_cast<std::size_t>(memories));
                 scatter(60, simulated() ? 900 : 1500, order);
                 check(way);
-                // What encryption wrote becomes the input.
+                // The output of encryption becomes the input.
                 for (const auto& m : messages_) ASSERT_EQ(alone(m, images_), WARPAES_OK) << warpaes_last_error();
                 set(mode, WARPAES_DECRYPT);
                 if (memories == 3) std::swap(images_[0], images_[1]);

@@ -1,10 +1,10 @@
-// Random sequences of 8 threads on one GPU, every byte compared with libcrypto's: single messages, batches, contexts,
-// calls on streams and in captures of every mode, flushes of the kept keys, engines that come and go. Every call must
-// succeed.
+// Runs random sequences in 8 threads on one GPU and compares every byte with libcrypto's. Sequences contain single
+// messages, batches, contexts, calls on streams and in captures of every mode, flushes of cached keys, and engines that
+// come and go. Every call must succeed.
 //
 //   device_threads --runs 3000 --seed 1 --threads 8 --steps 20
 //
-// `--runs`: sequences, of all threads together. Prints JSON; exits with 3 where there is no GPU.
+// `--runs`: number of sequences of all threads together. Prints JSON. Exits with 3 if there is no GPU.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Every kind of call is the first of a process, while a stream is in capture: in each mode, by the thread that captures
-// and by another. Lazy initialization must neither fail then nor invalidate the capture. Each case is a separate
+// Every kind of call is the first of a process while a stream is in capture: in each capture mode, by the capturing
+// thread and by another. Lazy initialization must neither fail then nor invalidate the capture. Each case is a separate
 // process: this program with the arguments --first KIND SITUATION.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -24,12 +24,12 @@ namespace {
 
 constexpr std::uint32_t seed = 1;
 constexpr int no_gpu = 77;
-std::string program;  ///< this one, in quotes
+std::string program;  ///< this program's path, quoted
 
 struct Situation {
     const char* name;
     cudaStreamCaptureMode mode;
-    bool by_another = false;  ///< the thread that calls does not capture
+    bool by_another = false;  ///< another thread than the capturing one makes the call
     bool blocking = false;    ///< the stream is ordered with the default stream
 };
 
@@ -44,16 +44,16 @@ constexpr Situation situations[] = {
     {"global_another_thread_blocking", cudaStreamCaptureModeGlobal, true, true},
 };
 
-/// The only call of a process, which also creates the engine.
+/// The only call of a process. It also creates the engine.
 class Call {
 public:
     virtual ~Call() = default;
     /// Returns the fault, or "".
     virtual std::string make(cudaStream_t stream) = 0;
-    /// After make(), or after the graph has run.
+    /// Call it after make(), or after the graph has run. Returns all faults, or "".
     virtual std::string complaints() = 0;
     [[nodiscard]] virtual bool can_run_again() const { return true; }
-    /// Whether the graph contains part of the work.
+    /// Returns whether the graph contains part of the work.
     [[nodiscard]] virtual bool is_captured() const { return true; }
 
 protected:
@@ -112,7 +112,7 @@ private:
     std::uint8_t* output_;
 };
 
-/// A message on the default stream, which CUDA excludes while a blocking stream is in capture.
+/// A message on the default stream, which CUDA disallows while a blocking stream is in capture.
 class OnDefaultStream final : public Call {
 public:
     OnDefaultStream(std::vector<GroupSpec> specs, bool batch, bool excluded)
@@ -136,7 +136,7 @@ private:
     OnStream messages_;
 };
 
-/// GCM-SIV in a device's memory, compared with the host's.
+/// GCM-SIV in device memory, compared with the result on the host.
 class GcmSiv final : public Call {
 public:
     GcmSiv() : text_(memory_.allocate(bytes)) { memory_.write(text_, std::vector<std::uint8_t>(bytes, 9)); }
@@ -172,7 +172,8 @@ private:
     std::vector<std::uint8_t> tag_ = std::vector<std::uint8_t>(16);
 };
 
-/// A range of CBC decryption has to wait for the stream, so a stream in capture refuses it, and stays as it is.
+/// Decrypting a range of CBC has to wait for the stream, so it is refused on a stream in capture, which stays
+/// unchanged.
 class Refused final : public Call {
 public:
     Refused() : text_(memory_.allocate(2 * bytes)) {}
@@ -204,7 +205,7 @@ private:
     std::uint8_t* text_;
 };
 
-/// A message, complete on return; its text in a device's memory or the host's.
+/// A synchronous message, with its text in device or host memory.
 class Message final : public Call {
 public:
     Message(const GroupSpec& spec, bool on_device)
@@ -224,7 +225,7 @@ private:
     BatchCase cases_;
 };
 
-/// A batch that the engine's threads carry out.
+/// A batch that the engine's threads execute.
 class Batch final : public Call {
 public:
     Batch(std::vector<GroupSpec> specs, bool on_device)
@@ -315,14 +316,14 @@ std::vector<Kind> kinds() {
     for (const Mode mode : batch_modes()) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
             add_message(mode, direction, 4096, 0);
-            // As short as one launch takes; one launch; several.
+            // The lengths need one short launch, one launch, and several launches.
             if (mode != Mode::gcm) continue;
             add_message(mode, direction, 64, 0);
             add_message(mode, direction, 70000, 0);
             add_message(mode, direction, 300001, 1);
         }
     }
-    for (const Mode mode : {Mode::cfb128, Mode::cbc}) {  // in place the kernels take memory of their own
+    for (const Mode mode : {Mode::cfb128, Mode::cbc}) {  // in place, the kernels need extra memory
         GroupSpec spec = one(mode, Direction::decrypt, 100000 / 16 * 16);
         spec.in_place = true;
         add(std::string("enqueued_in_place_") + batch_mode_name(mode), true,
@@ -355,7 +356,7 @@ std::vector<Kind> kinds() {
     return all;
 }
 
-/// The first call, while a stream is in capture; then the graph of that capture. The fault, or "".
+/// Makes the first call while a stream is in capture, then runs the graph of that capture. Returns the fault, or "".
 std::string run(const Kind& kind, const Situation& situation) {
     const std::unique_ptr<Call> call = kind.make(situation);
     CudaMemory memory;
@@ -412,7 +413,7 @@ class FirstCall : public testing::TestWithParam<Kind> {};
 
 TEST_P(FirstCall, LeavesTheCaptureWhole) {
     for (const Situation& situation : situations) {
-        // Work is enqueued by the thread that captures, unless any thread may do it.
+        // The capturing thread enqueues the work, unless any thread may do so.
         if (GetParam().enqueues && situation.by_another && situation.mode != cudaStreamCaptureModeRelaxed) continue;
         std::string said;
         const std::string command = "exec " + program + " --first " + GetParam().name + " " + situation.name + " 2>&1";

@@ -1,4 +1,4 @@
-// Messages with their right answers on a caller's stream, which may be in capture, and the CUDA calls that this needs.
+// Messages with expected results on a caller's stream, which may be in capture, and the CUDA calls for it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@ namespace warpaes::test {
 /// Throws std::runtime_error.
 void must(cudaError_t error, const char* what);
 
-/// Sets the thread's capture mode, by default to what lets it call CUDA while others capture.
+/// Sets the thread's capture mode. The default lets the thread call CUDA while others capture.
 class ThreadMode {
 public:
     explicit ThreadMode(cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed);
@@ -54,16 +54,16 @@ private:
     CudaStream stream_;
 };
 
-/// A stream's capture and the resulting graph. Dropped without finish(), it ends the capture.
+/// A stream's capture and the resulting graph. The destructor ends a capture that was not finished.
 class Captured {
 public:
     Captured(cudaStream_t stream, cudaStreamCaptureMode mode);
     Captured(const Captured&) = delete;
     Captured& operator=(const Captured&) = delete;
     ~Captured();
-    /// Ends the capture. What is wrong, or "".
+    /// Ends the capture. Returns the fault, or "".
     [[nodiscard]] std::string finish();
-    /// Runs the graph, and waits.
+    /// Runs the graph and waits for it.
     void run(const CudaStream& stream);
 
 private:
@@ -73,10 +73,10 @@ private:
     cudaGraphExec_t exec_ = nullptr;
 };
 
-/// Changes a group so that a stream accepts it.
+/// Adapts a group to the restrictions of calls on a stream.
 GroupSpec for_stream(GroupSpec spec);
 
-/// Messages whose data lies in a device's memory, and so do written tags and statuses; the rest is the host's.
+/// Messages whose data, written tags and statuses lie in device memory. The rest lies in host memory.
 class OnStream {
 public:
     OnStream(std::span<const GroupSpec> specs, std::uint32_t seed, CudaMemory& memory,
@@ -85,11 +85,11 @@ public:
     OnStream& operator=(const OnStream&) = delete;
     ~OnStream();
 
-    /// As one batch. What is wrong, or "".
+    /// Enqueues them as one batch. Returns the fault, or "".
     std::string enqueue_batch(warpaes_engine* engine, cudaStream_t stream);
-    /// Each group, of one message, in a separate call.
+    /// Enqueues each group, of one message, in a separate call.
     std::string enqueue_messages(warpaes_engine* engine, cudaStream_t stream);
-    /// When the stream has passed them: all faults, or "".
+    /// Call it after the stream has executed them. Returns all faults, or "".
     [[nodiscard]] std::string complaints();
     [[nodiscard]] bool in_place() const;
 

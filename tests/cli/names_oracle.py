@@ -14,7 +14,7 @@ def siv(key):
 
 
 def encrypt_name(key, folder, name):
-    """Return the stored form of ``name``, which is in the plain path ``folder``; all are bytes."""
+    """Return the stored form of ``name`` in the plain path ``folder``. All are bytes."""
     sealed = siv(key).encrypt(name, [b"/" + folder])
     text = base64.b32hexencode(sealed).rstrip(b"=").lower()
     parts = []

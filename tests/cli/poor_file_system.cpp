@@ -1,9 +1,9 @@
-// Preloaded into a program: a file system that lacks what POSIX does not require of one. $POOR_FILE_SYSTEM lists it,
+// Preloaded into a program. Simulates a file system that lacks features. $POOR_FILE_SYSTEM lists the missing features,
 // each word after a space: "tmpfile", "noreplace", "link", "rename", "chmod", "quiet_chmod" (ignored, without an
 // error), "times", "chown", "fsync", "order" (writes in order only), "stolen" (no "rename", and another user takes its
 // place), "open" (renaming open files), "prompt" (an empty file is stored some time after close(), whatever has its
-// name by then), "close" (close() says that the disk is full). Mounts of object storage, FAT and network file systems
-// lack several of these. $POOR_CALLS names a file that gets a line for each refused call.
+// name by then), "close" (close() reports that the disk is full). Mounts of object storage, FAT and network file
+// systems lack several of these. $POOR_CALLS names a file that gets a line for each refused call.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Shared code of the transcripts of the command line. Needs only Python's standard library."""
+"""Shared code for the transcripts of the command line. It needs only Python's standard library."""
 
 import array
 import fcntl
@@ -22,7 +22,7 @@ IV = hashlib.sha512(b"iv").digest()[:16].hex()
 MODES = ("ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr")
 PADDED = ("ecb", "cbc")
 
-# warpaes_status, which the command exits with (include/warpaes/warpaes.h).
+# The command's exit statuses, values of warpaes_status (include/warpaes/warpaes.h).
 INTERNAL, ARGUMENT, KEY_LENGTH, IV_LENGTH, DATA_LENGTH, PADDING = 1, 2, 3, 4, 5, 6
 RANGE, BACKEND, OUT_OF_MEMORY, DEVICE, CANCELLED = 9, 10, 11, 13, 15
 NOT_FOUND, EXISTS, SAME_FILE, READ, WRITE, FORMAT = 16, 17, 18, 19, 20, 21
@@ -44,9 +44,9 @@ OTHER_USER = 65533
 
 
 def as_ordinary_user(test):
-    """Runs a test's commands as a user whom permissions bind: root lends the directory to another user.
+    """Run a test's commands as a user who is subject to permissions: root gives the directory to another user.
 
-    The files of the test belong to that user, as they would if the user had written them.
+    The test's files belong to that user, as if the user had written them.
     """
 
     @functools.wraps(test)
@@ -58,11 +58,12 @@ def as_ordinary_user(test):
     return run
 
 
-SKIPPED = 77  # which CTest reports as skipped and not as passed
+SKIPPED = 77  # CTest reports this status as skipped
 
 
 def main():
-    """Runs the tests of the program. The exit status reports a skip only if no case ran; the last line counts them."""
+    """Run the tests of the program. The exit status reports a skip only if no case ran. The last line counts the
+    cases."""
     result = unittest.main(exit=False).result
     left = len({case for case, _ in result.skipped})
     print(f"{result.testsRun - left} of {result.testsRun} cases ran", file=sys.stderr)
@@ -70,7 +71,7 @@ def main():
 
 
 def wait_until_read(pipe, seconds=20):
-    """Wait until the reader of the other end has taken everything."""
+    """Wait until the reader at the other end has taken everything."""
     left = array.array("i", [1])
     deadline = time.monotonic() + seconds
     while left[0] != 0 and time.monotonic() < deadline:
@@ -79,7 +80,8 @@ def wait_until_read(pipe, seconds=20):
 
 
 def missing(package, error):
-    """Why a test that needs a Python package is skipped. In CI, where `tools/setup test` has run, it is a failure."""
+    """Return the reason why a test that needs a Python package is skipped. In CI, where `tools/setup test` has run, a
+    missing package is a failure."""
     if os.environ.get("CI") == "true":
         raise RuntimeError(f"the Python package {package} is missing") from error
     return (
@@ -89,7 +91,7 @@ def missing(package, error):
 
 
 class CommandTest(unittest.TestCase):
-    """Each test has an empty directory, which must hold nothing unexpected in the end."""
+    """Each test has an empty directory, which must contain nothing unexpected at the end."""
 
     maxDiff = 2000
 
@@ -97,10 +99,10 @@ class CommandTest(unittest.TestCase):
         self.directory = tempfile.mkdtemp(prefix="warpaes-cli-")
         self.addCleanup(shutil.rmtree, self.directory)
 
-    user = None  # that runs the commands; None: the one that runs the tests
+    user = None  # the user that runs the commands; None: the user that runs the tests
 
     def become_other_user(self):
-        copy = tempfile.mkdtemp(prefix="warpaes-bin-")  # others may not enter the build folder
+        copy = tempfile.mkdtemp(prefix="warpaes-bin-")  # other users may not enter the build folder
         self.addCleanup(shutil.rmtree, copy)
         os.chmod(copy, 0o755)
         found = subprocess.run(["ldd", WARPAES], capture_output=True, text=True, check=False).stdout
@@ -150,7 +152,7 @@ class CommandTest(unittest.TestCase):
         return subprocess.run(arguments, env=environment, timeout=120, start_new_session=True, **options)
 
     def warpaes(self, *arguments, **options):
-        """Runs `warpaes`, expects success, returns its standard output."""
+        """Run `warpaes`, expect success, and return its standard output."""
         result = self.run_command(WARPAES, *arguments, **options)
         self.assertEqual(result.returncode, 0, (arguments, result.stderr))
         return result.stdout
@@ -161,7 +163,7 @@ class CommandTest(unittest.TestCase):
         return result.stdout
 
     def refused(self, status, words, *arguments, **options):
-        """Runs `warpaes`, expects this exit code, all of `words` in the message, and nothing new in the directory."""
+        """Run `warpaes`, and expect this exit code, all of `words` in the message, and nothing new in the directory."""
         before = sorted(os.listdir(self.directory))
         result = self.run_command(WARPAES, *arguments, **options)
         message = result.stderr.decode()
@@ -174,7 +176,7 @@ class CommandTest(unittest.TestCase):
 
 
 class KeyedTest(CommandTest):
-    """With a keyset of small segments."""
+    """Tests with a keyset of small segments."""
 
     def setUp(self):
         super().setUp()

@@ -1,4 +1,4 @@
-"""Forged input is refused: no file appears, a pipe receives authenticated segments only, nothing remains."""
+"""Forged input is refused: no file appears, a pipe receives only authenticated segments, and nothing remains."""
 
 import os
 import subprocess
@@ -18,7 +18,8 @@ from support import (
 )
 
 TEMPLATES = ("AES128_GCM_HKDF_4KB", "AES256_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256")
-# Plaintext of the first segment and of the others, bytes before the first segment's end, bytes of a segment.
+# The plaintext bytes of the first segment and of later ones, the position of the first segment's end, and the bytes of
+# a segment.
 LAYOUT = {
     "AES128_GCM_HKDF_4KB": (4096 - 24 - 16, 4096 - 16, 4096, 4096),
     "AES256_CTR_HMAC_SHA256_4KB": (4096 - 40 - 32, 4096 - 32, 4096, 4096),
@@ -38,8 +39,8 @@ class Authenticity(CommandTest):
         return self.warpaes("encrypt", *self.how, stdin=self.plain)
 
     def is_refused(self, content, at_most, *, statuses=(AUTHENTICATION, FORMAT), how=None):
-        """Decrypt into a new file, over an old one, by `verify`, and through a pipe, which gets `at_most` bytes of
-        plaintext."""
+        """Decrypt into a new file, over an old one, with `verify`, and through a pipe, which gets at most `at_most`
+        bytes of plaintext."""
         self.write("bad", content)
         how = how or self.how
         self.write("old", b"old")
@@ -101,7 +102,7 @@ class Authenticity(CommandTest):
             self.assertTrue(self.plain.startswith(result.stdout))
 
     def test_a_file_that_shows_at_once_what_is_written_gets_nothing_behind_damage(self):
-        """Several workers could write anywhere in standard output that is a file."""
+        """If standard output is a file, several workers could write anywhere in it."""
         self.plain = data(8 << 20)
         sealed = bytearray(self.make("AES128_GCM_HKDF_4KB"))
         damage = len(sealed) // 3

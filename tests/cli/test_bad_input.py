@@ -1,4 +1,4 @@
-"""Every bad input: an exit status, a message that names the cause, and no output file."""
+"""Every bad input gives an exit status, a message that names the cause, and no output file."""
 
 import os
 import resource
@@ -69,7 +69,7 @@ class CommandLine(CommandTest):
         self.refused(ARGUMENT, "-iv|character 1", *base, "-iv", "x" + IV[1:])
 
     def test_options_of_keys_that_would_have_no_effect(self):
-        """Each is accepted separately; together, one would be ignored."""
+        """Each option is accepted by itself. Together, one of them would be ignored."""
         self.private("pw", b"secret\n")
         key, iv, salt = ("-K", KEYS[128]), ("-iv", IV), ("-S", "0123456789abcdef")
         for mode, flags, words in (
@@ -94,7 +94,7 @@ class CommandLine(CommandTest):
                             ("ecb", (*key, "-kfile", "pw"))):  # fmt: skip
             self.refused(ARGUMENT, "has no effect, because -K is the key itself",
                          "enc", f"-aes-128-{mode}", "-out", "out", *flags)  # fmt: skip
-        # Here it gives the IV.
+        # Here -S gives the IV.
         self.warpaes("enc", "-aes-128-ctr", *key, "-kfile", "pw", "-pbkdf2")
         self.warpaes("enc", "-aes-128-ctr", *iv, "-kfile", "pw", "-pbkdf2")
 

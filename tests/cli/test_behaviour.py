@@ -138,7 +138,7 @@ class Tables(CommandTest):
 
 class Terminal(CommandTest):
     def on_terminal(self, *arguments, answers=(), stdin=None, stdout=None):
-        """Runs with a separate terminal; returns the exit code and the terminal's output."""
+        """Run the command with a separate terminal, and return the exit code and the terminal's output."""
         leader, follower = pty.openpty()
 
         def take_terminal():
@@ -172,7 +172,7 @@ class Terminal(CommandTest):
                     break
                 shown += chunk
                 if answers and shown.endswith(b": "):
-                    time.sleep(0.1)  # the echo is turned off just after the question
+                    time.sleep(0.1)  # the echo is turned off just after the prompt
                     os.write(leader, answers.pop(0) + b"\n")
         os.close(leader)
         return process.wait(timeout=30), shown
@@ -233,7 +233,7 @@ class Signals(CommandTest):
         wait_until_read(process.stdin)
         self.assertFalse(os.path.exists(self.path("out")))
         process.send_signal(number)
-        self.assertEqual(process.wait(timeout=20), -number)  # which a shell shows as 128 + number
+        self.assertEqual(process.wait(timeout=20), -number)  # a shell shows it as 128 + number
         process.stdin.close()
         self.assertEqual(os.listdir(self.directory), [])
 
@@ -249,7 +249,7 @@ class Signals(CommandTest):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        select.select([full.stdout], [], [], 20)  # it runs and writes
+        select.select([full.stdout], [], [], 20)  # the command runs and writes
         time.sleep(0.5)
         for process in (full, silent):
             process.send_signal(signal.SIGTERM)
@@ -281,7 +281,7 @@ class Records(CommandTest):
         self.assertEqual(record["status"], result.returncode)
         self.assertIn("nowhere", record["error"])
         result = self.run_command(WARPAES, *CTR, "--json", stdin=data(1000))
-        self.assertEqual(len(result.stdout), 1000)  # nothing but the data
+        self.assertEqual(len(result.stdout), 1000)  # only the data
         self.assertEqual(json.loads(result.stderr.splitlines()[-1])["bytes_written"], 1000)
 
     def test_a_counter_that_wraps_is_told(self):
@@ -329,7 +329,7 @@ class Records(CommandTest):
 
 class PeakMemory(CommandTest):
     def peak(self, *arguments):
-        """Peak resident set in KiB."""
+        """Return the peak resident set in KiB."""
         process = subprocess.Popen([WARPAES, *arguments], cwd=self.directory, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -339,7 +339,7 @@ class PeakMemory(CommandTest):
     def test_it_does_not_grow_with_the_file(self):
         for size in (1 << 20, 1 << 30):
             with open(self.path("in"), "wb") as file:
-                file.truncate(size)  # sparse: reads as zeros
+                file.truncate(size)  # a sparse file reads as zeros
             for cipher in ("-aes-256-ctr", "-aes-128-cbc"):
                 used = self.peak(
                     "enc",

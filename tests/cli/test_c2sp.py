@@ -1,5 +1,5 @@
-"""C2SP chunked encryption: published messages, an independent decoder (tests/vectors/c2sp.py) and files that it made,
-and another library (PyPI `cryptography`, its module `cobblestone`)."""
+"""Tests C2SP chunked encryption: published messages, an independent decoder (tests/vectors/c2sp.py) and its files, and
+another library (PyPI `cryptography`, its module `cobblestone`)."""
 
 import hashlib
 import json
@@ -66,7 +66,7 @@ class C2sp(CommandTest):
             key = key_of(template)
             self.key(key)
             options = ("-k", "key", "--format", template, "--aad", "context")
-            for length in (*LENGTHS, 257 * 16384 + 1):  # the number of a chunk goes beyond one byte
+            for length in (*LENGTHS, 257 * 16384 + 1):  # chunk numbers exceed one byte
                 their = encryptor(key, context=b"context")
                 theirs = their.update(data(length)) + their.finalize()
                 self.assertTrue(self.warpaes("decrypt", *options, stdin=theirs) == data(length), (template, length))

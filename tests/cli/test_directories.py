@@ -1,4 +1,4 @@
-"""Round trips of directories: kept metadata, skipped files, and second runs."""
+"""Tests round trips of directories: preserved metadata, skipped files, and second runs."""
 
 import json
 import os
@@ -113,7 +113,7 @@ class Trees(KeyedTest):
         self.assertEqual(set(self.tree("out")), {"notes.txt.warpaes"})
 
     def test_a_directory_that_cannot_be_read_among_others(self):
-        # Names below it are too long, also for root.
+        # Names below this folder are too long, even for root.
         at = os.open(self.path("in"), os.O_RDONLY)
         for _ in range(20):
             os.mkdir("d" * 250, dir_fd=at)
@@ -168,7 +168,7 @@ class Attributes(KeyedTest):
         return sorted(found)
 
     def test_the_times_of_access_and_of_change_are_two(self):
-        """The access time lies in the future, where reading the file does not change it."""
+        """The access time lies in the future, so that reading the file does not change it."""
         changed, accessed = 1_500_000_000, int(time.time()) + 10000
         os.utime(self.path("in/a"), (accessed, changed))
         self.encrypt("in")
@@ -227,7 +227,7 @@ class Attributes(KeyedTest):
         self.encrypt("--include", "sub/", "--include", "in/a", "--exclude", "c", "in")
         self.assertEqual(self.names("out"), ["in", "in/a.warpaes", "in/sub", "in/sub/b.tmp.warpaes", "in/sub/empty"])
         shutil.rmtree(self.path("out"))
-        self.encrypt("--include", "nothing", "in", "in/sub/c")  # named files are always taken
+        self.encrypt("--include", "nothing", "in", "in/sub/c")  # files given by name are always taken
         self.assertEqual(self.names("out"), ["c.warpaes"])
         self.encrypt("in")
         self.decrypt("--output-dir", "back", "--include", "a", "--include", "c.warpaes", "out/in")
@@ -283,7 +283,7 @@ class Attributes(KeyedTest):
     def test_a_pattern_for_directories_and_for_hidden_files(self):
         os.mkdir(self.path("in/node_modules"))
         self.write("in/node_modules/x", b"x")
-        self.write("in/sub/node_modules", b"a file of that name")
+        self.write("in/sub/node_modules", b"a file with that name")
         self.write("in/.secret.key", b"x")
         self.encrypt("--exclude", "node_modules/", "--exclude", "*.key", "--exclude", "./in/sub/c", "in")
         names = self.names("out")
@@ -291,7 +291,7 @@ class Attributes(KeyedTest):
         self.assertNotIn("in/.secret.key.warpaes", names)
         self.assertNotIn("in/sub/c.warpaes", names)
         self.assertIn("in/sub/node_modules.warpaes", names)
-        # Decryption accepts either name.
+        # For decryption, a pattern may match either name.
         self.decrypt("--output-dir", "back", "--exclude", "a", "--exclude", "node_modules.warpaes", "out/in")
         self.assertNotIn("in/a", self.names("back"))
         self.assertNotIn("in/sub/node_modules", self.names("back"))
@@ -375,7 +375,7 @@ class Attributes(KeyedTest):
         self.assertIn(b"1 file does not look encrypted: skipped", result.stderr)
         self.assertEqual(len(result.stdout.splitlines()), 3)
         self.assertIn(b"out/in/renamed: authentic", result.stdout)
-        # A file given by name is tried, and damaged files are not left out.
+        # A file given by name is always tried, and damaged files are not skipped.
         self.refused(FORMAT, "header", "verify", "-k", "keyset", "out/in/README")
         self.write("out/in/damaged.warpaes", b"not one of ours any more")
         self.refused(FORMAT, "1 of 4 files failed", "verify", "-k", "keyset", "out")

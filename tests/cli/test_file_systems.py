@@ -1,7 +1,8 @@
-"""Outputs on file systems with fewer features than ext4: without links, RENAME_NOREPLACE, rename, permissions or times.
+"""Tests outputs on file systems with fewer features than ext4, such as those without links, RENAME_NOREPLACE, rename,
+permissions or times.
 
-A preloaded library refuses the calls (poor_file_system.cpp), on any machine and as any user. Real file systems, where
-they can be mounted: rclone, bindfs, gocryptfs, FAT or exFAT in FUSE, overlayfs, tmpfs.
+A preloaded library refuses the calls (poor_file_system.cpp), on any machine and as any user. Real file systems are
+tested if they can be mounted: rclone, bindfs, gocryptfs, FAT or exFAT in FUSE, overlayfs, and tmpfs.
 """
 
 import json
@@ -60,7 +61,7 @@ class FileSystems(CommandTest):
         os.mkdir(self.out)
 
     def commands(self):
-        """Every command that writes a file, with the name of its output."""
+        """Return every command that writes a file, with the name of its output."""
         k = ["-k", "keyset.json"]
         yield "sealed", ["encrypt", *k, "-o", "out/sealed", "plain"]
         yield "opened", ["decrypt", *k, "-o", "out/opened", "out/sealed"]
@@ -75,8 +76,8 @@ class FileSystems(CommandTest):
     def check_all(self, environment, may_replace=True, keeps_times=True, creates_late=False):
         """Runs all commands and the Python writers; returns the messages.
 
-        ``keeps_times``: whether files keep the time of their last change; `reencrypt` refuses changed files.
-        ``creates_late``: whether removed files can appear again, when the mount has uploaded them.
+        ``keeps_times``: whether files keep their modification time; `reencrypt` refuses changed files.
+        ``creates_late``: whether removed files can reappear after the mount has uploaded them.
         """
         said = b""
         for name, arguments in self.commands():
@@ -84,7 +85,7 @@ class FileSystems(CommandTest):
             self.assertEqual(done.returncode, 0, (arguments, done.stderr))
             self.assertTrue(os.path.exists(os.path.join(self.out, name)), arguments)
             said += done.stderr
-            # Without -f no file is replaced; with it every file can be.
+            # Without -f no file is replaced. With -f every file can be replaced.
             if arguments[0] in ("encrypt", "enc") and "--output-dir" not in arguments:
                 before = os.stat(os.path.join(self.out, name)).st_size
                 self.refused_in(EXISTS, environment, *arguments)
@@ -142,7 +143,7 @@ class FileSystems(CommandTest):
                 with open(calls, encoding="ascii") as file:
                     refused = set(file.read().split())
                 os.remove(calls)
-                # The test is useless if the calls were not made.
+                # The test is meaningless unless the calls were made.
                 self.assertGreaterEqual(
                     refused, set(words) - {"open", "prompt", "quiet_chmod", "chown", "rename", "noreplace", "fsync"}
                 )
@@ -167,7 +168,7 @@ class FileSystems(CommandTest):
                 self.assertEqual(os.stat(self.path("out/old")).st_mode & 0o777, 0o600)
 
     def test_what_cannot_work_fails_before_the_input_is_read(self):
-        """Replacing without rename(): the input is a pipe without a writer."""
+        """Files are replaced without rename(). The input is a pipe without a writer."""
         self.write("out/old", b"old")
         lacks = self.poor("tmpfile noreplace link rename")
         reader, writer = os.pipe()
@@ -184,7 +185,7 @@ class FileSystems(CommandTest):
         self.assertEqual(os.listdir(self.out), ["old"])
 
     def test_a_file_that_cannot_be_stored_when_it_is_closed(self):
-        """A mount of object storage may find no space then, and no call before says so."""
+        """A mount of object storage may run out of space at close(), and no earlier call reports that."""
         lacks = self.poor("tmpfile noreplace link close")
         self.write("out/old", b"old")
         k = ["-k", "keyset.json"]
@@ -221,7 +222,7 @@ class FileSystems(CommandTest):
         self.assertEqual(self.read("out/keyset"), before)
         self.assertEqual(os.stat(self.path("out/keyset")).st_uid, 65534)
         self.assertEqual(os.listdir(self.out), ["keyset"])
-        os.chown(self.path("out/keyset"), 0, 65534)  # another group, which may not read it: harmless
+        os.chown(self.path("out/keyset"), 0, 65534)  # harmless: the other group may not read the file
         done = self.run_command(WARPAES, "keys", "add", "out/keyset", env=self.poor("chown"))
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -236,7 +237,7 @@ def run(*command):
 
 
 def mounted(kind, back, place, image):
-    """Mounts a real file system at a place; returns why it cannot be done here, or None."""
+    """Mount a real file system at a place. Return the reason why that is not possible here, or None."""
     if os.geteuid() != 0:
         return "only root may mount"
     if kind in ("tmpfs", "overlay"):
@@ -271,7 +272,7 @@ def mounted(kind, back, place, image):
 
 
 class RealFileSystems(FileSystems):
-    """The same on the mounts that this machine supports."""
+    """Runs the same tests on the mounts that this machine supports."""
 
     test_every_command_on_every_kind = test_nobody_gets_more_than_asked_for = None
     test_a_file_that_takes_the_place_of_a_new_keyset_stays = test_root_takes_no_keyset_from_its_owner = None

@@ -1,6 +1,6 @@
-"""Common mistakes and their exact messages, which forty.txt lists: a line or two each.
+"""Tests common mistakes and their exact messages of one or two lines, as listed in forty.txt.
 
-python3 tests/cli/test_forty.py --record     writes forty.txt again, to be read before it is committed
+python3 tests/cli/test_forty.py --record     rewrites forty.txt; review it before you commit it
 """
 
 import os
@@ -18,7 +18,7 @@ RAW = "00112233445566778899aabbccddeeff" * 2
 
 
 class Place:
-    """A directory with the files for the mistakes; key IDs are masked."""
+    """Provides a directory with the files for the mistakes, and masks key IDs."""
 
     def __init__(self, directory):
         self.directory = Path(directory)

@@ -1,4 +1,4 @@
-"""Files go both ways between `warpaes enc` and `openssl enc`, byte for byte."""
+"""`warpaes enc` and `openssl enc` read each other's files, and write the same bytes."""
 
 import base64
 import itertools
@@ -34,7 +34,7 @@ with_openssl = unittest.skipUnless(
 @with_openssl
 class Interchange(CommandTest):
     def both_ways(self, plain, cipher, *flags, decrypt_flags=None, **options):
-        """Deterministic encryption: the same ciphertext from both, and each decrypts it."""
+        """Check deterministic encryption: both give the same ciphertext, and each decrypts it."""
         decrypt_flags = flags if decrypt_flags is None else decrypt_flags
         theirs = self.openssl("enc", cipher, "-e", *flags, stdin=plain, **options)
         ours = self.warpaes("enc", cipher, "-e", *flags, stdin=plain, **options)
@@ -42,7 +42,7 @@ class Interchange(CommandTest):
         self.assertEqual(self.warpaes("enc", cipher, "-d", *decrypt_flags, stdin=theirs, **options), plain)
 
     def cross(self, plain, cipher, *flags, **options):
-        """Encryption with a random salt: each decrypts the other's."""
+        """Check encryption with a random salt: each decrypts the other's file."""
         theirs = self.openssl("enc", cipher, "-e", *flags, stdin=plain, **options)
         self.assertEqual(self.warpaes("enc", cipher, "-d", *flags, stdin=theirs, **options), plain, flags)
         ours = self.warpaes("enc", cipher, "-e", *flags, stdin=plain, **options)
@@ -140,13 +140,13 @@ class Interchange(CommandTest):
             self.both_ways(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-nosalt")
             self.both_ways(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-S", "0123456789abcdef")
             self.cross(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-salt")
-            # The last one counts.
+            # The last option counts.
             self.cross(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-nosalt", "-salt")
             self.both_ways(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-salt", "-nosalt")
 
     def test_key_before_passphrase(self):
         flags = ("-aes-256-cbc", "-K", KEYS[256], "-iv", IV, "-k", "secret", "-pbkdf2")
-        for salt in ((), ("-nosalt",)):  # the command writes no such file, but reads it
+        for salt in ((), ("-nosalt",)):  # the command does not write such files, but reads them
             sealed = self.openssl("enc", *flags, *salt, stdin=data(100))
             self.assertEqual(self.warpaes("enc", "-d", *flags, *salt, stdin=sealed), data(100))
         self.both_ways(data(100), "-aes-256-cbc", "-K", KEYS[256], "-k", "secret", "-pbkdf2", "-nosalt")
@@ -193,7 +193,7 @@ class Interchange(CommandTest):
             self.assertEqual(record["backend"], backend)
 
 
-# No salt and one round: the same passphrase gives the same ciphertext, at no cost.
+# Without a salt, the same passphrase gives the same ciphertext, and one round costs no time.
 FROM_PASSPHRASE = ("enc", "-aes-256-ctr", "-pbkdf2", "-iter", "1", "-nosalt")
 
 
@@ -202,7 +202,7 @@ class Passphrases(CommandTest):
     """openssl reads as much of a line as its buffers hold."""
 
     def run_both(self, *arguments, **options):
-        """The result of `warpaes`, which equals that of `openssl`: refused, or the same bytes."""
+        """Return the result of `warpaes`, and check that it equals that of `openssl`: refusal, or the same bytes."""
         theirs = self.run_command(OPENSSL, *arguments, **options)
         ours = self.run_command(WARPAES, *arguments, **options)
         self.assertEqual(ours.returncode == 0, theirs.returncode == 0, (arguments, ours.stderr, theirs.stderr))
@@ -210,7 +210,7 @@ class Passphrases(CommandTest):
         return ours
 
     def from_everywhere(self, content):
-        """The results by source of the line."""
+        """Return the results by source of the line."""
         self.private("pw", content)
         self.write("plain", data(100))
         flags = (*FROM_PASSPHRASE, "-in", "plain")
@@ -276,7 +276,7 @@ class Passphrases(CommandTest):
             self.assertEqual([r.returncode for r in results], [0, 0])
 
     def test_a_random_key_as_the_passphrase(self):
-        """`openssl rand -hex 64 > k` makes a line of 128 characters."""
+        """`openssl rand -hex 64 > k` writes a line of 128 characters."""
         self.private("k", data(64).hex().encode() + b"\n")
         for cipher in ("-aes-256-ctr", "-aes-256-cbc"):
             for derivation in ([], ["-pbkdf2"]):
@@ -309,7 +309,7 @@ class Passphrases(CommandTest):
 
 @with_openssl
 class Differences(CommandTest):
-    """Input that openssl accepts and warpaes refuses with a sentence (docs/command-line.md lists it)."""
+    """Input that openssl accepts and warpaes refuses with a message (docs/command-line.md lists it)."""
 
     def test_keys_ivs_and_salts_of_other_lengths(self):
         cipher = ("enc", "-aes-128-cbc")
@@ -344,7 +344,7 @@ class Differences(CommandTest):
         def lines(length, end=b"\n"):
             return b"".join(text[at : at + length] + end for at in range(0, len(text), length))
 
-        # As openssl does, or where openssl sees no data or only a part.
+        # warpaes agrees with openssl, or accepts input in which openssl finds no data or only a part.
         for good in (
             lines(64),
             lines(4),
@@ -425,7 +425,7 @@ class KeySources(CommandTest):
             ([f"-K={KEYS[128]}", "-iv", IV], KEYS[128]),
             (["-k", "correct horse", "-pbkdf2"], "correct horse"),
             (["-pass", "pass:correct horse", "-pbkdf2"], "correct horse"),
-            # Unused input is no less secret.
+            # Unused input is still secret.
             (["-k", "correct horse", "-k", "another", "-pbkdf2"], "correct horse"),
             (["-pass", "pass:correct horse", "-pass", "pass:another", "-pbkdf2"], "correct horse"),
             (["-K", KEYS[128], "-K", "00" * 16, "-iv", IV], KEYS[128]),
@@ -435,7 +435,7 @@ class KeySources(CommandTest):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
             ) as process:
-                self.assertIn(b"can be seen by other processes", process.stderr.readline())  # and now it waits
+                self.assertIn(b"can be seen by other processes", process.stderr.readline())  # the command now waits
                 with open(f"/proc/{process.pid}/cmdline", "rb") as file:
                     seen = file.read()
                 with open(self.path("pipe"), "wb"):
@@ -467,7 +467,7 @@ class KeySources(CommandTest):
 
     def test_digits_are_no_raw_key(self):
         for bits in (128, 192, 256):
-            digits = data(bits // 16, b"digits").hex()  # as many characters as the key has bytes
+            digits = data(bits // 16, b"digits").hex()  # the number of characters equals the key's bytes
             self.private("key", digits.encode())
             flags = ("enc", f"-aes-{bits}-ctr", "-iv", IV)
             for source in (digits, "file:key", "env:KEY"):
@@ -526,7 +526,7 @@ class Ranges(CommandTest):
             record = json.loads(self.warpaes(*flags, "--range", f"{first}:{last}"))
             self.assertEqual((record["bytes_read"], record["bytes_written"]), (16 * blocks, last - first + 1))
         record = json.loads(self.warpaes(*flags, "--range", "990:"))
-        self.assertEqual((record["bytes_read"], record["bytes_written"]), (1000 - 976, 10))  # the last is not whole
+        self.assertEqual((record["bytes_read"], record["bytes_written"]), (1000 - 976, 10))  # the last block is partial
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Keysets under a key-encryption key, `--kek`: Tink's own, in both directions, and every command on them."""
+"""Tests keysets under a key-encryption key, `--kek`: exchange with Tink in both directions, and every command on
+them."""
 
 import base64
 import json
@@ -36,7 +37,7 @@ SMALL = ("-t", "AES128_GCM_HKDF_4KB")
 
 
 def kek_keyset(number, key, prefix="TINK", status="ENABLED"):
-    """A key of Tink's AEAD in its keysets' form."""
+    """Return a key of Tink's AEAD as a keyset."""
     return {
         "keyData": {
             "typeUrl": "type.googleapis.com/google.crypto.tink.AesGcmKey",
@@ -113,7 +114,7 @@ class Places(Keks):
             kek = f"fd:{file.fileno()}"
             opened = self.warpaes("decrypt", *keys[:2], "--kek", kek, stdin=sealed, pass_fds=[file.fileno()])
         self.assertEqual(opened, data(9000))
-        # One of the two keysets is in clear.
+        # One of the two keysets is not encrypted.
         self.warpaes("keygen", *SMALL, "-o", "new")
         self.warpaes("reencrypt", *keys, "--to", "clear:new", "notes.warpaes")
         self.assertEqual(self.warpaes("decrypt", "-k", "new", "notes.warpaes"), data(9000))
@@ -121,7 +122,7 @@ class Places(Keks):
         self.assertEqual(self.warpaes("decrypt", *keys, "notes.warpaes"), data(9000))
 
     def test_one_for_several_keysets(self):
-        """The source is read only once; a keyset in clear is marked."""
+        """The source is read only once. A keyset in clear is marked."""
         self.keygen()
         sealed = self.sealed()
         self.keygen(name="another")
@@ -186,7 +187,7 @@ class Places(Keks):
         self.assertEqual(opened.returncode, 0)
         self.assertIn(b"warning: --kek exec: 'echo", opened.stderr)
         self.assertNotIn(KEYS[256].encode(), opened.stderr)
-        # Associated data are not a key.
+        # Associated data that looks like a key causes no warning.
         self.refused(AUTHENTICATION, WRONG, "keys", "add", "keyset", "--kek", "other", "--kek-aad", KEYS[128])
 
     def test_a_file_that_others_can_read_is_warned_of(self):
@@ -206,7 +207,8 @@ class Places(Keks):
 
 
 class InClear(Keks):
-    """An encrypted keyset lies where others can write to it: the key that opens it protects it from being replaced."""
+    """An encrypted keyset is in a place that others can write to. The key that opens it protects it from
+    replacement."""
 
     def setUp(self):
         super().setUp()
@@ -218,12 +220,12 @@ class InClear(Keks):
         self.write("notes", data(100))
 
     def replacements(self):
-        """Texts that an attacker can put in the keyset's place without its key."""
+        """Return texts that an attacker can substitute for the keyset without its key."""
         clear = self.read("planted")
         yield "clear", clear
         yield "raw bytes", data(32)
-        yield "raw digits", KEYS[256].encode()
-        yield "raw digits with a template", b"C2SP_CHUNKED_256 " + KEYS[256].encode()
+        yield "hexadecimal digits", KEYS[256].encode()
+        yield "hexadecimal digits with a template", b"C2SP_CHUNKED_256 " + KEYS[256].encode()
         yield "raw bytes that name the member", b'"encryptedKeyset"' + data(15)
         yield "a member more", clear.replace(b"{", b'{"encryptedKeyset": "", ', 1)
         yield "an extra member at the end", clear.rstrip()[:-1] + b', "encryptedKeyset": "AAAA"}'
@@ -303,7 +305,7 @@ class InClear(Keks):
             common = ("-k", place, "-k", "keyset", "--kek", "kek")
             self.assertEqual(self.warpaes("decrypt", *common, stdin=self.honest, env=environment), data(9000))
             sealed = self.warpaes("encrypt", *common, stdin=data(50), env=environment)
-            opened = self.warpaes("decrypt", "-k", place, stdin=sealed, env=environment)  # it encrypts, as the first
+            opened = self.warpaes("decrypt", "-k", place, stdin=sealed, env=environment)  # the first keyset encrypts
             self.assertEqual(opened, data(50))
         self.assertEqual(self.warpaes("decrypt", "forged", env={"WARPAES_KEYSET": "clear:planted"}), data(100))
         self.warpaes("keys", "list", "clear:planted")
@@ -382,7 +384,7 @@ class Subcommands(Keks):
         result = self.run_command(WARPAES, "keys", "list", "keyset")
         self.assertIn(b"(under the key)", result.stdout)
         self.assertIn(b"Under a key-encryption key; without it, this list is not authenticated", result.stderr)
-        # Statements about passphrases appear only for passphrases.
+        # Messages about passphrases appear only for passphrases.
         self.assertIn(b"Under a key-encryption key\n",
                       self.run_command(WARPAES, "keys", "list", "keyset", "--kek", "kek").stderr)  # fmt: skip
 
@@ -395,7 +397,7 @@ class Subcommands(Keks):
         self.assertEqual(self.read("keyset"), before)
 
     def test_rotation(self):
-        """Every change is written under the same key, and the same associated data."""
+        """Every change is written under the same key and the same associated data."""
         self.keygen("--kek-aad", "backup")
         common = ("keyset", "--kek", "kek", "--kek-aad", "backup")
         sealed = self.warpaes("encrypt", "-k", *common, stdin=data(100))
@@ -425,7 +427,7 @@ class Subcommands(Keks):
         old, new = kek_keyset(5, data(32)), kek_keyset(6, data(16, b"new"))
         self.private("kek", kek_json(6, old, new))
         self.assertEqual(self.warpaes("decrypt", "-k", "keyset", "--kek", "kek", stdin=sealed), data(9000))
-        self.warpaes("keys", "add", "keyset", "--kek", "kek")  # which encrypts with the new primary
+        self.warpaes("keys", "add", "keyset", "--kek", "kek")  # the new primary key encrypts it
         self.private("kek", kek_json(6, old | {"status": "DISABLED"}, new))
         self.assertEqual(self.warpaes("decrypt", "-k", "keyset", "--kek", "kek", stdin=sealed), data(9000))
         self.private("kek", kek_json(5, old, new | {"status": "DISABLED"}))
@@ -484,7 +486,7 @@ class OfTink(Keks):
         return json_proto_keyset_format.parse(kek.decode(), secret_key_access.TOKEN).primitive(aead.Aead)
 
     def keks(self):
-        """Tink's templates, and every prefix."""
+        """Tests Tink's templates and every prefix."""
         for template in (aead.aead_key_templates.AES128_GCM, aead.aead_key_templates.AES256_GCM,
                          aead.aead_key_templates.AES256_GCM_RAW):  # fmt: skip
             handle = tink.new_keyset_handle(template)
@@ -519,7 +521,7 @@ class OfTink(Keks):
             clear = json.loads(json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN))
             (listed,) = json.loads(self.warpaes("keys", "list", "--json", "theirs"))
             self.assertEqual(listed["key_id"], clear["primaryKeyId"])
-            # Changed here, and read there again.
+            # The command changes the keyset, and Tink reads it again.
             new = int(self.warpaes("keys", "add", "--primary", *SMALL, *common))
             self.assertEqual(self.warpaes("decrypt", "-k", *common, stdin=sealed), data(9000))
             again = json_proto_keyset_format.parse_encrypted(self.read("theirs").decode(), self.aead_of(kek), b"backup")

@@ -1,4 +1,4 @@
-"""Keys that a program prints: `exec:COMMAND`, where -k, WARPAES_KEYSET and --passphrase-from take a place."""
+"""Tests keys printed by a program: `exec:COMMAND`, wherever -k, WARPAES_KEYSET and --passphrase-from accept a place."""
 
 import os
 import signal
@@ -53,7 +53,7 @@ class KeyProgram(KeyedTest):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, data(9000), b"locked\n"))
 
     def test_a_failure_takes_nothing(self):
-        """A failed program's output is not used, even if it is a whole keyset."""
+        """A failed program's output is not used, even if it is a complete keyset."""
         for command, words in (
             ("exec:cat keyset; exit 3", "-k exec: 'cat …'|exit status 3|its output was not used"),
             ("exec:false", "'false'|exit status 1"),
@@ -83,7 +83,7 @@ class KeyProgram(KeyedTest):
         self.opened("decrypt", "notes.warpaes", env={"WARPAES_KEYSET": own})
 
     def seen_by_program(self, *arguments, script="env", **options):
-        """The first lines that the program of `exec:SEEN` prints, before the keyset."""
+        """Return the first lines that the program of `exec:SEEN` prints before the keyset."""
         self.write("look", f"{script} >seen; cat keyset".encode())
         self.warpaes(*[word.replace("SEEN", "sh look") for word in arguments], **options)
         return self.read("seen").decode()
@@ -149,7 +149,7 @@ class KeyProgram(KeyedTest):
             ("PIN='a; b' && false x", "false …"),
             ("/bin/false secret", "/bin/false …"),
             ("false;true secret", None),
-            # What is not certain is not shown.
+            # Words that may be secret are not shown.
             ("PIN=correct\\ horse false", "…"),
             ('PIN="correct \\" horse" false', "…"),
             ("PIN=$(echo correct horse) false", "…"),
@@ -178,7 +178,7 @@ class KeyProgram(KeyedTest):
                     self.assertNotIn(word, message)
 
     def test_no_message_repeats_its_arguments(self):
-        """A key among them causes a warning."""
+        """A key among the arguments causes a warning."""
         secret = KEYS[256]
         result = self.run_command(WARPAES, "decrypt", "-k", f"exec:printf %s {secret}; exit 1", "notes.warpaes")
         self.assertEqual(result.returncode, READ)
@@ -189,7 +189,7 @@ class KeyProgram(KeyedTest):
         self.refused(ARGUMENT, "must be a file", "keys", "add", "exec:cat keyset")
 
     def test_signals_that_warpaes_ignores_end_the_program_as_ever(self):
-        """Otherwise a program whose reader ends early would complain."""
+        """SIGPIPE has its default action; otherwise a program whose reader ends early would print an error."""
         command = "exec:yes | head -n 1 >/dev/null; cat keyset"
         result = self.run_command(WARPAES, "decrypt", "-k", command, "notes.warpaes")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, data(9000), b""))

@@ -1,4 +1,4 @@
-"""Text instead of a raw key, and byte order marks, wherever the command reads a key."""
+"""Text in place of a raw key, and byte order marks, wherever the command reads a key."""
 
 import os
 import sys
@@ -7,9 +7,9 @@ from support import ARGUMENT, KEY_LENGTH, KEYSET, WARPAES, KeyedTest, main
 
 PACKAGE = os.environ.get("WARPAES_PYTHON_PACKAGE")
 
-#: Text of 16 or 32 bytes as editors, shells and programs leave it in a file.
+#: Text of 16 or 32 bytes as editors, shells and programs write it to a file.
 TEXTS = [
-    b"000102030405060708090a0b0c0d0e0\n",  # a key in hexadecimal, cut off
+    b"000102030405060708090a0b0c0d0e0\n",  # a truncated hexadecimal key
     b"0001020304050607\n"[:15] + b"\n",
     b"correct horse battery staple xx\n",
     b"hunter2-hunter2\n",
@@ -26,7 +26,7 @@ TEXTS = [
     b"hunter2".ljust(32, b"\0"),
     b"AQIDBAUGBwgJCgsMDQ4PEBESExQVFhc=",
 ]
-#: Raw keys that are not random, and still not text.
+#: Raw keys that are not random, but are not text either.
 KEYS = [bytes(16), bytes(32), bytes(range(16)), bytes(range(32)), b"\x01" * 16, b"\xff" * 32, bytes(range(128, 144))]
 
 PROGRAM = """
@@ -57,7 +57,7 @@ class Text(KeyedTest):
             self.refused(KEYSET, "not a raw key", "reencrypt", "-k", "keyset", "--to", "key", "plain")
             self.refused(KEYSET, "not a raw key", "keygen", "--kek", "key", "-o", "new")
             cipher = ("enc", f"-aes-{8 * len(text)}-ctr", "-iv", "00" * 16, "-in", "plain", "-K", "file:key")
-            if text.strip().isalnum() and text.strip()[:4] == b"0001":  # here their number is the fault
+            if text.strip().isalnum() and text.strip()[:4] == b"0001":  # here the number of bytes is wrong
                 self.refused(KEY_LENGTH, "hexadecimal digits", *cipher)
             else:
                 self.refused(KEYSET, "not a raw key|--raw", *cipher)

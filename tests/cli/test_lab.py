@@ -1,4 +1,4 @@
-"""`warpaes lab`: the list, interrupted and resumed runs, the page, comparison, and bad arguments."""
+"""Tests `warpaes lab`: the list, interrupted and resumed runs, the page, comparisons, and bad arguments."""
 
 import json
 import os
@@ -20,7 +20,7 @@ class Lab(CommandTest):
         return self.warpaes("lab", *arguments, **options).decode()
 
     def run_quickly(self, *keys, output="out"):
-        """Runs on the CPU."""
+        """Tests that run on the CPU."""
         return self.lab("run", *keys, *self.quick(output))
 
     def quick(self, output):
@@ -58,7 +58,7 @@ class Lab(CommandTest):
         out = self.run_quickly("p.random")
         self.assertRegex(out, r"(?m)^P\.random_access +measured +[\d.]+ s")
         self.assertIn("A range of an encrypted file costs", out)
-        # Each paper's conclusions are counted at the end.
+        # The end of the output counts each paper's conclusions.
         self.assertRegex(out, r"(?m)^\[P\] +\d+ conclusions: +\d+ hold, +\d+ in part, +\d+ do not, +\d+ open$")
         self.assertRegex(out, r"(?m)^\[W\] .*\(ours\)$")
         record = self.record()
@@ -75,12 +75,12 @@ class Lab(CommandTest):
             self.assertEqual(len(series["values"]), len(panel["x"]["values"]))
             for value, (low, high) in zip(series["values"], series["spread"]):
                 self.assertTrue(0 < low <= value <= high, series)
-        # The page contains the record; no other file is left.
+        # The page contains the record. No other file is left.
         self.assertIn(b"P.random_access", self.read("out/report.html"))
         self.assertEqual(sorted(os.listdir(self.path("out"))), ["record.json", "report.html"])
         self.assertEqual(os.listdir(self.directory), ["out"])
 
-        with self.subTest("what is there is kept"):
+        with self.subTest("an existing record is kept"):
             message = self.refused(EXISTS, "out/record.json|--resume|-f", "lab", "run", "-o", "out")
             self.assertEqual(message.stdout, b"")
         with self.subTest("the page again"):
@@ -124,12 +124,13 @@ class Lab(CommandTest):
             self.assertTrue(claim["experiment"] in keys or (claim["kind"] == "unmeasured" and claim["rule"]), claim)
 
     def test_where_a_page_goes(self):
-        """A link stays a link, a FIFO and a device are written to, - is standard output; none is replaced."""
+        """A link stays a link, a FIFO and a device are written to, and - is standard output. None of them is
+        replaced."""
         self.run_quickly("N")
         page = self.lab("report", "out/record.json", "-o", "-")
         self.assertTrue(page.startswith("<!DOCTYPE html>"))
         self.assertFalse(os.path.lexists(self.path("-")))
-        # Links, so that a build that replaces these files does no harm.
+        # The folder contains links, so that a concurrent build can replace these files.
         os.symlink("/dev/stdout", self.path("stdout"))
         self.assertEqual(self.lab("report", "out/record.json", "-o", "stdout"), page)
         for there in (True, False):
@@ -145,7 +146,7 @@ class Lab(CommandTest):
                 self.assertTrue(os.path.islink(self.path("link.html")))
                 self.assertEqual(self.read("elsewhere/page.html").decode(), page)
         with self.subTest("open files"):
-            # As with `(echo before; warpaes lab report … -o NAME) > page.html`
+            # The descriptor is positioned as with `(echo before; warpaes lab report … -o NAME) > page.html`.
             os.symlink("/dev/fd/1", self.path("link to the descriptor"))
             for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "stdout", "link to the descriptor"):
                 with open(self.path("both.html"), "wb") as both:
@@ -251,7 +252,7 @@ class Lab(CommandTest):
         self.assertGreater(out["seconds"], 0)
 
     def test_a_run_that_is_to_end_in_time(self):
-        # P.random_access is begun, as it is the first; P.modes would take longer than the remaining time.
+        # P.random_access is started, because it is the first. P.modes would exceed the remaining time.
         command = [WARPAES, "lab", "run", "P.random_access", "P.modes", *self.quick("out"), "--seconds", "0.5"]
         run = subprocess.run(command, cwd=self.directory, capture_output=True, timeout=60, check=False)
         self.assertEqual(run.returncode, CANCELLED, run.stderr)
@@ -309,7 +310,7 @@ class Lab(CommandTest):
         (entry,) = (e for e in record["experiments"] if e["key"] == "N.implementations")
         (panel,) = (p for p in entry["result"]["panels"] if p["title"] == "Thirteen implementations")
         (series,) = (s for s in panel["series"] if s["name"] == "speed")
-        series["values"] = [100] * 13  # every ratio is 1
+        series["values"] = [100] * 13  # all ratios are 1
         series["spread"] = []
         self.write("same.json", json.dumps(record).encode())
         record["experiments"] = []
@@ -402,17 +403,17 @@ class Lab(CommandTest):
             (WRITE, "--output|text", ["run", "N", "--no-gpu", "-o", "text/out"]),
             (ARGUMENT, "RECORD", ["report"]),
             (NOT_FOUND, "absent.json", ["report", "absent.json"]),
-            (FORMAT, "'text'|no record", ["report", "text"]),
+            (FORMAT, "'text'|not a record", ["report", "text"]),
             (FORMAT, "list.json", ["report", "list.json"]),
             (FORMAT, "other.json|schema", ["report", "other.json"]),
             (FORMAT, "empty", ["report", "empty.json"]),
-            (FORMAT, "foreign.json|missing in it", ["judge", "foreign.json"]),
+            (FORMAT, "foreign.json|missing", ["judge", "foreign.json"]),
             (NOT_FOUND, "absent.json", ["judge", "absent.json"]),
             (ARGUMENT, "B", ["compare", "text"]),
             (FORMAT, "text", ["compare", "text", "text"]),
             (ARGUMENT, "RECORD", ["submit"]),
             (NOT_FOUND, "absent.json", ["submit", "absent.json"]),
-            (FORMAT, "'text'|no record", ["submit", "text"]),
+            (FORMAT, "'text'|not a record", ["submit", "text"]),
         ):
             with self.subTest(arguments=arguments):
                 self.refused(status, words, "lab", *arguments)

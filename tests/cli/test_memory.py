@@ -8,15 +8,15 @@ import unittest
 from support import ARGUMENT, KEYS, TEMPLATES, WARPAES, CommandTest, data, main
 
 RECORDER = os.environ.get("RECORDED_CALLS_LIBRARY")
-# Freed memory stays in the heap, even large blocks.
+# Freed memory stays in the heap, including large blocks.
 HEAP = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "33554432"}
 
 
-@unittest.skipUnless(RECORDER, "the recorder is CTest's to name; `make test` runs this")
-@unittest.skipIf("ASAN_OPTIONS" in os.environ, "AddressSanitizer's heap is not the command's; `make test` runs this")
+@unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this")
+@unittest.skipIf("ASAN_OPTIONS" in os.environ, "AddressSanitizer replaces the command's heap; `make test` runs this")
 class Memory(CommandTest):
     def left(self, *arguments, status=0, **options):
-        """The memory at the end of a run."""
+        """Return the memory at the end of a run."""
         env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "MEMORY_LEFT": self.path("memory"), **HEAP}
         result = self.run_command(WARPAES, *arguments, env=env, **options)
         self.assertEqual(result.returncode, status, (arguments, result.stderr))
@@ -30,10 +30,10 @@ class Memory(CommandTest):
             self.assertEqual(memory.count(secret), 0, (what, arguments))
 
     def secrets_of(self, name):
-        """Return every form that the keys of a file take in memory."""
+        """Return every form in which a file's keys can be in memory."""
         text = self.read(name)
         if not text.startswith(b"{"):
-            digits = text.split()[-1]  # the template's name stands before it
+            digits = text.split()[-1]  # the template's name precedes it
             return {"digits": digits, "bytes": bytes.fromhex(digits.decode())}
         found = {}
         for number, key in enumerate(json.loads(text)["key"]):
@@ -114,7 +114,7 @@ class Memory(CommandTest):
         cbc = ("enc", "-aes-256-cbc", "-in", "plain", "-out", "cipher", "-f")
         key = {"digits": KEYS[256].encode(), "bytes": bytes.fromhex(KEYS[256])}
         self.assert_nothing_left(key, *cbc, "-K", "file:key", "-iv", "00" * 16)
-        # Nor secrets that other processes could have read, once they are taken.
+        # Secrets that other processes could have read are not left either, once the command has taken them.
         self.assert_nothing_left(key, *cbc, "-K", KEYS[256], "-iv", "00" * 16)
         self.assert_nothing_left(key, "encrypt", "-k", KEYS[256], "-o", "sealed", "plain", status=ARGUMENT)
         passphrase = {"passphrase": b"correct horse battery staple"}

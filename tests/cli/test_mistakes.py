@@ -1,4 +1,4 @@
-"""Common mistakes and their messages: one line each, with the next step."""
+"""Tests common mistakes and their messages, each one line with the next step."""
 
 import json
 import os
@@ -94,7 +94,7 @@ class Neighbour(CommandTest):
         self.assertEqual(message, f"warpaes: '{self.lab}' cannot be run: Exec format error\n")
 
     def test_records_need_none(self):
-        """What needs neither a GPU nor kernels is in the command itself."""
+        """Actions that need neither a GPU nor kernels are in the command itself."""
         record = next((Path(__file__).resolve().parents[2] / "bench/results/lab").glob("nvidia-*.json"))
         for arguments, said in (
             (["judge", record], b"published"),
@@ -125,7 +125,7 @@ class DisabledKeys(CommandTest):
         said = f"the disabled key {old['key_id']} opens it|warpaes keys enable KEYSET {old['key_id']}"
         for command in ("decrypt", "verify"):
             self.refused(AUTHENTICATION, said, command, "-k", "keyset", "plain.warpaes")
-        # Not for damage or other associated data.
+        # The hint does not appear for damage or different associated data.
         self.warpaes("keys", "enable", "keyset", str(old["key_id"]))
         unused = self.warpaes("keys", "add", "keyset").decode().strip()
         self.warpaes("keys", "disable", "keyset", unused)

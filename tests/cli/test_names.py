@@ -1,4 +1,5 @@
-"""Encrypted names of an output directory: round trips, key rotation, hostile names, and an adversary in the storage."""
+"""Tests encrypted names of an output directory: round trips, key rotation, hostile names, and an adversary in the
+storage."""
 
 import json
 import os
@@ -83,7 +84,7 @@ class NamesTest(CommandTest):
         return self.warpaes("encrypt", *keys, "--encrypt-names", "--output-dir", to, "in/photos", "in/notes.txt", *more)
 
     def decrypt_all(self, *more, keys=("-k", "key"), of="out"):
-        """Decrypt into a new directory; return the exit status, the results and the messages."""
+        """Decrypt into a new directory. Return the exit status, the results and the messages."""
         shutil.rmtree(self.path("back"), ignore_errors=True)
         result = self.run_command(WARPAES, "decrypt", *keys, "--encrypted-names", "--output-dir", "back", of, *more)
         return result.returncode, files_below(self.path("back")), result.stderr
@@ -320,7 +321,7 @@ class Rotation(NamesTest):
         shutil.copytree(self.path("out"), self.path("copy"))
         self.warpaes("keys", "add", "--primary", "keyset")
         self.assertEqual(self.rotate().returncode, 0)
-        for path in self.before:  # an old copy comes back, in full
+        for path in self.before:  # an old copy reappears, in full
             source = os.path.join(os.fsencode(self.path("copy")), path)
             target = os.path.join(os.fsencode(self.path("out")), path)
             if os.path.isdir(source):
@@ -338,7 +339,7 @@ class Adversary(NamesTest):
         self.encrypt()
 
     def check(self, lost, words, status):
-        """Decryption fails with such a sentence, and makes all but ``lost`` and nothing else."""
+        """Check that decryption fails with such a message, and writes all files but ``lost`` and nothing else."""
         code, made, messages = self.decrypt_all()
         self.assertEqual(code, status, messages)
         self.assertIn(words, messages)
@@ -421,10 +422,10 @@ class Adversary(NamesTest):
             status, made, _ = self.decrypt_all()
             self.assertIn(status, (AUTHENTICATION, FORMAT))
             self.assertEqual(made, FILES)
-            if name != b"-":  # which one of the files is called
+            if name != b"-":  # one of the files is called "-"
                 self.assertEqual(self.decrypt_all("--exclude", name)[:2], (0, FILES))
             os.unlink(path)
-        # Parts of a long name that lead nowhere are as good as deleted.
+        # Incomplete parts of a long name count as deleted.
         os.makedirs(os.path.join(photos, *[folder] * 3))
         self.assertEqual(self.decrypt_all()[:2], (0, FILES))
         deep = photos
@@ -447,7 +448,7 @@ class Adversary(NamesTest):
         self.assertEqual(everything_below(self.path("elsewhere")), before)
 
     def test_links_below_the_target_are_not_written_through(self):
-        """A second encryption makes nothing in another folder, changes no permissions there, and replaces no file."""
+        """A second encryption creates nothing in another folder, changes no permissions there, and replaces no file."""
         victim = self.path("victim")
         os.mkdir(victim, 0o700)
         self.write("victim/own", b"secret")
@@ -489,7 +490,7 @@ class Adversary(NamesTest):
         status, made, messages = self.decrypt_all()
         self.assertEqual((status, made), (AUTHENTICATION, FILES), messages)
         status, made, messages = self.decrypt_all(keys=("-k", "key", "-k", "other"))
-        self.assertEqual((status, made), (FORMAT, {}))  # every name is there twice
+        self.assertEqual((status, made), (FORMAT, {}))  # every name exists twice
 
     def test_a_part_of_the_tree_is_no_tree(self):
         photos = os.path.basename(os.path.dirname(self.stored(b"photos/a.jpg")))
@@ -498,7 +499,7 @@ class Adversary(NamesTest):
 
     @unittest.skipIf(names_oracle is None, WITHOUT_ORACLE)
     def test_authentic_names_that_lead_elsewhere(self):
-        """They are made with the key, as by a careless or malicious writer."""
+        """The names are made with the key, as by a careless or malicious writer."""
         root = os.fsencode(self.path("out"))
         photos = os.path.dirname(self.stored(b"photos/a.jpg"))
         for name in (b"..", b".", b"../../evil", b"/tmp/evil", b"a\0b", b"\0"):
@@ -519,7 +520,7 @@ class Adversary(NamesTest):
             self.assertEqual((result.returncode, result.stdout), (ARGUMENT, b""))
 
     def test_random_acts(self):
-        """Whatever happens to the storage: no file appears with other content than it had, and none elsewhere."""
+        """No file appears with different content or in a different place, whatever happens to the storage."""
         draw = random.Random(5298)
         shutil.copytree(self.path("out"), self.path("clean"), symlinks=True)
         outcomes = set()
@@ -533,7 +534,7 @@ class Adversary(NamesTest):
                 self.assertEqual(content, FILES.get(name), (name, acts))
             missing_names = set(FILES) - set(made)
             if any(act != "delete" for act in acts if act) and status == 0:
-                # Nothing authentic lies in a wrong place, so the acts undid one another or hit deleted entries.
+                # Nothing authentic is in a wrong place, so the acts cancelled out or affected deleted entries.
                 self.assertEqual(self.run_command(WARPAES, "list", "-k", "key", "out").returncode, 0, messages)
             elif status == 0:
                 self.assertFalse(missing_names and not any(acts))

@@ -1,4 +1,5 @@
-"""Files with their own keyset: created, opened in every way, changed in place, and altered by the storage."""
+"""Tests files with their own keyset: creation, every way to open them, changes in place, and alteration by the
+storage."""
 
 import json
 import os
@@ -114,7 +115,7 @@ class Passphrase(OwnKeyset):
         before = self.under_all()
         change = ("keys", "passphrase", *QUICK)
         names = ["first", "second"]
-        for _ in range(5):  # more often than there is room without using freed room again
+        for _ in range(5):  # more changes than fit unless freed room is reused
             self.warpaes(*change, "--passphrase-from", names[0], "--new-passphrase-from", names[1], "plain.warpaes")
             refusal = ("decrypt", "--passphrase-from", names[0], "plain.warpaes")
             self.refused(AUTHENTICATION, "passphrase: is wrong", *refusal)
@@ -157,7 +158,7 @@ class Passphrase(OwnKeyset):
 
 
 class Altered(OwnKeyset):
-    """Altered by an attacker who controls the storage."""
+    """Files altered by an attacker who controls the storage."""
 
     def refused_as(self, content, status, *words, by=("--passphrase-from", "first")):
         self.write("altered", content)
@@ -196,7 +197,7 @@ class Altered(OwnKeyset):
         for n in (1 << 40, 1 << 24):
             costly = re.sub(rb'"n":\d+', b'"n":%d' % n, slot)
             self.refused_as(content[:21] + costly.ljust(ROUND - 22) + b"\n" + content[ROUND:], KEYSET, "keyset")
-        # Each is within the limits, and together they exceed them.
+        # Each slot is within the limits, but together they exceed them.
         dear = re.sub(rb'"p":1\b', b'"p":6', re.sub(rb'"n":\d+', b'"n":1048576', slot))
         self.assertNotEqual(dear, slot)
         many = (dear + b"\n") * 2

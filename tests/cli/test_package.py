@@ -1,4 +1,4 @@
-"""Commands written in Python, run by the program: with the package, without it, and with a planted module."""
+"""Tests commands written in Python and run by the program, with the package, without it, and with a planted module."""
 
 import os
 import sys

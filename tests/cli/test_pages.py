@@ -1,4 +1,4 @@
-"""Man pages and completions: they agree with the help, and shells accept them."""
+"""Tests man pages and completions: they agree with the help, and shells accept them."""
 
 import os
 import shutil
@@ -50,7 +50,7 @@ class Pages(CommandTest):
         self.refused(2, "'nosuch'", "help", "nosuch")
         self.refused(2, "'b': unexpected argument", "help", "keys", "b")
 
-    @unittest.skipUnless(shutil.which("groff"), "there is no groff; a machine that has it runs this")
+    @unittest.skipUnless(shutil.which("groff"), "groff is missing; a machine that has it runs this")
     def test_groff_finds_no_fault(self):
         for page in PAGES.glob("*.1"):
             result = self.run_command("groff", "-man", "-ww", "-Tutf8", str(page))
@@ -92,11 +92,11 @@ class Pages(CommandTest):
             (("provider", "install", "--threads", ""), ["auto"]),
         ):
             self.assertEqual(self.completions(*words), expected, words)
-        # Every option whose help lists words has them.
+        # Every option whose help lists words completes them.
         for command in ("encrypt", "bench", "plan", "provider", "enc"):
             text = command_pages.help_of(WARPAES, command)
             for name, words in command_pages.values_of(command, text, []).items():
-                # The help of `plan` leaves the backends to `warpaes devices`.
+                # The help of `plan` refers to `warpaes devices` for the backends.
                 for word in words if name.startswith("--") and (command, name) != ("plan", "--backend") else ():
                     self.assertIn(word.rstrip(":"), text, (command, name))
 

@@ -1,4 +1,4 @@
-"""Keysets under a passphrase: prompted, read from elsewhere, and opened by other programs."""
+"""Tests keysets under a passphrase that is prompted or read from a place, and keysets opened by other programs."""
 
 import base64
 import fcntl
@@ -52,7 +52,7 @@ class Passphrases(CommandTest):
         self.private("second", b"battery staple")
 
     def keygen(self):
-        """A keyset under the first passphrase, one for all tests: each guess takes long."""
+        """Return a keyset under the first passphrase. All tests share it, because each guess takes long."""
         if Passphrases.made is None:
             keygen = ("keygen", "--passphrase-from", "first", *QUICK, "-t", "AES128_GCM_HKDF_4KB")
             self.warpaes(*keygen, "-o", "keyset")
@@ -60,8 +60,8 @@ class Passphrases(CommandTest):
         self.private("keyset", Passphrases.made)
 
     def on_a_terminal(self, *arguments, answers, stdin=subprocess.DEVNULL):
-        """Runs `warpaes` with a separate terminal, which answers its prompts with `answers`. Returns the exit status,
-        the output to the terminal, standard output and standard error, and whether an answer was visible."""
+        """Run `warpaes` with a separate terminal, which answers its prompts with `answers`. Return the exit status, the
+        output to the terminal, standard output and standard error, and whether an answer was visible."""
         leader, follower = pty.openpty()
         self.addCleanup(os.close, leader)
         with subprocess.Popen(
@@ -77,7 +77,7 @@ class Passphrases(CommandTest):
             for answer in answers:
                 asked = len(shown)
                 deadline = time.monotonic() + 60
-                # Not before the prompt, and not before the echo is off: earlier input is discarded.
+                # Answer only after the prompt and after the echo is off, because earlier input is discarded.
                 while b": " not in shown[asked:] or termios.tcgetattr(follower)[3] & termios.ECHO:
                     self.assertLess(time.monotonic(), deadline, shown)
                     self.assertIsNone(command.poll(), shown)
@@ -124,7 +124,7 @@ class Asked(Passphrases):
         self.assertEqual((code, shown, said), (0, "Passphrase of 'keyset': \r\n", ""))
         code, _, output, _ = self.on_a_terminal("decrypt", "-k", "keyset", "plain.warpaes", answers=[b"correct horse"])
         self.assertEqual((code, output), (0, data(9000)))
-        # The data may come on standard input: the prompt uses the terminal.
+        # The data may come from standard input, because the prompt uses the terminal.
         with open(self.path("plain.warpaes"), "rb") as sealed:
             code, _, output, _ = self.on_a_terminal("decrypt", "-k", "keyset", answers=[b"correct horse"], stdin=sealed)
         self.assertEqual((code, output), (0, data(9000)))
@@ -163,7 +163,7 @@ class Interrupted(Passphrases):
                 process.send_signal(signal.SIGINT)
                 said = process.stderr.read()
             self.assertEqual(process.returncode, -signal.SIGINT)
-            # On a machine so busy that it takes more than five seconds, the process ends without a word.
+            # If this takes more than five seconds on a busy machine, the process ends without a message.
             self.assertIn(said, (b"warpaes: interrupted\n", b""))
         self.assertEqual(self.read("keyset"), before)
         self.assertEqual(sorted(os.listdir(self.directory)), ["first", "keyset", "second"])
@@ -336,7 +336,7 @@ class Subcommands(Passphrases):
         both = ("--passphrase-from", "second", "--remove")
         self.refused(ARGUMENT, "--remove: cannot be combined with --new-passphrase-from", *change, "first", *both)
         self.assertEqual(self.read("keyset"), before)
-        # It prompts for the old one, and twice for the new one.
+        # The command prompts for the old passphrase, and twice for the new one.
         code, shown, _, said = self.on_a_terminal(
             "keys", "passphrase", *QUICK, "keyset", answers=[b"battery staple", b"third one", b"third one"]
         )
@@ -351,11 +351,12 @@ class Subcommands(Passphrases):
         self.warpaes("decrypt", "-k", "keyset", "--passphrase-from", "first", stdin=sealed)
 
 
-# ------------------------------------------------------------------------------------------- as docs/formats.md has it
+# ------------------------------------------------------------------------------------------- the format in
+# docs/formats.md
 
 
 def key_of(wrapped, passphrase):
-    """The key-encryption key, as docs/formats.md describes it."""
+    """Derive the key-encryption key as described in docs/formats.md."""
     how = wrapped["keyEncryptionKey"]
     assert how["kdf"] == "scrypt"
     memory = 128 * how["n"] * how["r"]
@@ -366,7 +367,7 @@ def key_of(wrapped, passphrase):
 
 
 class KeyEncryptionKey(aead.Aead if aead else object):
-    """For Tink, which calls it with empty associated data."""
+    """An AEAD for Tink, which calls it with empty associated data."""
 
     def __init__(self, key):
         self.cipher = AESGCM(key)
@@ -410,7 +411,7 @@ class OtherPrograms(Passphrases):
         clear = json.loads(json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN))
         (listed,) = json.loads(self.warpaes("keys", "list", "--json", "theirs"))
         self.assertEqual(listed["key_id"], clear["primaryKeyId"])
-        # We write it with at least the cost of new keysets.
+        # The command writes it with at least the cost of new keysets.
         self.warpaes("keys", "add", "theirs", "--passphrase-from", "word")
         self.assertEqual(json.loads(self.read("theirs"))["keyEncryptionKey"]["n"], 131072)
         self.assertEqual(self.warpaes("decrypt", *common, stdin=sealed), data(9000))

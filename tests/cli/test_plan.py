@@ -1,4 +1,4 @@
-"""`warpaes plan` and `warpaes calibrate`. No duration is printed."""
+"""Tests `warpaes plan` and `warpaes calibrate`. The tests do not check durations."""
 
 import json
 import os
@@ -108,7 +108,7 @@ class Plan(CommandTest):
 
 class Calibration(CommandTest):
     def machine(self):
-        """A calibration of this machine, made by a short one."""
+        """Return a calibration of this machine from a short run."""
         path = self.path("calibration.json")
         env = {"WARPAES_CALIBRATION": path}
         record = json.loads(self.warpaes("calibrate", "--quick", "--cpu-only", "--json", env=env))
@@ -126,7 +126,7 @@ class Calibration(CommandTest):
         plan = json.loads(self.warpaes(*arguments, env=env))["plan"]
         self.assertTrue(plan["calibrated"])
         self.assertIn("(calibrated)", plan["reason"])
-        # With other figures it chooses another backend.
+        # With other figures, the plan chooses another backend.
         for favourite in ("libcrypto", "aesni", "armv8"):
             costs = [
                 COST % (name, "ctr", ", ".join(["1e-12" if name == favourite else "1e-6"] * 8))

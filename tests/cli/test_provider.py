@@ -1,4 +1,4 @@
-"""`warpaes provider`: adds the provider to openssl.cnf and removes it."""
+"""Tests `warpaes provider`, which adds the provider to openssl.cnf and removes it."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def setUpModule():
         MODULE = shutil.copy(MODULE, folder)
 
 
-@unittest.skipIf(OPENSSL is None, "there is no command openssl; a machine that has it runs this")
+@unittest.skipIf(OPENSSL is None, "the command openssl is missing; a machine that has it runs this")
 @unittest.skipIf(not MODULE, "built without the provider; a build with WARPAES_PROVIDER=ON runs this")
 class Provider(CommandTest):
     def setUp(self):
@@ -55,7 +55,7 @@ class Provider(CommandTest):
         return self.warpaes("provider", "install", *self.config(text), "--module", MODULE, *more)
 
     def used(self):
-        """Which provider does AES-256-GCM, and whether the usual algorithms exist."""
+        """Return the provider of AES-256-GCM, and check that the usual algorithms exist."""
         environment = {**os.environ, "OPENSSL_CONF": str(Path("openssl.cnf").resolve())}
 
         def run(*a):
@@ -82,7 +82,7 @@ class Provider(CommandTest):
             record = json.loads(self.warpaes("provider", "check", "--json", *given))
             self.assertEqual(len(record["idle"]), 0 if words is None else 1)
 
-    @unittest.skipIf(os.geteuid() != 0, "only root makes a configuration of root; any build as root runs this")
+    @unittest.skipIf(os.geteuid() != 0, "only root can create a configuration of root; any build as root runs this")
     def test_root_takes_no_module_that_others_can_replace(self):
         given = self.config(DEBIAN)
         home = Path(tempfile.mkdtemp(prefix=".warpaes-test-", dir=Path.home()))
@@ -118,7 +118,7 @@ class Provider(CommandTest):
         self.warpaes("provider", "install", *given, "--module", str(folder / "link.so"))
         self.assertIn(f"module = {module}\n", Path("openssl.cnf").read_text())
         self.warpaes("provider", "check", *given)
-        # One that was installed before is found, and not loaded.
+        # A module that was installed earlier is found, and is not loaded.
         folder.chmod(0o777)
         self.refused_as(STATE, f"module '{module}': '{folder}' can be written by other users", "check", *given)
         # Another user's configuration is not checked.
@@ -140,7 +140,7 @@ class Provider(CommandTest):
         }
         for name, text in configs.items():
             with self.subTest(name):
-                # Twice: the block is written again.
+                # A second run rewrites the block.
                 for _ in range(2):
                     self.install(text)
                     text_with = Path("openssl.cnf").read_text()
@@ -220,20 +220,21 @@ class Provider(CommandTest):
             (cbc,) = [row for row in record["counts"] if row["mode"] == "CBC"]
             self.assertEqual((cbc["where"], cbc["bytes"]), ("kernels", 100016))
             self.assertGreater(record["loads"], 0)
-        # Wherever a program runs.
+        # Programs in any folder are counted.
         os.mkdir("elsewhere")
         subprocess.run(enc, env=environment, input=bytes(1000), stdout=subprocess.DEVNULL, check=True, cwd="elsewhere")
         record = json.loads(self.warpaes("provider", "stats", *given, "--json"))
         self.assertEqual([row["bytes"] for row in record["counts"] if row["mode"] == "CBC"], [100016 + 1008])
         os.rmdir("elsewhere")
-        for text in (b"", b"warpaes1", Path("counters").read_bytes()[:100]):  # a truncated file starts again
+        for text in (b"", b"warpaes1", Path("counters").read_bytes()[:100]):  # counting restarts after a truncated file
             Path("counters").write_bytes(text)
             self.assertEqual(json.loads(self.warpaes("provider", "stats", *given, "--json"))["counts"], [])
         os.remove("counters")
         os.remove("openssl.cnf")
 
     def test_parameters_that_mean_nothing(self):
-        """OpenSSL does not report them to the provider; the command warns, whatever the section's name."""
+        """OpenSSL does not report unknown parameters to the provider. The command warns of them, whatever the section's
+        name."""
         self.install(DEBIAN, "--threshold", "1M", "--cbc", "--threads", "auto", "--backend", "aesni")
         check = ("provider", "check", "--config", "openssl.cnf")
         done = self.run_command(WARPAES, "provider", "check", "--config", "openssl.cnf")
@@ -299,7 +300,7 @@ class Provider(CommandTest):
                 DEBIAN + ".include\n",
                 FORMAT,
                 ".include is nested too deeply",
-            ),  # the directory that the file itself is in
+            ),  # the directory that contains the file itself
         ]:
             self.config(text)
             self.refused_as(status, sentence, "install", *given, text=text)

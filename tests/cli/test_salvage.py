@@ -1,4 +1,4 @@
-"""`warpaes decrypt --salvage`: damaged files keep their authentic segments, and the other ranges are listed."""
+"""Tests `warpaes decrypt --salvage`: damaged files keep their authentic segments, and the other ranges are listed."""
 
 import json
 import os

@@ -20,7 +20,7 @@ class Terminal(CommandTest):
         self.warpaes("keygen", "-o", "keyset")
 
     def seen(self, columns, *arguments, pause=0.6):
-        """Return the output on a terminal of this width while an input comes slowly through a pipe."""
+        """Return the output on a terminal of this width while an input arrives slowly through a pipe."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -56,7 +56,7 @@ class Terminal(CommandTest):
                 lines = LINE.findall(shown)
                 self.assertTrue(any(b"MiB" in line for line in lines), shown)
                 self.assertLess(max(map(len, lines)), columns)
-                self.assertEqual(lines[-1], b"", "the line is removed at the end")
+                self.assertEqual(lines[-1], b"", "the line is erased at the end")
                 self.assertNotIn(b"\n", shown)
 
     def test_terminals_that_are_no_wider_than_a_column_or_two(self):
@@ -66,7 +66,8 @@ class Terminal(CommandTest):
             self.assertNotIn(b"\n", shown)
 
     def test_how_far_a_file_is(self):
-        """Bytes done and in total, percentage, speed and remaining time; the result goes to a slow pipe."""
+        """Progress shows bytes done and in total, percentage, speed and remaining time. The result goes to a slow
+        pipe."""
         with open(self.path("long"), "wb") as file:
             file.truncate(64 << 20)
         master, slave = pty.openpty()

@@ -1,4 +1,4 @@
-"""Files and keysets go both ways between the command and Tink's own library (PyPI `tink`)."""
+"""The command and Tink's library (PyPI `tink`) read each other's files and keysets."""
 
 import hashlib
 import io
@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 
 def lengths(template):
-    """Lengths around the ends of the first segments."""
+    """Return lengths around the ends of the first segments."""
     tag, header = 16 if "GCM" in template else 32, 24 if "AES128" in template else 40
     segment = 4096 if template.endswith("4KB") else MIB
     first, other = segment - header - tag, segment - tag
@@ -32,7 +32,7 @@ def lengths(template):
 
 
 class KeepOpen(io.BytesIO):
-    """Tink closes the file that it is given."""
+    """Keep the content, because Tink closes the given file."""
 
     def close(self):
         pass
@@ -59,7 +59,7 @@ class Tink(CommandTest):
         return json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN)
 
     def both_ways(self, keyset, plains):
-        """`plains` by name, in one run of the command each way."""
+        """Check `plains` by name, with one run of the command in each direction."""
         primitive = self.primitive(keyset)
         self.private("keyset", keyset.encode())
         for folder in ("plain", "theirs"):
@@ -92,7 +92,7 @@ class Tink(CommandTest):
                 self.both_ways(keyset, {str(length): data(length) for length in (0, 1, 10_000)})
 
     def test_large_files(self):
-        # A hundred segments; lengths that end in the middle of one, and with a full one.
+        # The lengths have a hundred segments and end with a partial or a full one.
         for template, length in (
             ("AES256_GCM_HKDF_1MB", 100 * MIB),
             ("AES128_CTR_HMAC_SHA256_1MB", 20 * (MIB - 32) - 24),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A dataset through warpaes bulk on a Ray cluster in one machine, with every kind of failure.
+"""Runs warpaes bulk over a dataset on a Ray cluster in one machine, with every kind of failure.
 
-Nodes by ray.cluster_utils; moto's S3 server through a proxy (resets, 503, slow, truncated and lost answers); workers
-and the driver killed at random. At the end every object is correct according to tink-py, which shares no code with
-warpaes; no upload is left, no plaintext lies in the target, and the manifest lists all objects. So for encrypt, rekey
-and rewrap.
+ray.cluster_utils starts the nodes. moto's S3 server is behind a proxy that injects faults (resets, 503, slow, truncated
+and lost responses). Workers and the driver are killed at random. At the end every object is correct according to
+tink-py, which shares no code with warpaes; no upload is left, the target contains no plaintext, and the manifest lists
+all objects. The test runs encrypt, rekey and rewrap.
 
     cluster_test.py [--objects N] [--largest SIZE] [--kills N] [--rate R] [--nodes N] [--seed N]
 """
@@ -41,7 +41,8 @@ KILOBYTE, MEGABYTE = 1 << 10, 1 << 20
 
 
 def sizes_of(count: int, largest: int, generator: random.Random) -> list[int]:
-    """Sizes from 0 to the largest: mostly small, as in datasets, and every length around a segment and a window."""
+    """Return sizes from 0 to the largest: mostly small, as in datasets, and every length near a segment or window
+    boundary."""
     around = [
         edge + i for edge in (0, 4096, MEGABYTE, storage.WINDOW) for i in (-57, -41, -40, -1, 0, 1) if edge + i >= 0
     ]
@@ -134,7 +135,7 @@ class Test:
     # ------------------------------------------------------------------------------------------------------- runs
 
     def bulk(self, *options: str, kill_driver: bool = False, faulty: bool = True) -> dict[str, Any]:
-        """Run the command until it succeeds; kill the driver once midway if requested."""
+        """Run the command until it succeeds. Kill the driver once midway if requested."""
         proxy = self.store.proxy
         command = [
             sys.executable,
@@ -183,13 +184,13 @@ class Test:
             print(
                 f"  {options[0]}: {report['run_objects']} objects in {report['seconds']:.0f} s, "
                 f"{report['worker_deaths']} workers died ({self.killer.kills - kills} killed), "
-                f"{report['retries']} begun again, {report['adopted']} adopted, {report['parts_swept']} uploads swept",
+                f"{report['retries']} restarted, {report['adopted']} adopted, {report['parts_swept']} uploads swept",
                 flush=True,
             )
             return report
 
     def is_halfway(self, command: str) -> bool:
-        """Whether a job is partly done."""
+        """Return whether a job is partly done."""
         try:
             there = manifest.Manifest.load(self.direct)
         except storage.ChangedError:
@@ -205,7 +206,7 @@ class Test:
         return handle.primitive(streaming_aead.StreamingAead)
 
     def data_keyset(self, record: dict[str, Any], key: pathlib.Path) -> bytes:
-        """The data key of a record as Tink's keyset, unwrapped by tink-py."""
+        """Return the data key of a record as a Tink keyset, unwrapped by tink-py."""
         bound = json.dumps([record[name] for name in keys.BOUND], separators=(",", ":"))
         label = keys.RECORD_LABEL + hashlib.sha256(bound.encode()).hexdigest().encode()
         sealed = io.BytesIO(base64.b64decode(record["wrapped"]))
@@ -213,18 +214,18 @@ class Test:
             return warpaes.Keyset.from_raw(record["template"], stream.read()).to_json()
 
     def check(self, key: pathlib.Path, envelope: str) -> set[str]:
-        """Check all conditions after a job; return the digests of all objects."""
+        """Check all conditions after a job, and return the digests of all objects."""
         there = manifest.Manifest.load(self.direct, keys.KeySpec.read(str(key)).holders())
         assert there is not None and there.signer is not None and there.job.finished
         self.record_keys.add(there.signer.record_key)
         rows = {row.key: row for row in there.rows}
-        assert rows.keys() == self.sizes.keys(), "the manifest lacks rows"
+        assert rows.keys() == self.sizes.keys(), "the manifest does not list all objects"
         names = {name.removeprefix("sealed/") for name in self.store.keys("sealed/")}
         own = {name for name in names if name.startswith(storage.FOLDER) or name.endswith(storage.KEY_SUFFIX)}
         assert names - own == self.sizes.keys(), (names - own) ^ self.sizes.keys()
         assert storage.FOLDER + storage.LOCK not in names, "a lock is left"
         shards = {name for name in names if name.startswith(manifest.SHARDS)}
-        assert shards == {shard.file for shard in there.shards}, "shards are left that the manifest does not name"
+        assert shards == {shard.file for shard in there.shards}, "a shard is not listed in the manifest"
         assert self.store.uploads() == [], "uploads are left"
         shared = {key_id: self.tink_of(self.data_keyset(record, key)) for key_id, record in there.job.keys.items()}
         direct = self.tink_of(key.read_bytes())
@@ -238,7 +239,7 @@ class Test:
                 primitive = shared[row.key_id]
             elif envelope == "object":
                 beside = self.store.get(f"sealed/{name}{storage.KEY_SUFFIX}").decode()
-                assert beside == row.wrapped, "an object's own record is not the manifest's"
+                assert beside == row.wrapped, "an object's record differs from the manifest's"
                 record = json.loads(beside)[0]
                 assert record["key_id"] == row.key_id
                 assert (record["dataset"], record["name"]) == (there.dataset, name)
@@ -246,27 +247,28 @@ class Test:
             plain = content_of(name, length)
             associated = keys.name_data(there.dataset, name)
             with primitive.new_decrypting_stream(io.BytesIO(sealed), associated) as stream:
-                assert stream.read() == plain, f"{name} decrypts to other content"
+                assert stream.read() == plain, f"{name} decrypts to different content"
             for offset in range(0, length - 16, max(1, length // 8)):
                 assert plain[offset : offset + 16] not in sealed, f"{name} holds plaintext"
         if envelope == "object":
             assert len({row.key_id for row in there.rows}) == len(rows), "two objects share a data key"
         print(
-            f"  {len(rows)} objects are right by tink-py, the manifest is consistent, nothing is left over", flush=True
+            f"  {len(rows)} objects are correct according to tink-py, the manifest is consistent, nothing is left over",
+            flush=True,
         )
         return {row.sha256 for row in there.rows}
 
     def check_ray(self) -> None:
-        """Ray's logs and spilled objects contain no key."""
+        """Check that Ray's logs and spilled objects contain no key."""
         secrets = [json.loads(path.read_text())["key"][0]["keyData"]["value"] for path in (self.key, self.key2)]
         needles = [secret.encode() for secret in secrets] + [base64.b64decode(secret)[-32:] for secret in secrets]
         needles += self.record_keys
         files = [path for path in pathlib.Path(self.session).rglob("*") if path.is_file() and not path.is_symlink()]
-        assert len(files) > 10, "Ray's folder is somewhere else"
+        assert len(files) > 10, "Ray's folder was not found"
         for path in files:
             data = path.read_bytes()
-            assert not any(needle in data for needle in needles), f"a key lies in {path}"
-        print(f"no key in {len(files)} files of Ray's", flush=True)
+            assert not any(needle in data for needle in needles), f"{path} contains a key"
+        print(f"{len(files)} files of Ray contain no key", flush=True)
 
     def run(self) -> None:
         self.fill()
@@ -306,7 +308,7 @@ def main() -> None:
     parser.add_argument("--largest", type=size, default=200 << 20)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--interval", type=float, default=3, help="approximate seconds between kills")
-    parser.add_argument("--rate", type=float, default=0.5, help="8 %% of requests fail at 1")
+    parser.add_argument("--rate", type=float, default=0.5, help="failure rate; at 1, 8 %% of requests fail")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     arguments = parser.parse_args()

@@ -13,7 +13,7 @@
 #include "warpaes/drbg.h"
 #include "warpaes/files.h"
 
-// The result of a comparison of two secrets is public: whether a tag is right, whether XTS's two keys are the same.
+// The result of comparing two secrets is public: whether a tag is right, and whether XTS's two keys are equal.
 #pragma GCC visibility push(default)
 extern "C" int CRYPTO_memcmp(const void* a, const void* b, std::size_t bytes) {
     static const auto real = reinterpret_cast<decltype(&CRYPTO_memcmp)>(dlsym(RTLD_NEXT, "CRYPTO_memcmp"));
@@ -46,13 +46,13 @@ void expect(warpaes_status status, const char* what) {
     std::printf("%s: status %d, %s\n", what, status, warpaes_last_error());
 }
 
-/// IV lengths in bytes. GCM derives a counter as secret as H from IVs of other than 12 bytes.
+/// IV lengths in bytes. From IVs of other lengths than 12 bytes, GCM derives a counter that is as secret as H.
 std::vector<std::size_t> iv_lengths(int mode) {
     if (mode == WARPAES_GCM) return {12, 1, 8, 16, 20};
     return {mode == WARPAES_ECB || mode == WARPAES_CMAC ? 0u : mode == WARPAES_CCM ? 12u : 16u};
 }
 
-/// Secrets, created again before each operation; the parts of a result that are read become public first.
+/// Secrets, created again before each operation. Parts of a result that the test reads become public first.
 struct Secrets {
     std::uint8_t key[32], tweak_key[32], keys[messages][32];
     std::uint8_t plain[text_bytes], sealed[text_bytes + 64], opened[text_bytes + 64];
@@ -80,7 +80,7 @@ struct Secrets {
 Secrets secrets;
 warpaes_engine* engine = nullptr;
 
-/// Of `bits` bits, while it lives.
+/// Keys of `bytes` bytes.
 struct Keys {
     explicit Keys(std::size_t bytes) {
         expect(warpaes_key_create(secrets.key, bytes, &key), "key");
@@ -119,7 +119,7 @@ void crypt(int mode, int direction, std::size_t key_bytes, std::size_t iv_bytes,
     expect(warpaes_crypt(engine, &m, nullptr), "crypt");
 }
 
-/// Modes that are composed of others.
+/// Runs the modes that are composed of others.
 void composed(int mode, int direction, std::size_t key_bytes, std::size_t length) {
     const Keys keys(key_bytes);
     const bool encrypts = direction == WARPAES_ENCRYPT, wraps = mode == WARPAES_KW || mode == WARPAES_KWP;
@@ -222,7 +222,7 @@ void context(int mode, int direction, std::size_t key_bytes, std::size_t iv_byte
     warpaes_context_destroy(c);
 }
 
-/// The operations of a file's reader and writer on the keyset's key, without the file.
+/// Runs the operations of a file's reader and writer on the keyset's key, without the file.
 void streams(const char* name) {
     static std::vector<std::uint8_t> file;
     file.clear();
@@ -276,7 +276,7 @@ void planted() {
 }
 
 void mode_of_length(int mode, std::size_t key_bytes, std::size_t iv_bytes, const std::string& backend) {
-    // The ciphertext is decrypted at once.
+    // The ciphertext is decrypted immediately.
     const auto both = [&](const std::string& what, const std::function<void(int)>& work) {
         for (const int direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
             check(backend + ", " + std::to_string(8 * key_bytes) + " bits, mode " + std::to_string(mode) + ", IV of " +
@@ -285,8 +285,10 @@ void mode_of_length(int mode, std::size_t key_bytes, std::size_t iv_bytes, const
         }
     };
     std::vector<std::size_t> lengths{64, 1008};
-    if (mode != WARPAES_CFB1 && mode != WARPAES_CFB8) lengths.push_back(20000);  // one bit or byte at a time takes long
-    if (mode == WARPAES_GCM) lengths.push_back(70000);                           // with tables of its own
+    if (mode != WARPAES_CFB1 && mode != WARPAES_CFB8)
+        lengths.push_back(20000);                       // modes of single bits or bytes take
+                                                        // long
+    if (mode == WARPAES_GCM) lengths.push_back(70000);  // enough for separate tables
     for (const std::size_t length : lengths) {
         both(", message of " + std::to_string(length),
              [&](int direction) { crypt(mode, direction, key_bytes, iv_bytes, length); });
@@ -299,8 +301,8 @@ void mode_of_length(int mode, std::size_t key_bytes, std::size_t iv_bytes, const
         both(", batch of long messages",
              [&](int direction) { batch(mode, direction, key_bytes, iv_bytes, 8192, own_keys); });
     }
-    // EVP gets a stretch by way of an IV that is solved from H (libcrypto_gcm.cpp). It counts up from the public
-    // counter that it derives from the IV; memcheck cannot tell that this counter is public.
+    // EVP processes a stretch with an IV that is solved from H (libcrypto_gcm.cpp). It counts up from the counter that
+    // it derives from this IV. The counter is public, but memcheck cannot detect that.
     if (mode == WARPAES_GCM && iv_bytes == 12 && backend == "libcrypto") return;
     both(", context", [&](int direction) { context(mode, direction, key_bytes, iv_bytes); });
 }
@@ -323,7 +325,7 @@ void everything(const std::string& backend) {
             if (mode == WARPAES_GCM_SIV && key_bytes == 24) continue;
             for (const std::size_t length : {16, 40, 5000}) {
                 for (const int direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
-                    // The tag determines the first counter; it is public, which memcheck cannot tell.
+                    // The tag determines the first counter, which is public, but memcheck cannot detect that.
                     if (mode >= WARPAES_SIV && direction == WARPAES_ENCRYPT) {
                         composed(mode, direction, key_bytes, length);
                         (void)VALGRIND_MAKE_MEM_DEFINED(secrets.tags[0], 16);

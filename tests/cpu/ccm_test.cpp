@@ -1,4 +1,5 @@
-// The blocks before a message of CCM (SP 800-38C, appendix A): lengths of every width, without memory of that size.
+// Tests the blocks that precede a CCM message (SP 800-38C, appendix A), for lengths of every width, without allocating
+// that much memory.
 #include <gtest/gtest.h>
 
 #include <span>

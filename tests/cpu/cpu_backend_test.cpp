@@ -1,4 +1,4 @@
-// The CPU backends' descriptions and lanes.
+// Tests the CPU backends' descriptions and lanes.
 #include "cpu/cpu_backend.hpp"
 
 #include <malloc.h>
@@ -21,7 +21,7 @@
 
 namespace {
 
-/// Freed aligned blocks, and the number of bytes `mark` in them.
+/// The number of freed aligned blocks, and of bytes equal to `mark` in them.
 constexpr std::uint8_t mark = 0x3c;
 std::atomic<bool> watching{false};
 std::atomic<std::size_t> freed{0}, marked{0};
@@ -79,8 +79,8 @@ TEST(CpuBackend, PrefersTheWiderVaes) {
 }
 
 #if defined(__x86_64__)
-// Machines with only one of two related features are rare: the test sets bits one by one, as Intel's manual numbers
-// them.
+// Machines with only one of two related features are rare, so the test sets bits one by one, as numbered in Intel's
+// manual.
 TEST(CpuBackend, EveryBitOfTheCpuCounts) {
     using cpu::CpuWords;
     constexpr CpuWords all{~0u, ~0u, ~0u, ~0u, ~0ul};

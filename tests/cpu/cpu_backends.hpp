@@ -1,4 +1,4 @@
-// The backends of this kind of CPU, with both widths of VAES, and a run between guard bytes.
+// The backends for this CPU architecture, with both widths of VAES, and a run between guard bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ inline std::vector<NamedBackend> cpu_backends() {
 #endif
 }
 
-/// The reason for a test that this machine cannot run.
+/// Returns the reason for a test that this machine cannot run.
 inline std::string why_not(const NamedBackend& b) {
     const std::string& reason = b.backend->info().front().reason;
     return b.backend->name() == "cuda" ? needs_gpu(reason) : reason + "; a machine whose CPU has it runs this";
@@ -68,7 +68,8 @@ inline const char* mode_name(Mode mode) {
     return names[static_cast<std::size_t>(mode)];
 }
 
-/// Placement of a run's buffers: bytes past a 64-byte boundary, and whether they are the same buffer.
+/// Placement of a run's buffers: offset in bytes from a 64-byte boundary, and whether input and output are the same
+/// buffer.
 struct Placement {
     std::size_t input_shift;
     std::size_t output_shift;
@@ -99,7 +100,8 @@ private:
     std::size_t offset_;
 };
 
-/// Runs `length` bytes (bits for CFB1) of `input` on `lane` and compares with libcrypto, guards included.
+/// Runs `length` bytes (bits for CFB1) of `input` on `lane`, compares the result with libcrypto's, and checks the
+/// guards.
 inline void check_run(Lane& lane, Mode mode, Direction direction, const Bytes& key_bytes, const Bytes& chain,
                       const Bytes& input, std::uint64_t length, Placement placement, bool beyond_caches = false) {
     const bool in_bits = mode == Mode::cfb1;

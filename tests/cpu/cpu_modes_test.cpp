@@ -1,4 +1,4 @@
-// Every CPU backend against libcrypto: modes, directions, key lengths, boundaries, alignment, carries.
+// Compares every CPU backend with libcrypto: modes, directions, key lengths, boundaries, alignment, and carries.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,8 +12,8 @@ namespace {
 
 class CpuModes : public testing::TestWithParam<std::tuple<NamedBackend, Mode, Direction>> {};
 
-/// Lengths on both sides of every place where a kernel changes its step: the 1 to 32 blocks of an unrolled step of any
-/// vector width, several such steps, and the 256 blocks that share a correction in CTR.
+/// Lengths on both sides of every boundary where a kernel changes its step: the 1 to 32 blocks of an unrolled step of
+/// any vector width, several such steps, and the 256 blocks that share a correction in CTR.
 std::vector<std::uint64_t> lengths_for(Mode mode) {
     std::vector<std::uint64_t> blocks;
     for (std::uint64_t n = 0; n <= 70; ++n) blocks.push_back(n);
@@ -79,7 +79,7 @@ protected:
     std::uint32_t turn_ = 0;
 };
 
-/// A counter `blocks` blocks before the carry out of byte `byte`; byte 0: before 2^128.
+/// Returns a counter `blocks` blocks before the carry out of byte `byte`; byte 0: before 2^128.
 Bytes counter_before_carry(std::size_t byte, std::uint64_t blocks) {
     Bytes counter = random_bytes(16, 7);
     if (byte != 0) counter[byte - 1] = 0x3c;
@@ -134,7 +134,7 @@ TEST_P(CpuCounter, OfTextBeyondTheCaches) {
 INSTANTIATE_TEST_SUITE_P(All, CpuCounter, testing::ValuesIn(cpu_backends()),
                          [](const auto& info) { return std::string(info.param.label); });
 
-/// `windows` times the same piece of memory, one after the other.
+/// Maps the same memory `windows` times at consecutive addresses.
 class RepeatedMemory {
 public:
     RepeatedMemory(std::size_t window, std::size_t windows) : bytes_(window * windows) {
@@ -162,7 +162,8 @@ private:
 
 class CpuLength : public testing::TestWithParam<NamedBackend> {};
 
-// EVP counts in int. 2 GiB of address space over 16 MiB of memory: afterwards it contains the run's last window.
+// EVP takes lengths as int. The test maps 2 GiB of address space to 16 MiB of memory, which contains the run's last
+// window afterwards.
 TEST_P(CpuLength, MayExceedTheLargestInt) {
     if (!GetParam().backend->usable()) GTEST_SKIP() << why_not(GetParam());
     constexpr std::size_t window = std::size_t{8} << 20, windows = 257;

@@ -1,4 +1,4 @@
-// The table of the first round against the S-box as FIPS 197 defines it.
+// Compares the table of the first round with the S-box as defined in FIPS 197.
 #include "aes/first_round.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// GCM runs of every backend against the readable reference and libcrypto: stretches, segments, tags, digests.
+// GCM runs of every backend compared with the readable reference and libcrypto: stretches, segments, tags, and digests.
 #include <gtest/gtest.h>
 
 #include "aes/ghash.hpp"
@@ -40,8 +40,8 @@ Bytes slice(const Bytes& bytes, std::size_t offset, std::size_t n) {
     return {first, first + static_cast<std::ptrdiff_t>(n)};
 }
 
-/// The slow parts of the expectation, by libcrypto's ECB and by the arithmetic that ghash_test.cpp compares with the
-/// reference.
+/// Computes the slow parts of the expected result with libcrypto's ECB and with the arithmetic that ghash_test.cpp
+/// compares with the reference.
 class Expectation {
 public:
     explicit Expectation(const Bytes& key) : key_(key), h_(load_element(ecb(Bytes(16)))) {}
@@ -91,7 +91,8 @@ protected:
         lane_ = GetParam().backend->open_lane(GetParam().backend->info().front().device, 0);
     }
 
-    /// One run, compared with the expectation. `j0`: of the first segment; the others differ in their first bytes.
+    /// Compares one run with the expected result. `j0` belongs to the first segment; those of later segments differ in
+    /// their first bytes.
     void check(Direction direction, const Bytes& key_bytes, Block j0, const Shape& shape, const Bytes& source) {
         for (const bool public_counters : {true, false}) {
             if (!HasFailure()) check(direction, key_bytes, j0, public_counters, shape, source);
@@ -272,7 +273,7 @@ TEST_P(Gcm, HashesOfManySegments) {
     }
 }
 
-// Long enough that a GPU's hash has several levels and several chunks in each.
+// The text is long enough that a GPU's hash has several levels with several chunks each.
 TEST_P(Gcm, LongMessagesAndManySegments) {
     const Bytes source = random_bytes(700100, 8);
     for (const std::size_t misalignment : {0u, 3u}) {
@@ -393,7 +394,7 @@ TEST_P(Gcm, OfTextBeyondTheCaches) {
     }
 }
 
-// Tables of counters last for 65,536 blocks at most.
+// A table of counters lasts for at most 65,536 blocks.
 TEST_P(Gcm, SeveralMebibytes) {
     const Bytes source = random_bytes((std::size_t{5} << 19) + 77, 8);
     for (const Direction direction : both_directions) {
@@ -406,7 +407,7 @@ TEST_P(Gcm, SeveralMebibytes) {
     }
 }
 
-// The expectation above shares arithmetic with the library; this one does not.
+// The expected result above shares arithmetic with the library. This one does not.
 TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     for (std::size_t length = 0; length <= 400; length += length < 80 ? 1 : 29) {
         const auto seed = static_cast<std::uint32_t>(length);
@@ -449,12 +450,12 @@ TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     }
 }
 
-/// The path of messages that a call processes at once. Every length has a different last group of vectors.
+/// The path for messages that a call processes directly. Every length has a different last group of vectors.
 TEST_P(Gcm, ShortWayAtEveryLength) {
     std::vector<std::size_t> lengths;
     for (std::size_t n = 0; n <= 1700; ++n) lengths.push_back(n);
     for (const std::size_t n : {2047u, 2048u, 2049u, 2559u, 4000u, 4095u, 4608u, 20'001u}) lengths.push_back(n);
-    for (const bool has_table : {false, true}) {  // of the first round, which a key gets when that is worth it
+    for (const bool has_table : {false, true}) {  // a key gets a first-round table once it pays off
         for (const std::size_t length : lengths) {
             const auto seed = static_cast<std::uint32_t>(length);
             const Bytes key_bytes = random_bytes(key_lengths[length % 3], seed), iv = random_bytes(12, seed + 1);

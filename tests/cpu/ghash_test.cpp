@@ -1,4 +1,4 @@
-// The arithmetic of aes/ghash.hpp compared with a readable implementation.
+// Compares the arithmetic of aes/ghash.hpp with a readable implementation.
 #include "aes/ghash.hpp"
 
 #include <gtest/gtest.h>

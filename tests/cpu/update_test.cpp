@@ -1,4 +1,4 @@
-// Kernels that continue from update to update, of every vector width, compared with arithmetic block by block.
+// Tests kernels of every vector width that continue across updates, compared with block-by-block arithmetic.
 #include "cpu/update.hpp"
 
 #include <cstring>
@@ -56,7 +56,7 @@ protected:
     }
 };
 
-/// The vector registers that are not zero after a function returns.
+/// Returns which vector registers are not zero after a function returns.
 struct Registers {
     alignas(16) std::array<std::array<std::uint8_t, 16>, 24> bytes{};
 
@@ -129,7 +129,7 @@ TEST_P(Update, GcmGoesOnFromItsState) {
         for (const bool encrypt : {true, false}) {
             for (const bool public_counters : {true, false}) {
                 Block counter = to_block(random_bytes(16, 6));
-                counter[12] = counter[13] = 0xff;  // it wraps on the way
+                counter[12] = counter[13] = 0xff;  // the counter wraps midway
                 Block digest = to_block(random_bytes(16, 7)), few_digest = digest, few_counter = counter;
                 Block expected_counter = counter;
                 FieldElement expected = load_element(digest);
@@ -229,7 +229,7 @@ TEST(SerialUpdate, ModesAreLibcryptos) {
             run("CBC", false, [&](P c, C i, P o) { s.serial->cbc_inverse(d, c, i, o, blocks); });
             run("CTR", true, [&](P c, C i, P o) { s.serial->ctr(e, c, i, o, blocks); });
         }
-        // A counter of 128 bits that wraps.
+        // A 128-bit counter wraps.
         Bytes last(16, 0xff), zeros(32), out(32);
         last[15] = 0xfe;
         s.serial->ctr(s.encrypt.data(), last.data(), zeros.data(), out.data(), 2);

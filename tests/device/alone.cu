@@ -1,2 +1,2 @@
-// The author of a kernel includes only this header.
+// Authors of kernels need to include only this header.
 #include <warpaes/device.cuh>

@@ -1,4 +1,5 @@
-// <warpaes/device.cuh> against the standards and libcrypto: the same tests on a GPU and on the simulated one.
+// Compares <warpaes/device.cuh> with the standards and libcrypto. The same tests run on a real and on the simulated
+// GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr int key_lengths[] = {16, 24, 32};
 
-/// The same bytes in every run.
+/// Returns the same bytes in every run.
 Bytes random_bytes(std::size_t n, unsigned seed) {
     std::mt19937 random(seed);
     Bytes bytes(n);
@@ -33,7 +34,7 @@ Bytes ecb(const Bytes& key, const Bytes& blocks, bool encrypt = true) {
     return *oracle::evp("ECB", encrypt, key, {}, blocks);
 }
 
-/// The key stream of CTR.
+/// Returns the key stream of CTR.
 Bytes ctr(const Bytes& key, const Bytes& counter, std::size_t blocks) {
     return *oracle::evp("CTR", true, key, counter, Bytes(16 * blocks));
 }
@@ -54,7 +55,7 @@ protected:
         if (const char* const why = no_gpu()) GTEST_SKIP() << warpaes::test::needs_gpu(why);
     }
 
-    /// The number of tables that fit in this GPU's shared memory.
+    /// Returns the number of tables that fit in this GPU's shared memory.
     static std::vector<int> table_counts() {
         std::vector<int> counts{1};
         for (const int count : {2, 4}) {
@@ -175,7 +176,7 @@ TEST_F(DeviceCuh, EveryBlockAKeyOfItsOwn) {
     }
 }
 
-/// Any number of warps fills them, at any address, in thread blocks of any shape.
+/// Any number of warps can fill the tables, at any address, in thread blocks of any shape.
 TEST_F(DeviceCuh, TablesAreTheSameWhoeverLoadsThem) {
     const std::vector<Shape> shapes{{1, {32, 1, 1}, 0},  {2, {96, 1, 1}, 0},  {1, {1024, 1, 1}, 0},
                                     {1, {8, 4, 5}, 256}, {1, {16, 8, 1}, 16}, {1, {64, 1, 1}, 128}};
@@ -210,7 +211,8 @@ TEST_F(DeviceCuh, ThreadBlocksOfAnyShape) {
 
 TEST_F(DeviceCuh, PrgIsCounterModeUnderEveryKey) {
     constexpr unsigned n = 67;
-    // The last: not a multiple of the number of blocks, so that block j is the counter with j added bit by bit.
+    // The last counter is not a multiple of the number of blocks, so block j cannot be the counter with the bits of j
+    // set.
     const std::vector<Bytes> counters{Bytes(16), Bytes(16, 0xfc), random_bytes(16, 8),
                                       vectors::from_hex("000000000000000000000000000000ff")};
     for (const int tables : table_counts()) {
@@ -247,7 +249,7 @@ Bytes sum(const Bytes& a, const Bytes& b) {
     return out;
 }
 
-/// As Guo, Katz, Wang and Yu define them, block by block.
+/// Computes the hashes block by block, as defined by Guo, Katz, Wang and Yu.
 TEST_F(DeviceCuh, HashesOfTables) {
     constexpr std::size_t n = 150;
     const Bytes blocks = random_bytes(n * 16, 12), tweaks = random_bytes(n * 16, 13);
@@ -278,7 +280,7 @@ TEST_F(DeviceCuh, HashesOfTables) {
     }
 }
 
-/// Threads that take turns make the key stream of CTR in order.
+/// Threads with interleaved blocks produce the key stream of CTR in order.
 TEST_F(DeviceCuh, StreamsTogetherAreCtr) {
     const Shape shape{2, {32, 1, 1}};
     for (const int key_bytes : key_lengths) {

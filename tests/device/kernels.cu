@@ -10,7 +10,7 @@ namespace aes = warpaes::device;
 
 namespace {
 
-/// A number as a type, so that a lambda can use it as a constant.
+/// Wraps a number in a type, so that a lambda can use it as a constant.
 template <int Value>
 using Constant = std::integral_constant<int, Value>;
 
@@ -183,7 +183,7 @@ template <int KeyBits>
 __global__ void __launch_bounds__(256)
     ctr_planes_kernel(const __grid_constant__ aes::bitsliced_key<KeyBits> key, uint4 counter, uint4* out) {
     const unsigned warp = thread_of_grid() / 32, lane = threadIdx.x % 32;
-    // Its last 32 bits plus 1,024 for each warp before.
+    // Adds 1,024 to the last 32 bits for each earlier warp.
     counter.w = __byte_perm(__byte_perm(counter.w, 0, 0x0123) + 1024 * warp, 0, 0x0123);
     uint4 blocks[32];
     std::uint32_t planes[128];
@@ -216,7 +216,7 @@ unsigned blocks_in(const Bytes& bytes) {
     return static_cast<unsigned>(bytes.size() / 16);
 }
 
-/// A warp for each 1,024 blocks, two warps a thread block where their number is even.
+/// Launches one warp per 1,024 blocks, and two warps per thread block if their number is even.
 Shape warps(unsigned groups) {
     return groups % 2 == 0 ? Shape{groups / 2, {64, 1, 1}} : Shape{groups, {32, 1, 1}};
 }
@@ -289,7 +289,7 @@ Bytes schedules(Expansion how, int tables, int key_bytes, const Bytes& keys) {
             return out;
         }
         const Buffer in(keys), out(n * size);
-        // Every thread has a key, since all come to load().
+        // Every thread has a key, because all threads must call load().
         const Shape shape{1, {static_cast<unsigned>(n), 1, 1}};
         if (how == Expansion::tables) {
             launch(schedule_kernel<bits, count>, shape, aes::tables<count>::bytes, in.bytes(), out.words(),

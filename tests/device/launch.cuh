@@ -1,4 +1,4 @@
-// Shared code of the tests' kernels: buffers, launches, dynamic shared memory on a GPU and on the simulated one.
+// Shared code for the tests' kernels: buffers, launches, and dynamic shared memory, on a real or the simulated GPU.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,7 +29,7 @@ inline void check(cudaError_t error, const char* what) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// Device memory: a copy of the host's, or poison. The guard after fetched bytes must be unchanged.
+/// Device memory with a copy of host memory, or poison. The guard after fetched bytes must be unchanged.
 class Buffer {
 public:
     explicit Buffer(const Bytes& from) : Buffer(from.size()) {

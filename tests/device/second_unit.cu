@@ -1,4 +1,4 @@
-// A second translation unit with the header, compiled as C++17: two may be linked into one program.
+// This second translation unit includes the header and is compiled as C++17. Both units can be linked into one program.
 #include <warpaes/device.cuh>
 
 #include "launch.cuh"

@@ -69,7 +69,7 @@ Case file_case(std::string name, Bytes input, Bytes exact, Configure configure) 
     return c;
 }
 
-/// An encryption with different bytes every time: `decrypt` checks its output.
+/// An encryption whose output differs every time. `decrypt` checks it.
 Case random_case(std::string name, const Bytes& text, Configure encrypt, const Configure& decrypt) {
     Case c = file_case(std::move(name), text, {}, std::move(encrypt));
     c.is_whole = [text, decrypt](const Bytes& output) { return clean_run(output, decrypt) == text; };
@@ -146,7 +146,7 @@ Keyset make_keyset(const char* template_name) {
 
 constexpr char aad[] = "associated";
 
-/// Reads a file that cannot seek. Bytes read before a failure are authentic, and are wiped for the comparison.
+/// Reads a file that is not seekable. Bytes read before a failure are authentic, and are wiped for the comparison.
 warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
     memory.clear();
     Bytes piece(1000);

@@ -26,16 +26,16 @@ using Reader = std::unique_ptr<warpaes_reader, Destroy>;
 using Writer = std::unique_ptr<warpaes_writer, Destroy>;
 using Key = std::unique_ptr<warpaes_key, Destroy>;
 
-/// Null if the backend is not available.
+/// Returns null if the backend is not available.
 Engine make_engine(const char* backend, std::uint32_t threads);
 Bytes some_bytes(std::size_t n, unsigned seed);
 
 enum class EndKind {
-    file,         ///< paths; there is no output file before
-    replacement,  ///< paths; the output file exists and is to be overwritten
-    descriptor,   ///< of regular files
+    file,         ///< paths; the output file does not exist
+    replacement,  ///< paths; the output file exists and is replaced
+    descriptor,   ///< descriptors of regular files
     pipe,
-    memory  ///< from a path into memory
+    memory  ///< input from a path, output to memory
 };
 const char* name_of(EndKind ends);
 
@@ -52,15 +52,15 @@ struct Ends {
 struct Case {
     std::string name;
     Bytes input;
-    /// WARPAES_NOTE_* go to `notes`.
+    /// Runs the job and stores WARPAES_NOTE_* in `notes`.
     std::function<warpaes_status(warpaes_engine*, const Ends&, std::uint32_t& notes)> run;
-    /// The output of a run that succeeded.
+    /// Returns whether `output` is the output of a successful run.
     std::function<bool(const Bytes& output)> is_whole;
-    /// The bytes that a pipe received before a failure.
+    /// Returns whether a pipe may receive `output` before a failure.
     std::function<bool(const Bytes& output)> is_beginning;
-    /// The output, if every success gives the same bytes.
+    /// The expected output, if every successful run writes the same bytes.
     Bytes exact;
-    /// The input cannot be a pipe.
+    /// Whether the job seeks, so that its input cannot be a pipe.
     bool seeks = false;
     std::vector<EndKind> ends{EndKind::file, EndKind::replacement, EndKind::descriptor, EndKind::pipe};
 };

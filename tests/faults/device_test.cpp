@@ -1,5 +1,5 @@
-// Every CUDA call of a job fails at every position. If the engine chose the GPU, the CPU finishes the work; if the
-// caller did, the failure is reported and no data remains.
+// Each CUDA call of a job fails in turn. If the engine chose the GPU, the CPU finishes the work. If the caller chose
+// it, the failure is reported and no data remains.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -45,7 +45,7 @@ constexpr const char* functions[] = {"cudaEventCreateWithFlags",
                                      "cudaStreamWaitEvent",
                                      "cudaThreadExchangeStreamCaptureMode"};
 
-/// An engine that always uses the GPU: by request (`forced`) or by its own choice.
+/// Returns an engine that always uses the GPU: by request (`forced`) or by its own choice.
 Engine make_gpu_engine(bool forced) {
     const warpaes::EngineOptions options{.backend = forced ? "cuda" : "auto",
                                          .device = -1,
@@ -56,7 +56,7 @@ Engine make_gpu_engine(bool forced) {
     return Engine(new warpaes_engine(options));
 }
 
-/// Includes cudaGetDevice: memory is freed while its device is current.
+/// The list includes cudaGetDevice, because memory is freed while its device is current.
 bool is_for_freeing(std::string_view function) {
     return function.find("Free") != std::string_view::npos || function.find("Destroy") != std::string_view::npos ||
            function == "cudaGetDevice" || function == "cudaSetDevice";
@@ -74,7 +74,7 @@ protected:
     static const Work& work() { return std::get<0>(GetParam()); }
     static bool forced() { return std::get<1>(GetParam()); }
 
-    /// Runs once on a new engine; with `failing`, the calls of its creation can also fail.
+    /// Runs a case once on a new engine. With `failing`, calls during the engine's creation can also fail.
     Result run() {
         const Engine engine = make_gpu_engine(forced());
         return stage_->run(*work().work, engine.get());
@@ -100,7 +100,7 @@ protected:
                 wrong = "another status than DEVICE or DEVICE_MEMORY";
             }
         }
-        // Memory that could not be freed remains, and a lost device loses all its memory.
+        // Memory that could not be freed remains allocated. A lost device loses all its memory.
         if (!is_for_freeing(function) && failure.times == 1 && simt::usage() != before) {
             wrong = "memory or handles are left on the device";
         }
@@ -134,7 +134,7 @@ TEST_P(Device, EveryCallAtEveryPosition) {
     }
     if (simt::calls("cudaLaunchKernelEx") == 0) {
         EXPECT_FALSE(forced());
-        return;  // serial, or of unknown length: left to the CPU unless it is asked for
+        return;  // serial work or work of unknown length runs on the CPU unless the GPU is requested
     }
     const std::uint64_t unnamed = simt::calls("cudaGetLastError") + simt::calls("cudaGetErrorString");
     ASSERT_EQ(simt::calls("*"), known + unnamed) << "a function is missing from the list";
@@ -143,7 +143,7 @@ TEST_P(Device, EveryCallAtEveryPosition) {
             for (const simt::Failure& failure : simt::failures) check(function, nth, failure);
         }
     }
-    // The second lane may be opened too late or not at all; then its calls are missing.
+    // The second lane may open too late or not at all. Its calls are missing then.
     EXPECT_LE(missed_, injected_ / 2) << "of " << injected_ << " faults";
     const bool tells = work().ends != EndKind::memory && work().work->name.find("_writer") == std::string::npos;
     if (!forced() && tells) {

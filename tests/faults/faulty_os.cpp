@@ -202,7 +202,7 @@ int open_in(int directory, const char* name, int flags, mode_t mode) {
         return fd;
     });
 }
-/// A descriptor is closed whatever close() returns.
+/// A descriptor is closed regardless of the result of close().
 int close(int fd) {
     faults::note_closed(fd);
     const int result = ::close(fd);

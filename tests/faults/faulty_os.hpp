@@ -1,5 +1,5 @@
-// The system calls of src/engine/pipeline/os.hpp, failing on request: linked in their place by the tests of this
-// folder.
+// Replacements for the system calls of src/engine/pipeline/os.hpp that fail on request. The tests in this folder link
+// them.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace faults {
 enum class Effect {
     fail,      ///< returns -1 with `error` and does nothing
     one_byte,  ///< reads or writes one byte of the request
-    half,      ///< half of it
-    end,       ///< a read finds the end of the file, a poll nothing that is ready
+    half,      ///< reads or writes half of the request
+    end,       ///< a read reaches the end of the file; a poll finds nothing ready
     slow,      ///< takes three milliseconds
     raise      ///< the process sends itself signal `error` before the call
 };
@@ -22,26 +22,26 @@ enum class Effect {
 inline constexpr unsigned for_ever = std::numeric_limits<unsigned>::max();
 
 struct Injection {
-    std::string call;  ///< as in os.hpp; "*": whichever it is
-    unsigned nth = 1;  ///< counted from 1, from inject() on
+    std::string call;  ///< a name in os.hpp; "*" matches any call
+    unsigned nth = 1;  ///< counted from 1 since inject()
     Effect effect = Effect::fail;
     int error = 0;
     unsigned times = 1;
 };
 
-/// Drops the injections and sets all counts to 0.
+/// Removes all injections and sets all counts to 0.
 void reset();
-/// WARPAES_FAULT="pwrite:3:fail:28" sets it from outside: call, nth, effect (fail, one_byte, half, end, slow, raise),
-/// error.
+/// WARPAES_FAULT="pwrite:3:fail:28" injects a fault from outside: call, nth, effect (fail, one_byte, half, end, slow,
+/// raise), error.
 void inject(const Injection& injection);
-/// Calls since the last reset, by name; "*": of all.
+/// The number of calls since the last reset, by name; "*" for all calls.
 std::map<std::string, unsigned> counts();
-/// Whether any injection had its effect since the last reset.
+/// Returns whether any injection has taken effect since the last reset.
 bool happened();
-/// Whether anything was written since then to a file that was created with permissions for others: they may have opened
-/// it before the permissions were removed.
+/// Returns whether anything was written since the last reset to a file created with permissions for others, who may
+/// have opened it before the permissions were removed.
 bool exposed();
-/// Since then, the names of files that got others.
+/// Returns the names of files that were renamed since the last reset.
 std::set<std::string> earlier_names();
 
 }  // namespace faults

@@ -1,4 +1,4 @@
-// Every system call of a job, failing, short or slow, at every position.
+// Each system call of a job fails, is short or is slow, at every position.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -17,7 +17,7 @@
 namespace faults {
 namespace {
 
-/// The effect on a call and on the given number of calls after it.
+/// An effect on a call and on the given number of later calls.
 struct Fault {
     Effect effect;
     int error = 0;
@@ -28,7 +28,7 @@ std::vector<Fault> failures(std::initializer_list<int> errors) {
     std::vector<Fault> list;
     for (const int error : errors) {
         list.push_back({Effect::fail, error});
-        // An interrupted call is repeated: for ever, if every call is interrupted.
+        // An interrupted call is repeated, so permanent interruption would never end.
         list.push_back({Effect::fail, error, error == EINTR ? 3 : for_ever});
     }
     return list;
@@ -104,13 +104,14 @@ protected:
         const bool happened = faults::happened();
         missed_ = !happened;
         EXPECT_FALSE(exposed()) << description;
-        // Hidden, recognizable after a SIGKILL, and unpredictable, so that no other process can create it first.
+        // The name is hidden, recognizable after a SIGKILL, and unpredictable, so that no other process can create the
+        // file first.
         static const std::regex temporary(R"(\.warpaes-[a-z0-9]{10})");
         for (const std::string& name : earlier_names()) {
             EXPECT_TRUE(std::regex_match(name, temporary)) << description << ": " << name;
         }
         reset();
-        // A file that cannot be removed stays.
+        // A file that cannot be removed remains.
         if (call == "unlink") result.left_over = false;
         const std::string wrong = stage_->fault_in(*case_, result);
         EXPECT_EQ(wrong, "") << description << ": " << warpaes_status_message(result.status) << ": " << result.sentence;
@@ -153,9 +154,9 @@ TEST_P(Io, EveryCallAtEveryPosition) {
             for (const Fault& f : faults) {
                 const Injection injection{call, nth, f.effect, f.error, f.times};
                 const warpaes_status status = check(call, {injection}, describe(injection));
-                // Threads may need one call less than when they were counted.
+                // Threads may make one call less than when the calls were counted.
                 EXPECT_TRUE(!missed_ || nth == n) << describe(injection) << ": nothing was injected";
-                // The bytes are right for now, but not on the disk.
+                // The content is right, but it is not on the disk.
                 if (call == "fsync" && nth == 1 && (f.error == EIO || f.error == ENOSPC)) {
                     EXPECT_EQ(status, WARPAES_ERROR_WRITE) << describe(injection);
                 }
@@ -163,9 +164,9 @@ TEST_P(Io, EveryCallAtEveryPosition) {
         }
     }
     if (!seen.contains("link")) return;
-    // A file system without unnamed files: the calls used instead fail as well, with and without RENAME_NOREPLACE.
-    std::vector<Injection> named{{"open", 2, Effect::fail, EOPNOTSUPP}};  // the first is that of the input
-    if (ends == EndKind::file) named.push_back({"open", 4, Effect::fail, EOPNOTSUPP});  // after that of permissions
+    // On a file system without unnamed files, the calls used instead also fail, with and without RENAME_NOREPLACE.
+    std::vector<Injection> named{{"open", 2, Effect::fail, EOPNOTSUPP}};                // the first opens the input
+    if (ends == EndKind::file) named.push_back({"open", 4, Effect::fail, EOPNOTSUPP});  // the third is for permissions
     for (const std::string call : {"open", "rename", "link", "unlink"}) {
         for (const Fault& f : faults_of(call)) {
             for (unsigned nth = 1; nth <= 2; ++nth) {

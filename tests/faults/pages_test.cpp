@@ -1,4 +1,4 @@
-// Files in memory that many threads write: whole pages are copied to a mapping, the rest is written.
+// Many threads write to a file in memory: whole pages are copied to a mapping, and the rest is written with pwrite().
 #include <gtest/gtest.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
@@ -34,7 +34,7 @@ protected:
     }
     void TearDown() override { reset(); }
 
-    /// Cuts the file into pieces that end `over` bytes after a page, and writes each in a separate thread.
+    /// Divides the file into pieces that end `over` bytes past a page boundary, and writes each in a separate thread.
     [[nodiscard]] Bytes written(std::size_t pieces, std::size_t over, std::uint64_t* least_piece = nullptr) {
         const oracle::Folder folder("/dev/shm");
         warpaes::FileSink sink(folder / "out", false, nullptr);
@@ -90,7 +90,7 @@ TEST_F(Pages, AFullFileSystemIsAnErrorAndNoSignal) {
     ASSERT_NE(sink.prepare_for(writers), 0U);
     const Bytes piece(std::size_t{4} << 20, 7);
     inject({.call = "copy_to_pages", .effect = Effect::fail, .error = ENOSPC});
-    // There is space for the last page, but not for those before it.
+    // The file system has space for the last page, but not for the pages before it.
     inject({.call = "pwrite", .nth = 2, .effect = Effect::fail, .error = ENOSPC, .times = for_ever});
     try {
         sink.write(0, piece);

@@ -1,4 +1,4 @@
-// Counts the outcomes of injected faults; with WARPAES_FAULTS_RECORD it writes them to that file as JSON.
+// Counts the outcomes of injected faults. If WARPAES_FAULTS_RECORD names a file, writes them to it as JSON.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 namespace faults {
 
 enum class Outcome {
-    completed,  ///< with the right bytes
-    refused,    ///< an error, and no file remains
-    missed,  ///< the run made fewer calls than the one that was counted: nothing was injected; the tests bound how many
+    completed,  ///< the output is right
+    refused,    ///< the job reported an error and left no file
+    missed,     ///< the run made fewer calls than the counted run, so no fault was injected; tests limit their number
     wrong
 };
 

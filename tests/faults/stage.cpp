@@ -68,7 +68,7 @@ std::string name_of(const Work& work) {
     return work.work->name + "_" + name_of(work.ends);
 }
 
-// Thousands of fsync(): in memory if possible.
+// The tests call fsync() thousands of times, so the folder is in memory if possible.
 Stage::Stage(EndKind ends)
     : ends_(ends),
       folder_(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path()),

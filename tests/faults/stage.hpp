@@ -22,9 +22,9 @@ struct Result {
     warpaes_status status = WARPAES_OK;
     std::uint32_t notes = 0;
     std::string sentence;
-    std::optional<Bytes> output;  ///< nothing: no file of that name
-    bool left_over = false;       ///< a new file that is not the output
-    bool position_right = true;   ///< anyone who shares the output's descriptor goes on after the output
+    std::optional<Bytes> output;  ///< none: the file does not exist
+    bool left_over = false;       ///< whether a new file other than the output remains
+    bool position_right = true;   ///< whether a shared descriptor is positioned after the output
 };
 
 class Stage {
@@ -32,7 +32,7 @@ public:
     explicit Stage(EndKind ends);
 
     [[nodiscard]] Result run(const Case& c, warpaes_engine* engine);
-    /// The reason why `result` is neither the whole output nor an error without output; empty if it is one of them.
+    /// Returns "" if `result` is the whole output or an error without output, otherwise a description.
     [[nodiscard]] std::string fault_in(const Case& c, const Result& result) const;
 
 private:
@@ -44,7 +44,7 @@ private:
 
     EndKind ends_;
     oracle::Folder folder_;
-    Bytes old_;  ///< the content that a replacement replaces
+    Bytes old_;  ///< the content that is replaced
 };
 
 }  // namespace faults

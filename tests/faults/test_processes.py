@@ -1,4 +1,4 @@
-"""The command stopped at every system call and at random moments, and with a GPU in which each call fails.
+"""The command is stopped at every system call and at random moments, and runs with a GPU whose calls fail in turn.
 
 WARPAES_LIBRARY is a library with failing system calls and a simulated GPU.
 """
@@ -22,7 +22,7 @@ LIBRARY = Path(os.environ["WARPAES_LIBRARY"])
 ENC = ("enc", "-aes-256-ctr", "-K", "11" * 32, "-iv", "22" * 16)
 MOMENTS = int(os.environ.get("WARPAES_FAULT_MOMENTS", "15"))
 OLD = b"what was there before"
-#: Counts of processes by what was done to them; with WARPAES_FAULTS_RECORD written to that file.
+#: The number of processes by test. If WARPAES_FAULTS_RECORD names a file, they are written to it.
 runs = collections.Counter()
 
 
@@ -40,7 +40,7 @@ class Processes(unittest.TestCase):
         parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.directory = Path(tempfile.mkdtemp(prefix="warpaes-processes-", dir=parent))
         self.addCleanup(shutil.rmtree, self.directory)
-        # Found before the command's own library, by the same name.
+        # The loader finds this library, which has the same name, before the command's own.
         libraries = self.directory / "lib"
         libraries.mkdir()
         (libraries / "libwarpaes.so.1").symlink_to(LIBRARY)
@@ -59,7 +59,7 @@ class Processes(unittest.TestCase):
         return done.stdout
 
     def prepare(self, size):
-        """The commands to disturb, each with its input and the right output."""
+        """Return the commands to disturb, each with its input and the right output."""
         plain, sealed = self.directory / "plain", self.directory / "sealed"
         plain.write_bytes(data(size))
         keys = ("-k", self.directory / "keys")
@@ -92,7 +92,7 @@ class Processes(unittest.TestCase):
         )
 
     def look(self, process, is_right, replaces, killed, what):
-        """Waits for the end and checks the remaining files. Returns whether the command succeeded."""
+        """Wait for the process to end and check the remaining files. Return whether the command succeeded."""
         runs[self._testMethodName.removeprefix("test_")] += 1
         error = process.communicate(timeout=60)[1].decode()
         output = self.work / "out"
@@ -101,7 +101,7 @@ class Processes(unittest.TestCase):
         if process.returncode == 0:
             self.assertTrue(content is not None and is_right(content), what)
         elif content != (OLD if replaces else None):
-            # The signal came after the file got its name, so the file is complete.
+            # The signal arrived after the file had got its name, so the file is complete.
             self.assertTrue(content is not None and is_right(content), (what, process.returncode, error))
         if not killed:
             self.assertEqual(names, ["out"] if content is not None else [], what)
@@ -121,7 +121,7 @@ class Processes(unittest.TestCase):
                     if succeeded and nth > 8:
                         break
                 else:
-                    self.fail("the command never ends")
+                    self.fail("the command did not end")
                 self.assertGreater(nth, 8, what)
 
     def test_sigint_at_every_system_call(self):
@@ -158,7 +158,7 @@ class Processes(unittest.TestCase):
             self.assertEqual([(f["backend"], f["device"]) for f in record["files"]], [(backend, device)])
 
     def test_every_cuda_call_of_the_process_fails(self):
-        """Failures begin at the search for devices, which runs once in a process."""
+        """Failures start with the search for devices, which runs once per process."""
         for command, is_right in self.prepare(100_000):
             failures = 0
             for nth in range(1, 200):

@@ -1,11 +1,11 @@
-// Ends a test that hangs and names the run.
+// Aborts a test that hangs, and names the run.
 #pragma once
 
 #include <string>
 
 namespace faults {
 
-/// While it exists, `running` may take a minute.
+/// During its lifetime, `running` may take a minute.
 class Watchdog {
 public:
     explicit Watchdog(const std::string& running);

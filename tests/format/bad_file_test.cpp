@@ -1,4 +1,4 @@
-// Altered files: every way to open them refuses them, and no unauthenticated byte is returned.
+// Altered files are refused by every way to open them, and no unauthenticated byte is returned.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -23,12 +23,12 @@ struct Sealed {
 class BadFile : public FileJobTest, public testing::WithParamInterface<SegmentCase> {
 protected:
     BadFile() : key_(key_of(GetParam())), keyset_(keyset_of({key_})), layout_(layout_of(GetParam().parameters)) {
-        // Several chunks of the pipeline, the last one not full.
+        // The text has several chunks, of which the last is partial.
         const std::uint64_t segments = 2 * std::max<std::uint64_t>(1, 4096 / (layout_.text + layout_.tag)) + 3;
         plaintext_ = pseudorandom(static_cast<std::size_t>(layout_.text_offset(segments) + layout_.text / 2), 20);
     }
 
-    /// A file with the plaintext, different in each call because salts are random.
+    /// Returns the encrypted plaintext. Salts are random, so the result differs in each call.
     Sealed seal_file(const StreamKey& key) const {
         const Bytes file = seal(key, aad_, make_segment_cipher(key, aad_)->header(), plaintext_);
         const auto at = [&](std::uint64_t segment) {
@@ -42,7 +42,7 @@ protected:
         return sealed;
     }
 
-    /// Every byte of a short file; in a long one, those around boundaries.
+    /// Returns every position in a short file, or those near boundaries in a long one.
     [[nodiscard]] std::vector<std::size_t> positions(std::size_t bytes) const {
         std::vector<std::size_t> positions;
         for (std::size_t at = 0; at < bytes; ++at) {
@@ -54,7 +54,7 @@ protected:
             const std::uint64_t within = (at - layout_.header_bytes + (layout_.text - layout_.first_text)) % full;
             if (bytes < 1000 || within < 2 || within + 18 > full || at % 509 == 0) positions.push_back(at);
         }
-        // As many as a test has time for.
+        // Limits the number of positions to bound the test's time.
         const std::size_t step = positions.size() / 400 + 1;
         std::vector<std::size_t> some;
         for (std::size_t i = 0; i < positions.size(); i += step) some.push_back(positions[i]);
@@ -106,7 +106,7 @@ TEST_P(BadFile, ABitFlippedAnywhere) {
         bad[at] = static_cast<std::uint8_t>(bad[at] ^ (1u << (at % 8)));
         std::uint64_t authentic = 0;
         if (at >= layout_.header_bytes) {
-            // All chunks of 4 KiB, or of a segment if that is more, before the one with the altered byte.
+            // Chunks have 4 KiB, or one segment if that is larger. All chunks before the altered byte are authentic.
             const std::uint64_t full = layout_.text + layout_.tag, a_chunk = std::max<std::uint64_t>(1, 4096 / full);
             const std::uint64_t segment = (at - layout_.header_bytes + (layout_.text - layout_.first_text)) / full;
             authentic = layout_.text_offset(segment / a_chunk * a_chunk);
@@ -152,7 +152,7 @@ TEST_P(BadFile, SegmentsDroppedDoubledSwapped) {
             std::swap(moved.segments[i], moved.segments[i + 1]);
             ASSERT_NO_FATAL_FAILURE(expect_refused(moved.join()));
         }
-        // The file ends with this one, as if it were the last.
+        // The file is truncated after this segment.
         Sealed shorter = file;
         shorter.segments.resize(i + 1);
         if (i + 1 < n) {

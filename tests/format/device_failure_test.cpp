@@ -1,4 +1,4 @@
-// File jobs on a GPU that fails midway, on the simulated GPU: each CUDA call fails in turn, once and permanently.
+// Tests file jobs on a simulated GPU that fails midway. Each CUDA call fails in turn, once and permanently.
 #include <limits>
 
 #include "../gpu_first.hpp"
@@ -26,7 +26,7 @@ protected:
 
     static constexpr int for_good = std::numeric_limits<int>::max() / 2;
 
-    /// `work` on a new engine, with every CUDA call failing in turn.
+    /// Runs `work` on a new engine, with each CUDA call failing in turn.
     template <typename Work>
     void fail_every_call(const char* backend, const Work& work, std::initializer_list<int> how_often = {1, for_good}) {
         simt::reset();
@@ -113,7 +113,7 @@ TEST_F(FileDeviceFailure, TooLittleDeviceMemory) {
     write_file("plain", plaintext_);
     const Keyset keyset = keyset_of({key_of(gpu_cases[0])});
     simt::Machine machine = simt::Machine::from_environment();
-    machine.memory = 25000;  // less than a chunk each way
+    machine.memory = 25000;  // less than a chunk in each direction
     simt::reset(machine);
     Engine engine(options("auto")), cuda(options("cuda"));
     EXPECT_EQ(failure_of([&] { run_aead(cuda, job(Direction::encrypt, keyset, "plain", "sealed")); }).status,

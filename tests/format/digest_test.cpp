@@ -1,4 +1,4 @@
-// A digest that libcrypto has no memory for.
+// Tests a digest for which libcrypto cannot allocate memory.
 #include "format/digest.hpp"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@ thread_local bool has_no_memory = false;
 
 }  // namespace
 
-/// Found before libcrypto's own.
+/// The linker finds this function before libcrypto's.
 extern "C" EVP_MD_CTX* EVP_MD_CTX_new() {
     static auto* const real = reinterpret_cast<decltype(&EVP_MD_CTX_new)>(::dlsym(RTLD_NEXT, "EVP_MD_CTX_new"));
     return has_no_memory ? nullptr : real();

@@ -1,4 +1,4 @@
-// Jobs on files in a separate directory, and keysets with keys of any parameters.
+// Jobs on files in a separate directory, and keysets whose keys have any parameters.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,11 +17,11 @@
 
 namespace warpaes::test {
 
-/// A job with the options of authenticated segments.
+/// A job with the options for authenticated segments.
 struct AeadJob : FileJob, AeadOptions {};
 FileResult run_aead(Engine& engine, const AeadJob& job);
 
-/// The key IDs are kept; the first key is the primary. C2SP: exactly one key.
+/// Keeps the key IDs. The first key is the primary. C2SP requires exactly one key.
 Keyset keyset_of(const std::vector<StreamKey>& keys);
 
 class FileJobTest : public testing::Test {
@@ -32,13 +32,13 @@ protected:
     void write_file(const std::string& name, const Bytes& bytes) const;
     [[nodiscard]] Bytes read_file(const std::string& name) const;
     [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(path(name)); }
-    /// Files in the directory, including temporary ones.
+    /// Returns the files in the directory, including temporary ones.
     [[nodiscard]] std::size_t entries() const { return folder_.names().size(); }
 
-    /// A job from file to file.
+    /// Returns a job from file to file.
     [[nodiscard]] AeadJob job(Direction direction, const Keyset& keyset, const std::string& from,
                               const std::string& to) const;
-    /// The job's output to a pipe, its status and message; `input`, if any, comes through another pipe.
+    /// The job's output through a pipe, its status and error message. `input`, if given, comes through another pipe.
     struct Piped {
         warpaes_status status = WARPAES_OK;
         std::string sentence;
@@ -53,7 +53,7 @@ private:
     oracle::Folder folder_;
 };
 
-/// The status and message of the exception that `body` throws.
+/// Returns the status and message of the exception that `body` throws.
 struct Failure {
     warpaes_status status = WARPAES_OK;
     std::string sentence;

@@ -1,4 +1,5 @@
-// Keysets under a key-encryption key: Tink's keysets open with every form of such a key, and nothing else does.
+// Tests keysets under a key-encryption key: Tink's keysets open with every form of such a key, and only with the right
+// key.
 #include "format/kek.hpp"
 
 #include <gtest/gtest.h>
@@ -98,12 +99,12 @@ TEST(KeysetUnderKek, TinksOpens) {
     EXPECT_EQ(template_name_of(keyset.primary().parameters), "AES128_GCM_HKDF_4KB");
     EXPECT_EQ(keyset.primary().key, SecretVector(16, 0x5a));
     EXPECT_EQ(keyset.entries()[1].state, KeyState::disabled);
-    // Tink can be told to omit keysetInfo.
+    // Tink can omit keysetInfo.
     EXPECT_EQ(open_under_kek(std::string("{\"encryptedKeyset\": \"") + sealed_under_kek + "\"}").entries().size(), 2u);
     EXPECT_EQ(open_under_kek(wrapped_under_kek(), " \n" + kek + "\r\n").entries().size(), 2u);
 }
 
-/// Prefix, nonce, ciphertext and tag, by another implementation of AES-GCM.
+/// Prefix, nonce, ciphertext and tag, computed by another implementation of AES-GCM.
 TEST(KeysetUnderKek, EveryFormOfAKey) {
     const Keyset inside = open_under_kek(wrapped_under_kek());
     struct Form {
@@ -150,10 +151,10 @@ TEST(KeysetUnderKek, EveryFormOfAKey) {
     }
 }
 
-/// As python/warpaes/keysources/_local.py takes them.
+/// The rules are those of python/warpaes/keysources/_local.py.
 TEST(KeysetUnderKek, DigitsAreDigitsAndOtherBytesAreBytes) {
     const Keyset inside = open_under_kek(wrapped_under_kek());
-    const std::string digits = hex(raw(16));  // 32 bytes as well
+    const std::string digits = hex(raw(16));  // also 32 bytes
     EXPECT_EQ(text(open_under_kek(wrap(inside, digits), raw(16)).to_json()), text(inside.to_json()));
     const std::string blank = " " + raw(30) + "\n";
     EXPECT_EQ(text(open_under_kek(wrap(inside, blank), blank).to_json()), text(inside.to_json()));
@@ -178,7 +179,7 @@ TEST(KeysetUnderKek, TextIsNoKey) {
             [&] { wrap(inside, std::string("\xff\xfe{\0}\0 \0\n\0", 10)); });
 }
 
-/// The share of random keys that pass as text, as the header states it.
+/// The share of random keys that look like text, as stated in the header.
 TEST(KeyText, RandomKeysAreNoText) {
     std::mt19937_64 random(7);
     unsigned taken = 0;
@@ -211,7 +212,7 @@ TEST(KeysetUnderKek, ThePrimaryEncryptsAndEveryEnabledKeyDecrypts) {
     EXPECT_EQ(part, (Text{1, 0, 0, 0, 9}));
     EXPECT_EQ(open_under_kek(now, keyset_json(9, second)).primary_id(), 7u);
     refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(now); });
-    // A key without prefix is also tried, whatever comes first.
+    // A key without a prefix is always tried, whatever bytes come first.
     EXPECT_EQ(open_under_kek(wrap(inside, std::string(16, '\xb1')), rotated).primary_id(), 7u);
     for (const char* state : {"DISABLED", "DESTROYED"}) {
         const std::string off = replaced(rotated, "ENABLED", state);
@@ -236,7 +237,7 @@ TEST(KeysetUnderKek, AnotherKeyOrWhatWasAlteredIsToldInTheSameWords) {
         altered[i] = altered[i] == 'A' ? 'B' : 'A';
         refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(wrapped_under_kek(altered)); });
     }
-    // 29 to 33 bytes: with the prefix, too short for a tag.
+    // 29 to 33 bytes, including the prefix, are too short for a tag.
     for (std::size_t length = 40; length < good.size(); length += 4) {
         refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek,
                 [&] { open_under_kek(wrapped_under_kek(good.substr(0, length))); });
@@ -299,10 +300,10 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
     expect("key 7 has an unknown version", of_value("\x08\x01" + aes_gcm_key(raw(16))));
     expect("a key's value does not match its type", of_value(aes_gcm_key(raw(16)).substr(0, 10)));
     expect("a key's value does not match its type", of_value("\x18\x10"));
-    // Files' keys encrypt files.
+    // File keys are not key-encryption keys.
     expect("key 7 is the primary key but not an AesGcmKey", text(open_under_kek(wrapped_under_kek()).to_json()));
     for (std::size_t length = 1; length < kek.size(); ++length) {
-        if (length == 16 || length == 32) continue;  // which may be a key
+        if (length == 16 || length == 32) continue;  // these lengths may be keys
         refused(WARPAES_ERROR_KEYSET, "kek: ", [&] { (void)parse_keks(bytes(kek.substr(0, length))); });
     }
 }

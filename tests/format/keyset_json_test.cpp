@@ -1,4 +1,4 @@
-// Tink's JSON as Tink writes it, and small deviations from it.
+// Tests JSON as written by Tink, and small deviations from it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -124,7 +124,7 @@ TEST(KeysetJson, WrittenAndReadAgain) {
     EXPECT_EQ(JsonReader::as_text(json), JsonReader::as_text(twice));
 }
 
-// Unknown parts of a keyset are kept: keys of other kinds, and fields of a newer Tink.
+// Unknown parts of a keyset are kept: keys of other types, and fields from newer versions of Tink.
 TEST(KeysetJson, WhatIsNotKnownIsKept) {
     const char* aead = "type.googleapis.com/google.crypto.tink.AesGcmKey";
     std::string text = keyset_json(
@@ -174,9 +174,9 @@ TEST(KeysetJson, NotJson) {
     refused_json(replaced(text, "SYMMETRIC", "SYMM\x7fTRIC"), "string");
     refused_json(replaced(text, "SYMMETRIC", "SYMM\\u0080"), "ASCII");
     refused_json(replaced(text, "SYMMETRIC", "SYMM\\u00e4"), "ASCII");
-    // Directly before the key, which the sentence does not show (refused_json() checks that).
+    // The fault is directly before the key, which the message does not show (refused_json() checks that).
     refused_json(replaced(text, "\"value\": ", "\"value\": x"), "expected '\"'");
-    // Text that is readable, but would need escapes when written.
+    // The text is readable, but writing it would require escapes.
     for (const char* escape : {"\\u0000", "\\u001f", "\\u007f", "\\n", "\\\"", "\\\\"}) {
         refused_json(replaced(text, "google.crypto", std::string("google") + escape + "crypto"), "has an invalid type");
         refused_json(replaced(replaced(text, "ENABLED", "DESTROYED"), "google.crypto",
@@ -243,7 +243,7 @@ TEST(KeysetJson, ParametersByTinksRules) {
         EXPECT_NO_THROW(Keyset::parse(with_value(hex, type))) << hex;
     };
     usable("1207088020101018031a10" + std::string(32, '5'));
-    usable("1206082910101803" + key16);  // 41 bytes: one of plaintext
+    usable("1206082910101803" + key16);  // 41 bytes: one byte of plaintext
     refused_json(with_value("12060828101018"
                             "03" +
                             key16),
@@ -271,7 +271,7 @@ TEST(KeysetJson, ParametersByTinksRules) {
                             "03" +
                             key16),
                  "a key is 16 bytes long");
-    usable("120708802010101803" + key32);  // more than AES takes is allowed
+    usable("120708802010101803" + key32);  // more bytes than AES uses are allowed
     refused_json(with_value("1207088020101018"
                             "03"),
                  "a key is 0 bytes long");
@@ -302,8 +302,8 @@ TEST(KeysetJson, ParametersByTinksRules) {
 TEST(KeysetJson, Protobuf) {
     const std::string key16 = "1a10" + std::string(32, '5'), parameters = "120708802010101803";
     const auto usable = [](const std::string& hex) { EXPECT_NO_THROW(Keyset::parse(with_value(hex))) << hex; };
-    usable(key16 + parameters);                // in any order
-    usable("1a0100" + parameters + key16);     // the last one counts
+    usable(key16 + parameters);                // any order is valid
+    usable("1a0100" + parameters + key16);     // the last field counts
     usable("1203088020120410101803" + key16);  // parts of a message are merged
     // Unknown fields of every kind are skipped.
     usable(parameters + key16 + "78057a01007900112233445566777d00112233");
@@ -322,7 +322,7 @@ TEST(KeysetJson, Protobuf) {
     refused_json(with_value(parameters + key16 + "78ffffffffffffffffff02"), "too large");
     refused_json(with_value(parameters + key16 + "78ffffffffffffffffff8001"), "too");
     usable(parameters + key16 + "78ffffffffffffffffff01");
-    refused_json(with_value("120a08808080801010101803" + key16), "too large");  // 2^32 as a segment's size
+    refused_json(with_value("120a08808080801010101803" + key16), "too large");  // segment size of 2^32
 }
 
 }  // namespace

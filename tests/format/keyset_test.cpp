@@ -1,4 +1,4 @@
-// Keysets: templates, raw keys, and the life of a key.
+// Tests keysets: templates, raw keys, and the lifecycle of a key.
 #include "format/keyset.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 TEST(Keyset, TemplatesAreDifferentAndFoundByName) {
     EXPECT_EQ(stream_templates().size(), 10u);
-    EXPECT_EQ(stream_templates()[0].name, "AES256_GCM_HKDF_1MB");  // the default comes first
+    EXPECT_EQ(stream_templates()[0].name, "AES256_GCM_HKDF_1MB");  // the default is first
     for (const StreamTemplate& t : stream_templates()) {
         EXPECT_EQ(find_template(t.name).parameters, t.parameters);
         EXPECT_EQ(template_name_of(t.parameters), t.name);

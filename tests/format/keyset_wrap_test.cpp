@@ -1,4 +1,5 @@
-// Keysets under a passphrase: another program's keysets open, altered ones do not, and no file can exhaust memory.
+// Tests keysets under a passphrase: other programs' keysets open, altered keysets do not, and no file can exhaust
+// memory.
 #include "format/keyset_wrap.hpp"
 
 #include <gtest/gtest.h>
@@ -13,8 +14,8 @@
 namespace warpaes::test {
 namespace {
 
-// Made with Python's hashlib.scrypt, `cryptography` and Tink's protobuf messages (tests/cli/test_passphrase.py has the
-// other direction): AES128_GCM_HKDF_4KB, and a destroyed key, under "correct horse", n = 1024.
+// Made with Python's hashlib.scrypt, `cryptography` and Tink's protobuf messages (tests/cli/test_passphrase.py tests
+// the other direction): AES128_GCM_HKDF_4KB, and a destroyed key, under "correct horse", n = 1024.
 constexpr const char* sealed_under_passphrase =
     "ZGVmZ2hpamtsbW5vo+9VgpcvQH1y1PH8DN9YkRZ8vRnpb3Mf8zwZVK6H8MIzp+34rN/Xs4bHlFWoshO4fn4bsXAJNmzopQoyv+8H"
     "P2TDY5IhSO4uSkpLa7KWFSKBKM+CRmQRfoqOmi3VjFCDKTAy7AD7JiEmUeeO9z134cX3Z2HxkH+3nS9idVAXbu51vQ==";
@@ -100,12 +101,12 @@ TEST(KeysetWrap, WhatEverybodySeesIsWhatIsInside) {
 }
 
 TEST(KeysetWrap, NoCostTakesAllMemoryOrHours) {
-    // Nothing is allocated: the first size is a terabyte, whose allocation would give another message.
+    // Nothing is allocated: the first cost needs a terabyte, and a failed allocation would give another message.
     for (const auto& [n, r, p] : {std::array{"2147483648", "4", "1"},
                                   {"1048576", "9", "1"},
                                   {"2", "4294967295", "1"},
                                   {"2", "1", "33554432"},
-                                  {"2", "1048576", "1"},  // 640 MiB plus the formula's 256
+                                  {"2", "1048576", "1"},  // 640 MiB plus 256 from the formula
                                   {"2147483648", "4294967295", "4294967295"}}) {
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { open_under_passphrase(wrapped_under_passphrase(n, r, p)); });
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { (void)peek_keyset(wrapped_under_passphrase(n, r, p)); });
@@ -157,7 +158,7 @@ std::string field(unsigned number, const std::string& content) {
            content;
 }
 
-/// A file with `message` as its encrypted part, valid or not.
+/// Returns a file with `message` as its encrypted part, valid or not.
 std::string sealed_message(const std::string& message) {
     std::vector<std::uint8_t> its_salt(16, 9), key(32), nonce(12, 5);
     EXPECT_EQ(EVP_PBE_scrypt("x", 1, its_salt.data(), its_salt.size(), 2, 1, 1, 0, key.data(), key.size()), 1);
@@ -241,7 +242,7 @@ TEST(KeysetWrap, WhatIsWrittenOpensAndIsNeverTheSame) {
         EXPECT_EQ(text(open_under_passphrase(json, "x").to_json()), text(keyset.to_json()));
     EXPECT_EQ(peek_keyset(a).keyset.primary_id(), first);
     refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase, [&] { open_under_passphrase(a, "y"); });
-    // Without room only the length is returned.
+    // Without a buffer only the length is returned.
     EXPECT_EQ(wrap_keyset(keyset, bytes("x"), least, a.size() - 1).size(), a.size());
 }
 

@@ -1,4 +1,5 @@
-// Damaged files keep their authentic segments: any segments altered, the end cut off anywhere, bytes appended.
+// Salvage recovers the authentic segments of damaged files: with altered segments, truncated anywhere, or with appended
+// bytes.
 #include "format/salvage.hpp"
 
 #include <unistd.h>
@@ -55,7 +56,7 @@ protected:
     }
 };
 
-/// Joins adjacent ranges; the last one has no end if the file's end is not authentic.
+/// Joins adjacent ranges. The last range has no end if the file's end is not authentic.
 std::vector<Range> joined(const std::vector<Range>& ranges) {
     std::vector<Range> all;
     for (const Range& range : ranges) {

@@ -1,4 +1,4 @@
-// Keys of every format, with segments small enough that short plaintexts have many.
+// Keys of every format, with segments so small that short plaintexts have many.
 #pragma once
 
 #include <random>
@@ -21,13 +21,13 @@ struct SegmentCase {
     StreamParameters parameters;
 };
 
-/// In the library's own form.
+/// Copies bytes into the library's wiped container.
 inline SecretVector secret(const Bytes& bytes) {
     return {bytes.begin(), bytes.end()};
 }
 
 inline StreamKey key_of(const SegmentCase& c, unsigned seed = 1) {
-    const bool c2sp = c.parameters.format == SegmentFormat::c2sp;  // which has the AES key's length and no other
+    const bool c2sp = c.parameters.format == SegmentFormat::c2sp;  // C2SP keys have exactly the length of the AES key
     return {c.parameters, secret(pseudorandom(c2sp ? c.parameters.aes_key_bytes : 32, seed)), seed};
 }
 

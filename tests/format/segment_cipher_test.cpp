@@ -1,4 +1,5 @@
-// Segments of every format against libcrypto, on every backend: sealed, opened, and refused when anything is wrong.
+// Compares segments of every format with libcrypto on every backend: they are sealed, opened, and refused if anything
+// is wrong.
 #include "format/segment_cipher.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ protected:
         return **lease_;
     }
 
-    /// The whole file, `at_once` segments per call.
+    /// Seals the whole file with `at_once` segments per call.
     Bytes seal_with(const SegmentCipher& cipher, const Bytes& plaintext, std::uint64_t at_once) {
         const SegmentLayout& layout = cipher.layout();
         Bytes file(static_cast<std::size_t>(layout.file_bytes(plaintext.size())), 0xa5);
@@ -133,13 +134,13 @@ TEST_P(SegmentCipherTest, AnyAlteredBitIsFoundAndTheWholeRangeWiped) {
             }
             ASSERT_EQ(out, Bytes(out.size(), 0)) << c.name << " " << at;
         }
-        // At another position, or as if the file ended or did not end there.
+        // The segment is opened at another position, or with the wrong end flag.
         for (const SegmentRange& wrong : {SegmentRange{2, 3, 5, true}, SegmentRange{4, 3, 5, true}}) {
             Bytes out(text.size(), 0xa5), input = sealed;
             EXPECT_THROW(cipher->process(lane(), Direction::decrypt, wrong, out.data(), input.data()), Error);
             EXPECT_EQ(out, Bytes(out.size(), 0));
         }
-        if (layout.last_is_shorter) continue;  // there, only the length determines the end of the file
+        if (layout.last_is_shorter) continue;  // in this format only the length determines the end of the file
         Bytes out(text.size(), 0xa5), input = sealed;
         EXPECT_THROW(cipher->process(lane(), Direction::decrypt, {3, 2, layout.text, true}, out.data(), input.data()),
                      Error);
@@ -153,7 +154,7 @@ TEST_P(SegmentCipherTest, EveryByteOfTheNumberIsInTheNonce) {
         const SegmentLayout& layout = cipher->layout();
         const auto full = static_cast<std::size_t>(layout.text);
         Bytes file_header(cipher->header().begin(), cipher->header().end());
-        // Pairs of a full segment and a short last one, at numbers around every carry between bytes, and at the
+        // Pairs of a full segment and a short last one, at segment numbers around every carry between bytes, and at the
         // maximum.
         std::vector<std::uint64_t> numbers{layout.most_segments - 1};
         for (std::uint64_t carry = 1 << 8; carry < layout.most_segments; carry <<= 8) numbers.push_back(carry);

@@ -1,4 +1,4 @@
-// Positions of segments, compared with a count from the beginning of the file.
+// Compares segment positions with a count from the start of the file.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -15,7 +15,7 @@ struct Walked {
     std::uint64_t segments = 0, file_bytes = 0;
 };
 
-/// Writes a plaintext segment by segment.
+/// Computes the layout of a plaintext segment by segment.
 Walked walk(const StreamParameters& p, std::uint64_t text) {
     const bool c2sp = p.format == SegmentFormat::c2sp;
     Walked w;
@@ -50,7 +50,7 @@ TEST(SegmentLayout, EveryLengthOverSomeSegments) {
             ASSERT_EQ(layout.segments_of(text), walked.segments) << c.name << " " << text;
             ASSERT_EQ(layout.file_bytes(text), walked.file_bytes) << c.name << " " << text;
             ASSERT_EQ(text_bytes_of(layout, walked.file_bytes), text) << c.name << " " << text;
-            // Also the lengths in between, which no plaintext has.
+            // The file lengths in between are invalid, because no plaintext has them.
             for (; next_file < walked.file_bytes; ++next_file) {
                 ASSERT_EQ(text_bytes_of(layout, next_file), std::nullopt) << c.name << " " << next_file;
             }
@@ -59,11 +59,11 @@ TEST(SegmentLayout, EveryLengthOverSomeSegments) {
     }
 }
 
-// The first segment has room for at least a byte after the header, or the key is invalid.
+// A key is invalid unless its first segment has room for at least one byte after the header.
 TEST(SegmentLayout, TheFirstSegmentHasRoomForText) {
     for (const SegmentCase& c : segment_cases) {
         StreamParameters p = c.parameters;
-        if (p.format == SegmentFormat::c2sp) continue;  // whose segments have one size
+        if (p.format == SegmentFormat::c2sp) continue;  // C2SP segments have a fixed size
         const std::uint64_t least = 8 + p.aes_key_bytes + p.tag_bytes + 1;
         for (p.segment_bytes = 0; p.segment_bytes < least; ++p.segment_bytes) {
             try {

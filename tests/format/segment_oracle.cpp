@@ -35,7 +35,7 @@ const char* digest_name(Hash hash) {
     throw std::runtime_error("oracle: no such hash");
 }
 
-/// libcrypto's HKDF; without a salt only HKDF-Expand.
+/// libcrypto's HKDF, or only HKDF-Expand without a salt.
 Bytes hkdf(const char* digest, Bytes key, Bytes salt, Bytes info, std::size_t length) {
     const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr), EVP_KDF_free);
     const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(EVP_KDF_CTX_new(kdf.get()),
@@ -96,7 +96,8 @@ Bytes part(const Bytes& bytes, std::size_t from, std::size_t to) {
     return {bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.begin() + static_cast<std::ptrdiff_t>(to)};
 }
 
-/// The keys derived from key and header: the AES key, then the HMAC key, or the base nonce and commitment.
+/// Returns the keys derived from the key and the header: the AES key, then the HMAC key, or the base nonce and
+/// commitment.
 Bytes derive(const StreamKey& key, const Bytes& aad, const Bytes& header) {
     const StreamParameters& p = key.parameters;
     const std::size_t n = p.aes_key_bytes;

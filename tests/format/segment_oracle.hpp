@@ -1,5 +1,5 @@
-// A second implementation of the three formats, segment by segment and only with libcrypto, close to the
-// specifications.
+// A second implementation of the three formats. It works segment by segment, uses only libcrypto, and stays close to
+// the specifications.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace warpaes::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// The whole file of a plaintext, with the salt (and Tink's nonce prefix) of `header`.
+/// Returns the whole encrypted file of a plaintext, with the salt (and Tink's nonce prefix) from `header`.
 Bytes seal(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, const Bytes& plaintext);
 
-/// One segment of such a file, at any position.
+/// Returns one segment of such a file, at any position.
 Bytes seal_segment(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, std::uint64_t number,
                    bool last, const Bytes& text);
 

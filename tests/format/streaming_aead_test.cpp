@@ -1,4 +1,4 @@
-// Whole files of authenticated segments: round trips on every path, ranges, several keys.
+// Tests whole files of authenticated segments: round trips on every path, ranges, several keys.
 #include "format/streaming_aead.hpp"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ namespace {
 
 class StreamingAead : public FileJobTest {};
 
-/// A file that became shorter than its reported size.
+/// A source whose file has become shorter than its reported size.
 class Shortened final : public Source {
 public:
     Shortened(Bytes bytes, std::size_t rest) : bytes_(std::move(bytes)), rest_(rest) {}
@@ -60,7 +60,7 @@ TEST_F(StreamingAead, AFileThatBecameShorterIsNotCalledAltered) {
         seal_job.overwrite = true;
         run_aead(engine_, seal_job);
         AeadJob range_job = job(Direction::decrypt, keyset, "sealed", "opened");
-        range_job.range = ByteRange{length, length};  // beyond the end, which the last segment has to prove
+        range_job.range = ByteRange{length, length};  // past the end, which only the last segment can prove
         const Bytes sealed = read_file("sealed");
         for (const std::size_t missing : {std::size_t{0}, std::size_t{1}, std::size_t{10}}) {
             Shortened source(sealed, sealed.size() - missing);
@@ -171,7 +171,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
         const auto fresh = make_segment_cipher(key, {});
         const Bytes file = seal(key, {}, fresh->header(), plaintext);
         const ByteRange in_segment_2{layout.text_offset(2), layout.text_offset(3) - 1};
-        // C2SP has one more, without text.
+        // C2SP may have one more segment, without text.
         const std::uint64_t segments = layout.segments_of(plaintext.size());
         for (std::uint64_t segment = 0; segment < segments; ++segment) {
             Bytes altered = file;
@@ -182,17 +182,17 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
             part.range = in_segment_2;
             EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                       segment == 2 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
-            // A range to the end: the end is authenticated.
+            // A range to the end authenticates the end.
             part.range = ByteRange{layout.text_offset(4)};
             EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                       segment >= 4 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
         }
-        // Cut at the end of a segment, a range "to the end" must not end there.
+        // If the file is truncated after a segment, a range to the end must fail.
         write_file("sealed", Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(layout.file_offset(4))));
         AeadJob part = job(Direction::decrypt, keyset, "sealed", "none");
         part.range = ByteRange{layout.text_offset(3)};
         EXPECT_NE(failure_of([&] { run_aead(engine_, part); }).status, WARPAES_OK) << c.name;
-        // Nor is a range after the damage reported as past the end of the file.
+        // A range after the damage is not reported as past the end of the file either.
         part.range = ByteRange{layout.text_offset(4)};
         EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                   c.parameters.format == SegmentFormat::c2sp ? WARPAES_ERROR_FORMAT : WARPAES_ERROR_AUTHENTICATION);
@@ -328,7 +328,7 @@ struct Plans : FileFormat {
     using FileFormat::fitted;
 };
 
-/// A sink that takes pieces of 1 MiB.
+/// A sink that accepts pieces of 1 MiB.
 class Pieces final : public Sink {
 public:
     bool is_sequential() const noexcept override { return false; }

@@ -1,4 +1,4 @@
-// The C++ header of batches.
+// Tests of the C++ header of batches.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ protected:
     Vector text_ = Vector(4 * 100), ivs_ = Vector(4 * 16);
 };
 
-/// Blocks the only worker of an engine until `open`, or long enough that an unwanted wait would be noticed.
+/// Blocks the only worker of an engine until `open` is set, or long enough for a test to notice an unwanted wait.
 class HppHeldBatch : public HppBatch {
 protected:
     void SetUp() override {
@@ -99,7 +99,7 @@ TEST_F(HppBatch, SaysWhoDidIt) {
               std::tuple(0U, 6U, 1U, 3U, 0U));
 }
 
-// Without the flag a repeated nonce is not refused.
+// Without the flag, a repeated nonce is not refused.
 TEST_F(HppBatch, NoncesAreCheckedWhereThatIsAskedFor) {
     Vector tags(2 * 16);
     std::vector<Entry> entries(2, Entry{.mode = Mode::gcm,

@@ -1,5 +1,5 @@
-// Calls of the C++ headers to the C ABI and the system that no output shows. CMakeLists.txt makes the linker replace
-// these functions by __wrap_… in the objects of this program.
+// Tests calls of the C++ headers to the C ABI and the system that leave no trace in the output. CMakeLists.txt makes
+// the linker replace these functions by __wrap_… in this program's objects.
 #include <gtest/gtest.h>
 #include <sys/random.h>
 
@@ -14,9 +14,9 @@
 
 namespace {
 
-/// The calls in order.
+/// The recorded calls in order.
 std::vector<std::string> calls;
-/// The system's replacement for random bytes: at most this many at once, or an error. None: its normal result.
+/// Simulated results of getrandom(): the maximum number of bytes, or an error. If empty, getrandom() works normally.
 std::vector<ssize_t> random_answers;
 std::uint8_t next_byte = 0;
 
@@ -53,7 +53,7 @@ void __wrap_warpaes_free(warpaes_engine* engine, void* pointer) {
 }
 warpaes_status __wrap_warpaes_scrypt_choose(double seconds, warpaes_scrypt* cost) {
     calls.push_back("scrypt_choose " + std::to_string(seconds));
-    return __real_warpaes_scrypt_choose(0, cost);  // the result costs the tests less
+    return __real_warpaes_scrypt_choose(0, cost);  // a low cost keeps the tests fast
 }
 // NOLINTEND(bugprone-reserved-identifier)
 }
@@ -70,7 +70,7 @@ protected:
     const warpaes::Engine engine;
 };
 
-/// Every byte of a nonce comes from the system, however few it returns at once.
+/// Every byte of a nonce comes from the system, even if the system returns few bytes per call.
 TEST_F(HppCalls, NoncesAreRandomThroughout) {
     const warpaes::Key key(std::vector<std::uint8_t>(16));
     for (const std::vector<ssize_t>& answers :
@@ -106,7 +106,7 @@ TEST_F(HppCalls, KeysAreFlushed) {
     EXPECT_EQ(calls, Calls{"flush_keys"});
 }
 
-/// A guess at a passphrase takes a second by default.
+/// By default, one guess at a passphrase takes a second.
 TEST_F(HppCalls, PassphrasesCostASecond) {
     warpaes::Keyset keyset;
     keyset.add("AES128_GCM_HKDF_4KB");

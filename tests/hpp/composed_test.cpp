@@ -1,4 +1,4 @@
-// The C++ header: modes composed of others, and the generator of random bits.
+// Tests the C++ header: modes composed of others, and the random bit generator.
 #include <gtest/gtest.h>
 
 #include <array>

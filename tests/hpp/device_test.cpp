@@ -1,4 +1,4 @@
-// The parts of the C++ header that are for GPUs, on the simulated one.
+// Tests the parts of the C++ header for GPUs, on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include <cstring>

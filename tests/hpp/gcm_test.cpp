@@ -1,4 +1,4 @@
-// AES-GCM in the C++ headers: all arguments are passed on unchanged.
+// Tests AES-GCM in the C++ headers: all arguments are passed on unchanged.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -188,8 +188,8 @@ TEST_F(HppGcm, Segments) {
     EXPECT_EQ(refused([&](auto& s) { s.nonces = {}; }), WARPAES_OK) << "nothing to do";
 }
 
-/// Lengths and strides from a container's header that is not authenticated yet: a segment that would reach into the
-/// next one or past its buffer is refused before any byte is read or written.
+/// Lengths and strides may come from a container's header that is not yet authenticated. A segment that would overlap
+/// the next one or pass the end of its buffer is refused before any byte is read or written.
 TEST_F(HppGcm, SegmentsThatReachTooFar) {
     constexpr std::uint64_t most = ~std::uint64_t{0};
     const Bytes nonces = pattern(36, 5);
@@ -237,7 +237,7 @@ TEST_F(HppGcm, SegmentsThatReachTooFar) {
     EXPECT_EQ(run(Direction::encrypt, false, 2, 100, 0, 100, 100), "");
 }
 
-/// Room beyond the segments stays unchanged; the message names a buffer that is too short.
+/// Bytes past the segments stay unchanged. The error message names a buffer that is too short.
 TEST_F(HppGcm, RoomForSegments) {
     const Bytes nonces = pattern(36, 5);
     Bytes output(1200, 0xa5), tags(64, 0xa5);

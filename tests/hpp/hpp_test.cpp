@@ -27,7 +27,7 @@ using oracle::Bytes;
 using warpaes::Direction;
 using warpaes::Mode;
 
-// The compiler refuses a literal's NUL, read-only memory as output, and temporaries.
+// The compiler rejects string literals because of their NUL, read-only memory as output, and temporaries.
 static_assert(warpaes::ByteRange<std::string_view> && !warpaes::ByteRange<const char (&)[4]>);
 static_assert(!warpaes::ByteRange<std::vector<int>>);
 static_assert(!std::is_constructible_v<warpaes::Bytes, const Bytes&>);
@@ -36,7 +36,7 @@ static_assert(!std::is_constructible_v<warpaes::Bytes, Bytes&&>);
 const Bytes key_bytes = pattern(32);
 const Bytes iv = pattern(16);
 
-/// The status and message of the exception that `call` throws.
+/// Returns the status and message of the exception that `call` throws.
 template <typename Call>
 std::pair<warpaes_status, std::string> failure_of(Call call) {
     try {
@@ -421,7 +421,7 @@ TEST_F(HppFile, TakesEveryOptionAndTellsWhatItDid) {
                   std::pair(WARPAES_ERROR_RANGE, std::string("range: is empty")));
     }
 
-    // Bytes derived from a passphrase depend on each of these.
+    // Bytes derived from a passphrase depend on each of these parameters.
     const auto crypt = [&](Direction direction, const std::string& from, const std::string& to, unsigned key_bits,
                            std::uint32_t iterations, std::string_view passphrase) {
         warpaes::run_file(libcrypto, {.direction = direction,
@@ -460,7 +460,7 @@ bool is_empty(const Range& bytes) {
     return bytes.data() == nullptr && bytes.size() == 0;
 }
 
-/// Fields that a designated initialiser omits.
+/// Default values of request fields that a designated initialiser omits.
 TEST(HppDefaults, OfWhatIsAskedFor) {
     const warpaes::Message message{};
     EXPECT_EQ(static_cast<int>(message.mode) | static_cast<int>(message.direction), 0);
@@ -499,7 +499,7 @@ TEST(HppDefaults, OfWhatIsAskedFor) {
     EXPECT_TRUE(is_empty(warpaes::Bytes()) && is_empty(warpaes::ConstBytes()));
 }
 
-/// Values that are not reported.
+/// Default values of result fields.
 TEST(HppDefaults, OfWhatIsAnswered) {
     const warpaes::Result result{};
     EXPECT_EQ(result.output_len | result.notes, 0U);

@@ -1,4 +1,4 @@
-// The C++ header for files of authenticated segments: passed arguments, and functions that throw.
+// Tests the C++ header for files of authenticated segments: arguments that are passed on, and functions that throw.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ class HppStreams : public testing::Test {
 protected:
     HppStreams() { id = keyset.add("AES128_GCM_HKDF_4KB"); }
 
-    /// The file of `plain`.
+    /// Returns the encrypted file of `plain`.
     Bytes encrypted() {
         Bytes file;
         auto writer = warpaes::Writer::to_function(
@@ -134,7 +134,7 @@ TEST_F(HppStreams, WhatAFunctionThrowsComesOut) {
     EXPECT_THROW((void)warpaes::Writer::to_function(engine, keyset, [](warpaes::ConstBytes) { throw 7; }), int);
 }
 
-// A call that succeeds on another thread in between does not change the error.
+// A successful call on another thread does not change the error.
 TEST_F(HppStreams, WhatAFunctionThrowsComesOutWhereItWasCalled) {
     const Bytes file = encrypted();
     std::atomic<bool> fails = false, ended = false;
@@ -238,7 +238,7 @@ TEST_F(HppStreams, KeysetsAtPlaces) {
     options.template_name = "C2SP_CHUNKED_128";
     EXPECT_THROW((void)warpaes::Keyset::load(clear, options), warpaes::Error);
 
-    // Exceptions of the functions reach the caller, and nothing is left.
+    // Exceptions thrown by these functions reach the caller, and nothing is left behind.
     warpaes::PlaceOptions throwing;
     throwing.ask = [](const std::string&, std::span<char>) -> std::size_t { throw std::domain_error("not now"); };
     throwing.warning = [](const std::string&) { throw std::domain_error("no warnings"); };

@@ -1,4 +1,4 @@
-"""A headless Chromium, controlled over a pipe: its DevTools protocol needs only Python's standard library."""
+"""Controls a headless Chromium over a pipe. The DevTools protocol needs only Python's standard library."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 def find() -> str | None:
-    """The browser's path: $CHROMIUM, or the first of the usual names."""
+    """Return the browser's path: $CHROMIUM, or the first usual name that is installed."""
     return next(filter(None, map(shutil.which, filter(None, (os.environ.get("CHROMIUM"), *NAMES)))), None)
 
 
 class Browser:
-    """One page at a time; `problems` contains its console output and uncaught exceptions."""
+    """A browser with one page at a time. `problems` contains the page's console output and uncaught exceptions."""
 
     def __init__(self, path: str, seconds: float = 60):
         self.seconds = seconds
@@ -65,7 +65,7 @@ class Browser:
 
     @staticmethod
     def _pipe() -> tuple[int, int]:
-        """Read end and write end; neither is 3 or 4, which the browser uses."""
+        """Return the read and write ends of a pipe. Neither is descriptor 3 or 4, which the browser uses."""
         ends = os.pipe()
         high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
         for end in ends:
@@ -143,7 +143,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media=medium, features=[scheme])
 
     def value(self, script: str):
-        """Return the value of a JavaScript expression, by JSON."""
+        """Return the value of a JavaScript expression, passed as JSON."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
@@ -155,7 +155,7 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **text)
 
     def screenshot(self) -> bytes:
-        """A PNG of the whole page."""
+        """Return a PNG of the whole page."""
         answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         return base64.b64decode(answer["data"])
 

@@ -1,4 +1,4 @@
-// Verdicts on invented figures: each uses the series, the range and the condition of its sentence.
+// Tests verdicts on invented figures: each uses the series, the range and the condition of its sentence.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST(Claims, AMachineUnderLoadYieldsNoVerdict) {
     const Verdict verdict = made.judged("N.four-tables");
     EXPECT_EQ(verdict.holds, Holds::open);
     EXPECT_NE(verdict.sentence.find("others used 50 %"), std::string::npos) << verdict.sentence;
-    // Nor does an experiment that is only needed for a verdict on another one.
+    // An experiment that is only needed for another experiment's verdict does not count either.
     MadeRecord two;
     two.lines("H.ctr", "CTR, kernel alone", {1024}, "four tables in shared memory", {100});
     two.lines("H.ctr", "CTR with transfers", {1024}, "four tables in shared memory, one step after the other", {50});
@@ -148,7 +148,7 @@ TEST(Claims, TheRankCorrelationHasAnInterval) {
     const Verdict verdict = thirteen(as_published).judged("W.thirteen-order");
     EXPECT_EQ(verdict.holds, Holds::yes);
     EXPECT_NE(verdict.sentence.find("n = 13"), std::string::npos);
-    // The published extremes with a random order between them are not the published order.
+    // The published extremes with a random order between them do not make the published order.
     EXPECT_EQ(thirteen({1, 8, 4, 9, 5, 10, 6, 11, 7, 12, 3, 13, 0.5}).holds("W.thirteen-order"), Holds::no);
 }
 

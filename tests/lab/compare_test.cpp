@@ -36,7 +36,7 @@ TEST(Compare, EveryFigureThatBothHave) {
     EXPECT_EQ(c.figures[0].place, "1 KiB");
     EXPECT_EQ(c.figures[0].unit, "GB/s");
     EXPECT_EQ(c.figures[0].ratio, 1.5);
-    EXPECT_FALSE(c.figures[0].differs);  // nothing is known of their spread
+    EXPECT_FALSE(c.figures[0].differs);  // their spread is unknown
     EXPECT_EQ(c.figures[1].series, "hidden");
     EXPECT_EQ(c.figures[1].ratio, 0.5);
     EXPECT_EQ(c.only_a, 1u);
@@ -49,8 +49,8 @@ TEST(Compare, DiffersBeyondBothSpreads) {
     };
     EXPECT_EQ(differs(10, {9.9, 10.1}, 11, {10.9, 11.1}), true);
     EXPECT_EQ(differs(11, {10.9, 11.1}, 10, {9.9, 10.1}), true);
-    EXPECT_EQ(differs(10, {9.9, 10.1}, 10.1, {10, 10.2}), false);  // they meet
-    EXPECT_EQ(differs(10, {8, 10.1}, 11, {10.9, 11.1}), false);    // one is wider than their distance
+    EXPECT_EQ(differs(10, {9.9, 10.1}, 10.1, {10, 10.2}), false);  // the ranges overlap
+    EXPECT_EQ(differs(10, {8, 10.1}, 11, {10.9, 11.1}), false);    // one range is wider than the difference
     EXPECT_EQ(differs(10, {10, 10}, 10, {10, 10}), false);
 }
 
@@ -79,7 +79,7 @@ TEST(Compare, SurfacesHaveTwoPlaces) {
     EXPECT_EQ(c.figures[2].unit, "s");
 }
 
-/// A record of [D]'s surfaces, where the GPU does `gpu` GB/s at every file and buffer and the CPU 1 GB/s.
+/// A record of [D]'s surfaces in which the GPU reaches `gpu` GB/s at every file and buffer size and the CPU 1 GB/s.
 Record of_surfaces(const std::string& machine, double gpu) {
     Record record;
     record.machine.cpu = machine;

@@ -1,4 +1,4 @@
-// The bitsliced kernel and the timed kernels, on the simulated GPU, compared with libcrypto.
+// Compares the bitsliced kernel and the timed kernels, on the simulated GPU, with libcrypto.
 #include <gtest/gtest.h>
 
 #include "aes/key_schedule.hpp"
@@ -26,7 +26,7 @@ TEST(Bitsliced, AllSizesRoundWarpsAndThreadBlocks) {
     const Bytes key = some_bytes(16, 1);
     const Stream stream;
     Bytes counter(16, 0xff);
-    counter[14] = 0xfc, counter[15] = 0;  // the last multiple of 1,024 before all of it carries
+    counter[14] = 0xfc, counter[15] = 0;  // the last multiple of 1,024 before a carry through all bytes
     for (const bool ctr : {false, true}) {
         const Bytes iv = ctr ? counter : Bytes{};
         for (const std::size_t blocks : {1u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 8192u, 8193u, 20000u}) {
@@ -128,7 +128,7 @@ std::vector<DpfNode> some_table(unsigned depth) {
     return table;
 }
 
-/// The expected answer of the server: the entries where the party's control bit is 1, by libcrypto.
+/// Returns the server's expected answer: the entries for which the party's control bit is 1, computed with libcrypto.
 DpfNode answer_of(Prg prg, const DpfKey& key, const std::vector<DpfNode>& table) {
     DpfNode sum{};
     for (std::size_t i = 0; i < table.size(); ++i) {

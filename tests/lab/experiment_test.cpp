@@ -1,4 +1,4 @@
-// The list of experiments.
+// Tests the list of experiments.
 #include "lab/experiment.hpp"
 
 #include <gtest/gtest.h>

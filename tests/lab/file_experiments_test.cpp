@@ -1,5 +1,5 @@
-// Short experiments with files: their results are complete and can be stored. Without a GPU they run the CPU's part;
-// the simulated GPU runs all of it.
+// Tests short experiments with files: their results are complete and can be stored. Without a GPU they run only the
+// CPU's part. On the simulated GPU they run completely.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ TEST_P(FileExperiments, WithoutAFolderAreLeftOut) {
     Context here = context();
     here.disk.clear();
     here.memory.clear();
-    if (GetParam() == "P.memory") {  // most of it needs no folder
+    if (GetParam() == "P.memory") {  // most of this experiment needs no folder
         const std::vector<std::string> notes = select(keys).front().run(here).notes;
         EXPECT_EQ(std::count_if(notes.begin(), notes.end(),
                                 [](const std::string& note) { return note.find("no folder") != std::string::npos; }),
@@ -117,7 +117,7 @@ TEST_P(TheModel, IsOfTheSurfacesThatTheRunHas) {
     const std::string surfaces_key[] = {"D.surfaces"}, model_key[] = {"D.model"};
     Context here = context();
     const Result surfaces = result_from_json(to_json(select(surfaces_key).front().run(here)));
-    here.disk.clear();  // nothing could be measured
+    here.disk.clear();  // nothing can be measured
     here.memory.clear();
     EXPECT_THROW(select(model_key).front().run(here), LeftOut);
     here.measured = [&](const std::string& key) { return key == "D.surfaces" ? &surfaces : nullptr; };

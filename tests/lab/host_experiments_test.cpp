@@ -1,5 +1,5 @@
-// The experiments about transfers and messages on the simulated GPU: each runs to its end, its outputs are verified,
-// and its results are complete. Times are nonsense there.
+// Tests the experiments on transfers and messages on the simulated GPU: each runs to the end, its outputs are verified,
+// and its results are complete. Times are meaningless there.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

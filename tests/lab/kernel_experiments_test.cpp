@@ -1,5 +1,5 @@
-// The experiments about kernels on the simulated GPU, where only the times are meaningless:
-// each runs to its end, its outputs are verified, and its results are complete.
+// Tests the experiments on kernels on the simulated GPU: each runs to the end, its outputs are verified, and its
+// results are complete. Only times are meaningless there.
 #include <gtest/gtest.h>
 
 #include "lab/gpu/catalogue.hpp"

@@ -1,4 +1,4 @@
-// Welch's t-test, and dudect's use of it.
+// Welch's t-test, and its use in dudect.
 #include "lab/leak_test.hpp"
 
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ TEST(LeakTest, AFewTimesProveNothingByCropping) {
 }
 
 TEST(LeakTest, TheUsualTimeIsInEveryCrop) {
-    // Nine in ten times are 800. The few smaller ones are more frequent in one class by chance; otherwise the classes
+    // Nine in ten times are 800. By chance, the few smaller ones are more frequent in one class. Otherwise the classes
     // are equal.
     std::vector<double> first(1000, 800);
     for (std::size_t i = 0; i < 50; ++i) first[i] = 790, first[999 - i] = 810;

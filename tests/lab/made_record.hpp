@@ -1,4 +1,4 @@
-// Records of invented figures, for verdicts.
+// Records with invented figures, to test verdicts.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace lab {
 
-/// A record with figures that a test chooses.
+/// A record with figures chosen by a test.
 class MadeRecord {
 public:
-    /// A measured experiment, created if it does not exist.
+    /// Returns a measured experiment, created if it does not exist.
     Entry& of(const std::string& key) {
         auto& all = record.experiments;
         const auto found = std::find_if(all.begin(), all.end(), [&](const Entry& e) { return e.key == key; });
@@ -73,7 +73,7 @@ private:
     }
 };
 
-/// As gtest prints them.
+/// Prints verdicts in gtest's messages.
 inline void PrintTo(Verdict::Holds holds, std::ostream* out) {
     constexpr const char* names[] = {"yes", "partly", "no", "open"};
     *out << names[static_cast<int>(holds)];

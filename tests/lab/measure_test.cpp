@@ -1,4 +1,4 @@
-// Samples and their statistics.
+// Tests samples and their statistics.
 #include "lab/measure.hpp"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Measure, ACounterCountsWhatTheSecondsDo) {
 TEST(Measure, EffortSaysHowLong) {
     const auto none = [] { return 1.0; };
     EXPECT_EQ(sample({3, 9, 0}, none).samples, 3u);     // no minimum time
-    EXPECT_EQ(sample({3, 9, 1000}, none).samples, 9u);  // never more than most
+    EXPECT_EQ(sample({3, 9, 1000}, none).samples, 9u);  // never more than the maximum
     EXPECT_LT(effort(true).most, effort(false).most);
 }
 

@@ -1,4 +1,4 @@
-// The memory study's kernels on the simulated GPU: they read the right addresses, and the check can fail.
+// Tests the kernels of the memory study on the simulated GPU: they read the right addresses, and the check can fail.
 #include "lab/gpu/memory_reads.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(MemoryReads, WholeRounds) {
 
 TEST(MemoryReads, SumsThatAreWrongAreFound) {
     MemoryReads memory(0, 64, 64, 64);
-    EXPECT_FALSE(memory.verify());  // nothing has been read
+    EXPECT_FALSE(memory.verify());  // no kernel has run
     memory.run(ReadFrom::shared, ReadPattern::random, 1);
     EXPECT_TRUE(memory.verify());
 }
@@ -45,7 +45,7 @@ TEST(MemoryReads, TablesThatAreTooLargeAreRefused) {
 TEST(StreamReads, ReadTheSameBlocksAtEveryDistance) {
     StreamReads reads(300, 8, 32);
     EXPECT_EQ(reads.bytes(), 16u * 512 * 8);
-    EXPECT_FALSE(reads.verify());  // nothing has been read
+    EXPECT_FALSE(reads.verify());  // no kernel has run
     for (const std::uint32_t distance : {1u, 2u, 8u, 32u}) {
         EXPECT_GT(reads.run(distance), 0);
         EXPECT_TRUE(reads.verify()) << distance;

@@ -1,4 +1,4 @@
-// M5' compared with cases computed by hand.
+// Compares M5' with cases computed by hand.
 #include "lab/cpu/model_tree.hpp"
 
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ TEST(ModelTree, ABendHasALineOnEitherSide) {
     };
     EXPECT_NEAR(slope(3), 1, 1e-6);
     EXPECT_NEAR(slope(57), 10, 1e-6);
-    // Far better than a single line, whose mean error is above 50.
+    // The error is far below that of a single line, whose mean error is above 50.
     const Quality quality = cross_validate(bend, 10, not_smoothed);
     EXPECT_LT(quality.relative_absolute_error, 0.05);
     EXPECT_GT(quality.r_squared, 0.99);
@@ -154,7 +154,7 @@ TEST(ModelTree, CrossValidation) {
     EXPECT_NEAR(line.relative_absolute_error, 0, 1e-9);
     EXPECT_NEAR(line.r_squared, 1, 1e-9);
     EXPECT_NEAR(line.predictions[17], 49, 1e-6);
-    // Nothing to learn: for alternating targets the mean is the best prediction.
+    // For alternating targets the mean is the best prediction, so the tree has nothing to learn.
     const Quality noise = cross_validate(
         over(up_to(40), [](double x) { return static_cast<int>(x * x + x / 3) % 2 == 0 ? 1.0 : -1.0; }), 10);
     EXPECT_GT(noise.relative_absolute_error, 0.7);

@@ -1,4 +1,4 @@
-// The occupancy calculator compared with the paper's and NVIDIA's figures.
+// Compares the occupancy calculator with the paper's and NVIDIA's figures.
 #include "lab/occupancy.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(Occupancy, PublishedSizesAreTheFullOnes) {
     EXPECT_EQ(occupancy(fermi_21, 128, 18, 0).warps, 32u);  // the maximum is 8 thread blocks
     EXPECT_EQ(occupancy(fermi_21, 128, 18, 0).limit, Limit::blocks);
     EXPECT_EQ(occupancy(fermi_21, 1024, 18, 0).warps, 32u);
-    EXPECT_EQ(occupancy(fermi_21, 192, 32, 0).warps, 30u);  // 32 warps' registers: 5 thread blocks of 6
+    EXPECT_EQ(occupancy(fermi_21, 192, 32, 0).warps, 30u);  // registers for 32 warps: 5 thread blocks of 6 warps
     EXPECT_EQ(occupancy(fermi_21, 192, 32, 0).limit, Limit::registers);
 }
 
@@ -35,9 +35,9 @@ TEST(Occupancy, OfTodaysGpu) {
     EXPECT_EQ(occupancy(h200, 32, 16, 0).limit, Limit::blocks);
     EXPECT_EQ(occupancy(h200, 1024, 47, 128 * 1024).blocks, 1u);
     EXPECT_EQ(occupancy(h200, 256, 32, 128 * 1024).limit, Limit::shared);
-    // 8,194 bytes take 8,320, and 1,024 with each.
+    // 8,194 bytes are rounded up to 8,320, and each thread block takes 1,024 more.
     EXPECT_EQ(occupancy(h200, 32, 16, 8 * 1024 + 2).blocks, 233472u / (8 * 1024 + 128 + 1024));
-    EXPECT_EQ(occupancy(h200, 1024, 65, 0).blocks, 0u);  // such a thread block does not run
+    EXPECT_EQ(occupancy(h200, 1024, 65, 0).blocks, 0u);  // such a thread block cannot run
 }
 
 }  // namespace

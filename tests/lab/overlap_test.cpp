@@ -1,4 +1,4 @@
-// Chunks that pass through a device: every division of a text gives the kernel's output.
+// Chunks that pass through a device give the kernel's output for every division of a text.
 #include "lab/gpu/overlap.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// [H]'s data model: the kernel's output for a payload, in both mappings of threads, compared with libcrypto.
+// Tests [H]'s data model: the kernel's output for a payload, in both mappings of threads, compared with libcrypto.
 #include "lab/payload.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// The kernel's result in a poisoned output.
+/// Returns the kernel's result in a poisoned output.
 Bytes run(const PreparedPayload& ready, const KeySchedules& schedules, const Bytes& data, gpu::ThreadMapping mapping,
           const gpu::Runs& runs = {}) {
     gpu::PayloadOnDevice payload;
@@ -26,7 +26,7 @@ Bytes run(const PreparedPayload& ready, const KeySchedules& schedules, const Byt
     return gpu::fetch(out);
 }
 
-/// The expected result.
+/// Returns the expected result.
 Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes& data) {
     Bytes out(data.size(), 0x5c);
     for (const MessageDescriptor& d : payload.messages) {
@@ -43,7 +43,7 @@ Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes&
 }
 
 TEST(Payload, EveryModeAndMapping) {
-    // Sizes whose sums are not multiples of a group of 32, gaps, separate and shared IVs, repeated keys.
+    // The payload has sizes whose sums are not multiples of 32, gaps, separate and shared IVs, and repeated keys.
     const PayloadDescriptor payload{7,
                                     {{Mode::cbc, {0, 48, 3, 64}, {4096, 16, 3}, {}, {}, 0, 1},
                                      {Mode::ctr, {192, 336, 2}, {4144, 16, 1}, {}, {}, 0, 2},

@@ -1,4 +1,4 @@
-// The lab's methods of moving a file, and its files.
+// Tests the lab's methods of moving a file, and its files.
 #include "lab/cpu/pipelines.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Execution of other programs, and folders for their files.
+// Tests execution of other programs, and folders for their files.
 #include "lab/process.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The papers' figures agree with the papers' conclusions, which reveals typing errors.
+// The papers' figures agree with the papers' conclusions. This detects typing errors.
 #include "lab/published.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(Published, ThirteenImplementations) {
     EXPECT_NEAR(implementations[1].gbit_per_s / implementations[0].gbit_per_s, constant_t_box_loss, 0.2);
     EXPECT_NEAR(implementations[2].gbit_per_s / implementations[1].gbit_per_s, 1 + constant_round_key_loss, 0.01);
     EXPECT_NEAR(implementations[2].gbit_per_s / implementations[3].gbit_per_s, 1 + four_tables_gain, 0.01);
-    // One is 40 % slower, as it says.
+    // One table is 40 % slower, as the paper states.
     EXPECT_NEAR(1 - implementations[3].gbit_per_s / implementations[2].gbit_per_s, 0.40, 0.02);
     EXPECT_NEAR(1 - implementations[4].gbit_per_s / implementations[2].gbit_per_s, registers_gain_least, 0.01);
     EXPECT_NEAR(overlap.gbit_per_s_with / overlap.gbit_per_s_without, 1.68, 0.01);

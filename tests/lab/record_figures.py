@@ -1,4 +1,4 @@
-"""Figures of a lab's record with their spread, and comparisons of two figures."""
+"""Figures of a lab record with their spread, and comparisons of two figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class MissingError(Exception):
 
 
 class Series:
-    """Figures (value, low, high) by position in their panel."""
+    """Figures (value, low, high) by their position in a panel."""
 
     def __init__(self, panel: dict, series: dict):
         self.x = panel["x"].get("values") or panel["x"].get("labels")
@@ -38,7 +38,7 @@ class Series:
         return self.pairs()[0][1]
 
     def column(self, i: int):
-        """Return a column of a surface: a figure for each y."""
+        """Return a column of a surface, with one figure per y."""
         return self.figures[i :: len(self.x)]
 
 
@@ -83,7 +83,7 @@ def both_ends(ratio, rule):
 
 
 def again(figure):
-    """The range to expect from another run: 5 % more or less, or the spread if that is wider."""
+    """Return the range to expect from another run: 5 % more or less, or the spread if that is wider."""
     value, low, high = figure if isinstance(figure, tuple) else (figure,) * 3
     return value, min(low, value / 1.05), max(high, value * 1.05)
 
@@ -93,7 +93,7 @@ def gain(ratio, published=1.0):
 
 
 def steps(yes, partly):
-    """A rule: "yes" if `yes` holds for the ratio, "in part" if `partly` does."""
+    """Return a rule: "yes" if `yes` holds for the ratio, "in part" if `partly` does."""
     return lambda r: YES if yes(r) else PARTLY if partly(r) else NO
 
 
@@ -102,7 +102,7 @@ def same(ratio):
         apart = max(r, 1 / r) - 1
         return YES if apart <= 0.05 else PARTLY if apart <= 0.15 else NO
 
-    # A range around 1 includes equality, whatever its limits.
+    # A range around 1 includes equality, so its limits do not decide.
     ends, (_, low, high) = both_ends(ratio, rule), ratio
     return OPEN if low < 1 < high and ends != YES else ends
 
@@ -120,7 +120,7 @@ def share(part: int, of: int) -> str:
 
 
 def everywhere(orders, wanted="ahead"):
-    """Require `wanted` at all positions; the verdict is open if it depends on positions that the spread leaves open."""
+    """Require `wanted` at all positions. The verdict is open if it depends on positions that the spread leaves open."""
     least = sum(o == wanted for o in orders)
     most = least + sum(o == "unclear" for o in orders)
     return share(least, len(orders)) if share(least, len(orders)) == share(most, len(orders)) else OPEN

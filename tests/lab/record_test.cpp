@@ -1,4 +1,4 @@
-// A record and its JSON.
+// Tests conversion of a record to JSON and back.
 #include "lab/record.hpp"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(Record, WhatCannotBeIsRefused) {
         },
         "quartiles in the wrong order");
     refused([](json& r) { r.erase("machine"); }, "missing");
-    refused([](json& r) { r["experiments"] = "none"; }, "another kind");
+    refused([](json& r) { r["experiments"] = "none"; }, "wrong type");
 }
 
 TEST(Record, SurvivesJsonWhole) {

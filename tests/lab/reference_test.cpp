@@ -1,4 +1,4 @@
-// The lab's libcrypto reference, compared with the examples of SP 800-38A; the comparison detects differences.
+// Compares the lab's libcrypto reference with the examples of SP 800-38A. The comparison detects differences.
 #include "lab/reference.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(Reference, Sp80038a) {
             if (example.mode != name) continue;
             const Bytes key = from_hex(example.key), iv = from_hex(example.iv), text = from_hex(example.plaintext);
             Reference encrypt(mode, Direction::encrypt, key), decrypt(mode, Direction::decrypt, key);
-            for (int i = 0; i < 2; ++i) {  // each message begins again
+            for (int i = 0; i < 2; ++i) {  // each message starts afresh
                 EXPECT_EQ(encrypt.run(iv, text), from_hex(example.ciphertext)) << example.section;
                 EXPECT_EQ(decrypt.run(iv, from_hex(example.ciphertext)), text) << example.section;
             }

@@ -38,7 +38,7 @@ def slightly_behind(x: float) -> str:
 
 
 class Surface:
-    """Figures by file (from left to right) and buffer, smallest first."""
+    """Figures by file size and buffer size, in ascending order."""
 
     def __init__(self, r: Record, title: str = SURFACES[0]):
         self.of = {n: r.series("D.surfaces", title, n) for n in (CPP, NI, GPU)}
@@ -51,7 +51,7 @@ class Surface:
         return figure
 
     def best(self, name: str, file: int):
-        """With the best buffer."""
+        """Return the figure with the best buffer."""
         return max((self.at(name, file, b) for b in range(self.buffers)), key=lambda f: f[0])
 
     def plane(self):
@@ -67,7 +67,7 @@ def loses_badly(at):
 
 
 def small_buffers(r: Record):
-    """The seconds that the smallest buffer takes more than the best, from the shortest file to the longest."""
+    """Return the extra seconds of the smallest buffer over the best one, from the shortest file to the longest."""
     s = Surface(r)
     if s.files < 2:
         raise MissingError("longer files")
@@ -94,7 +94,7 @@ def large_cpp(r: Record):
 
 
 def aes_ni_faster(r: Record):
-    """Both surfaces have the same axes, so each cell is a file and a buffer of both."""
+    """Both surfaces have the same axes, so each cell has the same file and buffer size in both."""
     s = Surface(r)
     return everywhere([order(s.at(NI, *cell), s.at(GPU, *cell)) for cell in s.plane()])
 
@@ -112,7 +112,7 @@ def large_aes_ni(r: Record):
 
 
 def key_sizes(r: Record):
-    """As large_aes_ni, six times."""
+    """Apply the rule of large_aes_ni to all six surfaces."""
     found = []
     for title in SURFACES:
         _, low, high = of_aes_ni(r, title)
@@ -137,7 +137,7 @@ def one_large_transfer(r: Record):
 
 
 def kernel_is_fast(r: Record):
-    """The share of the kernel in the time of the largest file, by their speeds."""
+    """Compute the kernel's share of the time for the largest file from their speeds."""
     kernel = r.series("D.occupancy", "Sixteen thread blocks, and a grid for this GPU", "speed").first()
     share = over(Surface(r).at(GPU, -1, -1), kernel)
     return both_ends(again(share), steps(lambda x: x < 0.25, lambda x: x < 0.5))
@@ -150,7 +150,7 @@ def stronger_gpus(r: Record):
 
 
 def cheap(r: Record):
-    """The paper covers only such GPUs."""
+    """The paper covers only GeForce GPUs."""
     if "GeForce" not in (r.gpu or ""):
         raise MissingError("a GPU of the consumer line")
     s = Surface(r)

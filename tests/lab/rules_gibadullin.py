@@ -45,13 +45,13 @@ def ten_times(r: Record):
 
 
 def layout_8_4(r: Record):
-    """By 50 % with 4 bytes a thread, by 12 % with 8."""
+    """The gain is 50 % with 4 bytes a thread and 12 % with 8."""
     of = thirteen(r)
     return together(gain(over(of(10), of(12)), 1.5), gain(over(of(7), of(9)), 1.12))
 
 
 def persistent(r: Record):
-    """At 256 MB, the paper's length."""
+    """Compare at 256 MB, the paper's length."""
     stays, once = (
         r.series("N.persistent", "By length of the text", name).last()
         for name in ("threads that stay", "a thread a block of text")

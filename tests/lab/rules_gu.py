@@ -21,7 +21,7 @@ from record_figures import (
     steps,
 )
 
-# Its sizes, 2 KB, 4 KB, … 8 MB; Gbit/s of its Table 2, and of the last row of its Table 3.
+# The paper's sizes, 2 KB, 4 KB, … 8 MB, and Gbit/s from its Table 2 and the last row of its Table 3.
 SIZES = [2048 << i for i in range(13)]
 CONSTANT = (0.502, 0.998, 1.963, 3.893, 5.364, 7.772, 9.174, 9.801, 7.885, 6.848, 6.019, 6.164, 6.001)
 TEXTURE = (0.866, 1.731, 3.471, 4.700, 5.677, 7.028, 7.866, 8.224, 8.528, 8.835, 8.448, 9.015, 9.036)
@@ -32,7 +32,7 @@ BREAKDOWN = "Where the time goes: four threads a block, tables in constant memor
 
 
 def schemes(r: Record):
-    """Its kernels have their tables in constant memory."""
+    """The paper's kernels keep their tables in constant memory."""
     names = (
         "1: a thread a block, text moved together",
         "2: four threads a block, no barrier",
@@ -74,7 +74,7 @@ def no_barrier(r: Record):
 
 
 def paper_sizes(r: Record, name: str):
-    """The figures for one memory of the tables, at the paper's sizes up to 8 MB."""
+    """Return the figures with the tables in one kind of memory, at the paper's sizes up to 8 MB."""
     series = r.series("G.tables", TABLES, name)
     if SIZES[-1] not in series.x:
         raise MissingError("8 MB")
@@ -144,7 +144,7 @@ def compute_is_longest(r: Record):
 
 
 def transfers_begin(r: Record):
-    """At 128 KB, the end of the range, copies would have to be the largest part."""
+    """At 128 KB, the end of the range, copies would have to take the largest part of the time."""
     ((_, share),) = compute(r, lambda x: x == 131072)
     return both_ends((100 - share[0], 100 - share[2], 100 - share[1]), steps(lambda x: x > 50, lambda x: x >= 40))
 

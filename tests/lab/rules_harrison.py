@@ -26,7 +26,7 @@ QUAD, SINGLE = "quad table", "single table, rotations"
 
 
 def random_reads(r: Record):
-    """By a large margin: at least twice."""
+    """ "By a large margin" means at least a factor of two."""
     at = r.series("H.reads", READS, "random")
     ratios = [over(at["shared"], at[other]) for other in ("constant", "texture")]
     least = tuple(min(ratio[i] for ratio in ratios) for i in range(3))
@@ -34,7 +34,7 @@ def random_reads(r: Record):
 
 
 def coherent_reads(r: Record):
-    """Constant memory compared with the other two, all with coherent reads."""
+    """Compare constant memory with the other two, all with coherent reads."""
     at = r.series("H.reads", READS, "coherent: one word")
     ahead = [order(at["constant"], at[other]) for other in ("shared", "texture")]
     return OPEN if "unclear" in ahead else (NO, PARTLY, YES)[ahead.count("ahead")]
@@ -45,7 +45,7 @@ def tables(r: Record, memory: str, kinds=(QUAD, SINGLE)):
 
 
 def copies(r: Record):
-    """ "Coherent shared" is one table, 16 times."""
+    """ "Coherent shared" means 16 copies of one table."""
     ratio = over(tables(r, "shared, one copy a bank", [SINGLE]), tables(r, "shared", [QUAD]))
     return both_ends(ratio, steps(lambda x: x < 1 + TIE, lambda x: x < 1.1))
 
@@ -80,7 +80,7 @@ def cpu(r: Record):
 
 
 def small_payloads(r: Record):
-    """Compared with the CPU's best at the smallest size."""
+    """Compare with the CPU's best figure at the smallest size."""
     gpu, surface = with_transfers(r), cpu(r)
     size = gpu.x[0]
     column = [f for f in surface.column(surface.x.index(size)) if f is not None]
@@ -103,13 +103,13 @@ def overhead(*published_costs):
 
 
 def grows(shares: list[float]) -> str:
-    """Shares in per cent, from the fewest messages to the most."""
+    """Return shares in per cent, from the fewest messages to the most."""
     kept = sum(more >= less - 1 for less, more in zip(shares, shares[1:]))
     return share(kept, len(shares) - 1)
 
 
 def overhead_grows(r: Record):
-    """The shorter the messages are, the more there are."""
+    """Shorter messages mean more messages."""
     costs = r.series("H.overhead", "Overhead of many messages", "[H]'s model, with transfers").pairs()
     return grows([f[0] for _, f in sorted(costs, reverse=True)])
 
@@ -169,7 +169,7 @@ def serial_exceeds(r: Record):
 
 
 def parallel_few(r: Record):
-    """What is easy to see in a comparison differs by a factor of two."""
+    """A difference that is easy to see in a comparison is a factor of two."""
     serial, parallel = serial_and_parallel(r)
     ratio = over(parallel.first(), serial.first())
     return both_ends(ratio, steps(lambda x: x >= 2, lambda x: x >= 1 + TIE))
@@ -186,7 +186,7 @@ def orders_of(r: Record):
 
 
 def packed(r: Record):
-    """Much faster than both: twice, as "by a large margin" in random_reads."""
+    """ "Much faster than both" means a factor of two, like "by a large margin" in random_reads."""
     of = orders_of(r)
     ratios = [over(of(3), of(other)) for other in (1, 2)]
     least = tuple(min(ratio[i] for ratio in ratios) for i in range(3))

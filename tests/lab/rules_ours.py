@@ -81,7 +81,7 @@ def w_overlapped(r: Record):
 
 
 def w_workers(r: Record):
-    """On the disk and in memory, with each backend."""
+    """Return the figures on the disk and in memory, with each backend."""
     found = []
     for panel in r.panels("P.pipeline", "A file of "):
         for one in panel["series"]:
@@ -108,7 +108,7 @@ def w_transfers(r: Record):
 
 
 def places(values):
-    """Mean ranks, 1 for the largest; neighbours within 1 % share a rank."""
+    """Return mean ranks, with 1 for the largest. Neighbours within 1 % share a rank."""
     order_of = sorted(range(len(values)), key=lambda i: -values[i])
     out, group = [0.0] * len(values), []
     for k, i in enumerate(order_of):
@@ -164,7 +164,7 @@ def silent(*kernels, secrets=SECRETS):
 
 
 def silent_beside_tables(*kernels):
-    """Meaningful only if the same tests, of texts and of keys, detect tables in shared memory."""
+    """The verdict is meaningful only if the same tests, with texts and with keys, detect tables in shared memory."""
 
     def rule(r: Record):
         if any(largest_t(r, "shared memory", (secret,)) <= 10 for secret in SECRETS):
@@ -175,11 +175,12 @@ def silent_beside_tables(*kernels):
 
 
 def w_launches(control: str, secret: str, *names: str):
-    """Meaningful only if the same test detects a kernel that leaks, with texts or keys of the same class."""
+    """The verdict is meaningful only if the same test detects a leaking kernel, with texts or keys of the same
+    class."""
 
     def rule(r: Record):
         facts = {f["name"]: f["value"] for f in r.result("W.leakage")["facts"]}
-        # Builds without the second control read the two classes of texts from different places.
+        # Builds without the second control read the two classes of texts from different addresses.
         if "|t|, T-tables' launches, ECB, equal blocks, text" not in facts:
             raise MissingError("control")
         if facts.get(f"|t|, T-tables' launches, {control}, {secret}", 0) <= 10:

@@ -1,6 +1,6 @@
 """Rules for [P]'s conclusions (lab/claims/statements/paracrypt.json), with its published figures.
 
-Its openssl ran without AES instructions, so its comparison of GPU and openssl is checked with such an openssl.
+The paper's openssl ran without AES instructions, so the comparison of GPU and openssl is checked with such an openssl.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def decryption_less(r: Record):
 
 
 def small_files(r: Record):
-    """At 16 KiB a record without the slower openssl will do: its instructions save 30 µs of milliseconds."""
+    """At 16 KiB, a record without the slower openssl suffices: AES instructions save only 30 µs out of milliseconds."""
     verdicts = []
     for key in ("P.encryption", "P.decryption"):
         try:
@@ -81,7 +81,7 @@ def delay(r: Record):
 
 
 def aes_ni(r: Record):
-    """openssl with AES instructions, as the paper's alternative, not warpaes on all threads."""
+    """The paper's alternative is openssl with AES instructions, not warpaes on all threads."""
     ratio = mean_ratio(r, "P.encryption", WITH, GPU, 63e6)
     # The ends of a range do not determine the values in between.
     inside = [2 / 3 <= x <= 1.5 for x in ratio]
@@ -116,7 +116,7 @@ def one_thread(r: Record):
 
 
 def from_disk_to_disk(*kernels: str):
-    """The published differences were of files, not of kernels."""
+    """The published differences are between file jobs, not between kernels."""
 
     def rule(r: Record):
         speed = r.series("P.memory", "From disk to disk, by kernel", "speed")

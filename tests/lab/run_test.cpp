@@ -1,4 +1,4 @@
-// A run: order, storage, interruption, failures, and remaining time.
+// Tests of a run: order, storage, interruption, failures, and remaining time.
 #include "lab/run.hpp"
 
 #include <gtest/gtest.h>
@@ -167,7 +167,7 @@ TEST_F(Run, AnInterruptIsNoticedBetweenSamples) {
 }
 
 TEST_F(Run, WhatWouldTakeTooLongWaitsForTheNextCall) {
-    // By their estimates: 10 s each but the last, which takes one.
+    // Each experiment is estimated at 10 s, except the last, at 1 s.
     Experiment brief = on_gpu;
     brief.needs = cpu;
     brief.seconds = 1;
@@ -265,7 +265,7 @@ TEST(TimeLeft, IsTheEstimatesAtFirst) {
     const TimeLeft left({10, 20, 30});
     EXPECT_DOUBLE_EQ(left.seconds(0, 0, 0), 60);
     EXPECT_DOUBLE_EQ(left.seconds(0, 4, 0), 56);
-    EXPECT_DOUBLE_EQ(left.seconds(0, 99, 0), 50);  // overdue: the others are still to come
+    EXPECT_DOUBLE_EQ(left.seconds(0, 99, 0), 50);  // overdue, and the other experiments are still to come
 }
 
 TEST(TimeLeft, IsCorrectedByWhatWasSeen) {
@@ -275,7 +275,7 @@ TEST(TimeLeft, IsCorrectedByWhatWasSeen) {
     EXPECT_GT(slow.seconds(1, 0, 0), 180);
     EXPECT_LT(slow.seconds(1, 0, 0), 200);
     EXPECT_LT(fast.seconds(1, 0, 0), 60);
-    // A short one is not conclusive.
+    // A short experiment is not conclusive.
     TimeLeft brief({0.1, 100});
     brief.finished(0, 0.5);
     EXPECT_LT(brief.seconds(1, 0, 0), 110);
@@ -290,7 +290,7 @@ TEST(TimeLeft, WhatIsSkippedSaysNothing) {
 TEST(TimeLeft, AnExperimentKnowsBestNearItsEnd) {
     const TimeLeft left({10});
     EXPECT_DOUBLE_EQ(left.seconds(0, 30, 1), 0);
-    EXPECT_NEAR(left.seconds(0, 90, 0.9), 9, 0.1);  // by its estimate it would have been over
+    EXPECT_NEAR(left.seconds(0, 90, 0.9), 9, 0.1);  // by its estimate it would have ended
 }
 
 TEST(GpuWatch, KnowsTheLeastAndTheMostOfWhatItSaw) {

@@ -1,5 +1,5 @@
-"""Contrast of the lab's page, light and dark: text at least 4.5 to 1, marks that represent figures at least 3 to 1
-(WCAG 2.2, 1.4.3 and 1.4.11).
+"""Tests contrast of the lab's page in light and dark: at least 4.5 to 1 for text, and 3 to 1 for marks that represent
+figures (WCAG 2.2, 1.4.3 and 1.4.11).
 
 Colours are defined once, as custom properties at the head of page.css, and used by name. So the test checks pairs of
 them and needs no browser; test_page.py checks the rendered page. The grid, rules between rows and the pale band of a
@@ -43,20 +43,22 @@ def contrast(a: Colour, b: Colour) -> float:
 
 
 def palettes() -> dict[str, dict[str, Colour]]:
-    """The custom properties that are colours, by scheme: the first block is light, the second overrides it for dark."""
+    """Return the custom properties that are colours, by scheme. The first block is for light; the second overrides it
+    for dark."""
     blocks = re.findall(r":root\s*{(.*?)}", CSS, re.S)
     light, dark = ({name: parsed(c) for name, c in re.findall(r"--([\w-]+):\s*(#\w+)", block)} for block in blocks)
     return {"light": light, "dark": light | dark}
 
 
 def colours_of_rules() -> list[tuple[str, str]]:
-    """Property and value of every declaration in the style sheet that sets the colour of text, fills or lines."""
+    """Return the property and value of every declaration in the style sheet that sets the colour of text, fills or
+    lines."""
     rules = re.sub(r":root\s*{.*?}", "", re.sub(r"/\*.*?\*/", "", CSS, flags=re.S), flags=re.S)
     return re.findall(r"[;{\s](color|fill|stroke|background|border-color|border-left-color)\s*:\s*([^;}]+)", rules)
 
 
 def heat(share: float, colours: list[Colour]) -> Colour:
-    """As plots.js mixes them."""
+    """Mix two colours as plots.js does."""
     at = share * (len(colours) - 1)
     i = min(len(colours) - 2, int(at))
     return tuple(round(a + (b - a) * (at - i)) for a, b in zip(colours[i], colours[i + 1]))
@@ -107,7 +109,7 @@ class Contrast(unittest.TestCase):
             self.assertLessEqual(literal, {"#fff", "#000"}, f"{path.name}: and these two only on heat maps")
 
     def test_figures_on_heat_maps(self):
-        """For every cell of both scales the page chooses a readable ink."""
+        """The page chooses a readable ink for every cell of both scales."""
         (limit,) = re.findall(r"< ([\d.]+) \? \"#fff\" : \"#000\"", PLOTS)
         for name in ("HEAT", "RATIO"):
             colours = scale_of(name)

@@ -1,4 +1,4 @@
-"""The lab's page: its text and, in a headless Chromium, its drawings on a phone, a desktop and paper.
+"""Tests the lab's page: its text and, in a headless Chromium, its drawings on a phone, a desktop and paper.
 
 Without a browser that half is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it.
 `tools/setup test` does not install one, because it is larger than everything else together. Screenshots of both widths,
@@ -53,7 +53,7 @@ def measured(record: dict) -> dict:
 
 
 def panels_of(record: dict) -> list[tuple[str, dict]]:
-    """Every panel with the id that it has in the page."""
+    """Return every panel with its id in the page."""
     return [
         (f"{experiment['key']}.{i}", panel)
         for experiment in record["experiments"]
@@ -74,7 +74,7 @@ def plots_of(panel: dict) -> int:
 
 
 def extremes(sample: dict) -> dict:
-    """A record with difficult values for plots, in a separate experiment."""
+    """Return a record with difficult values for plots, in a separate experiment."""
     record = copy.deepcopy(sample)
     experiment = next(one for one in record["experiments"] if one["status"] == "measured")
     record["machine"].update(gpu=None, cpu="", instructions=[])
@@ -175,7 +175,7 @@ class Text(unittest.TestCase):
                 self.assertEqual(embedded(page, "summary"), embedded(anew, "summary"), "run `make docs`")
 
     def test_it_needs_nothing_else(self):
-        # Links lead to papers, and nothing is loaded from anywhere.
+        # Links lead to papers, and the page loads no other resource.
         links = {source["link"] for source in self.summary["sources"]} - {""}
         self.assertEqual(set(re.findall(r"https?://[^\s\"'<\\]+", self.text)) - links, {"http://www.w3.org/2000/svg"})
         self.assertNotRegex(self.text, r"<link|<img|<iframe|@import|url\(|\bfetch\(|XMLHttpRequest|<script[^>]*\bsrc")
@@ -209,7 +209,7 @@ class Text(unittest.TestCase):
                 self.assertIn(b"record.json", run.stderr)
 
 
-# Counts in a panel by the browser: drawings, marks, hidden text, and letters that are too small, cut off or
+# The browser counts in each panel: drawings, marks, hidden text, and letters that are too small, cut off or
 # overlapping.
 COUNT = """(() => {
   const out = {};
@@ -243,7 +243,7 @@ COUNT = """(() => {
 
 @unittest.skipUnless(
     browser.find(),
-    "needs a Chromium, and machines with one run this: apt-get install chromium, or CHROMIUM=/path/to/one",
+    "needs Chromium; machines that have it run this: apt-get install chromium, or set CHROMIUM=/path/to/chromium",
 )
 class Drawn(unittest.TestCase):
     @classmethod
@@ -298,7 +298,7 @@ class Drawn(unittest.TestCase):
                 self.all_drawn(self.sample, window)
 
     def test_records_of_the_repository(self):
-        """Their pages in docs/, made by `make docs`, contain these records."""
+        """The pages in docs/, made by `make docs`, contain these records."""
         for source in sorted(RECORDS.glob("*.json")):
             record = json.loads(source.read_text())
             if "experiments" not in record:
@@ -314,7 +314,7 @@ class Drawn(unittest.TestCase):
         for source in sorted(RECORDS.glob("*.json")):
             record = json.loads(source.read_text())
             if "experiments" not in record or not record["machine"]["gpu"]:
-                continue  # a profile; or of no GPU, which has a column, but no page in docs
+                continue  # a profile, or a record without a GPU, which has a column but no page in docs
             with self.subTest(source.name):
                 window = self.opened(1440, page_of(record, Path(self.folder.name), source.stem))
                 screens = window.value("document.documentElement.scrollHeight") / 900

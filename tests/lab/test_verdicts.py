@@ -1,8 +1,7 @@
-"""A second computation of every verdict, from the figures of a record and the published ones, by the rule of its
-sentence.
+"""Computes every verdict a second time, from a record's figures and the published ones, by the rule of its sentence.
 
-The sentences are in lab/claims/statements. verdict_rules.py has a rule for each, written from the sentence. Figures are
-read from the record itself, and the lab's verdict must agree for every committed record.
+The sentences are in lab/claims/statements. verdict_rules.py contains a rule for each, written from the sentence.
+Figures come from the record itself, and the lab's verdict must agree for every committed record.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ ALONE_AND_ALL = ["this mode alone", "all modes"]
 WITHOUT = ["openssl enc without AES instructions", "openssl enc without AES instructions, then fsync"]
 KERNELS = [f"{n} threads a block" if n > 1 else "1 thread a block" for n in (1, 2, 4, 16)]
 KERNELS += [f"tables in {memory} memory" for memory in ("constant", "shared", "global")]
-# Parts that an old record lacks.
+# Old records lack these parts.
 DESIGNS = [
     "before: four tables, one copy",
     "[T] one table, a copy for each bank",
@@ -124,7 +123,7 @@ MADE = {
 
 
 def made_attack(generator: random.Random) -> list[dict]:
-    """The facts of K.last_round, as an attack that succeeds on any victim or on none."""
+    """Return the facts of K.last_round for an attack that succeeds on every victim or on none."""
     facts = []
     victims = ("shared memory", "constant memory", "global memory", "texture memory")
     for victim in (*victims, "production's functions", "bitsliced"):
@@ -139,7 +138,7 @@ def made_attack(generator: random.Random) -> list[dict]:
 
 
 def shaken(record: dict, seed: int) -> dict:
-    """The record with all judged experiments, with every figure changed by little or by much."""
+    """Return the record with all judged experiments, with every figure changed slightly or greatly."""
     generator = random.Random(seed)
     entries = {e["key"]: e for e in record["experiments"]}
     record["machine"]["gpu"]["name"] = generator.choice(("NVIDIA H200", "NVIDIA GeForce RTX 4090"))
@@ -246,8 +245,8 @@ class Verdicts(unittest.TestCase):
                     self.assertEqual(ours, said_by_the_lab(made))
                     for name, holds in ours.items():
                         kinds.setdefault(name, set()).add(holds)
-        # Verdicts that these changes do not affect: the calculator and |t| are facts, two machines are in no record,
-        # and the others are too far from any limit, or depend on many figures together.
+        # These changes do not affect some verdicts: the calculator and |t| are facts, two machines are in no record,
+        # and the others are too far from any limit or depend on many figures together.
         fixed = {
             "D.calculator",
             "D.combinations",

@@ -1,4 +1,4 @@
-// The lab's T-table AES compared with libcrypto.
+// Compares the lab's T-table AES with libcrypto.
 #include "lab/cpu/ttable.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(TTable, PassesOfSharedMemory) {
     };
     EXPECT_EQ(passes(key), 9u * 16) << "equal blocks: every lane wants the same word";
     EXPECT_EQ(passes(random_bytes(32, 1)), 13u * 16);
-    // In one lane one byte differs, so that its first lookup reads another word of the same bank.
+    // One byte differs in one lane, so that its first lookup reads another word of the same bank.
     text[0] = 0x5a ^ 32;
     EXPECT_GT(passes(key), 9u * 16);
     text = random_bytes(512, 3);

@@ -1,4 +1,4 @@
-// Every variant of the cipher on the simulated GPU, compared with FIPS 197 and libcrypto.
+// Compares every variant of the cipher on the simulated GPU with FIPS 197 and libcrypto.
 #include "lab/gpu/variants.hpp"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ class EveryVariant : public testing::TestWithParam<Entry> {
 protected:
     const Entry& e = GetParam();
     Bytes key = random_bytes(static_cast<std::size_t>(key_bits(e.cipher)) / 8, 7);
-    /// One that carries into its upper half within a few blocks.
+    /// A counter that carries into its upper half within a few blocks.
     Bytes counter =
         e.cipher.counter ? Bytes{1, 2, 3, 4, 5, 6, 7, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf9} : Bytes{};
 };
@@ -153,7 +153,7 @@ TEST_P(EveryVariant, TakesWhatItSays) {
     const Resources resources = Variants::resources(e, 256);
     EXPECT_EQ(resources.shared_bytes, shared_bytes(e.variant, 256));
     EXPECT_GE(resources.blocks_per_multiprocessor, 1);
-    // A query about few threads does not change the result for many.
+    // A query for few threads does not change the result for many.
     (void)Variants::resources(e, 32);
     Job job{key, counter, random_bytes(16 * 100, 5), {1024, 0}};
     EXPECT_EQ(run(Variants(key), e, job), wanted(e, job));

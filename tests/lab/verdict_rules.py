@@ -1,6 +1,6 @@
-"""The rules of all verdicts, by the sentences in lab/claims/statements, with the papers' figures.
+"""The rules of all verdicts on the sentences in lab/claims/statements, with the papers' figures.
 
-They are written from the sentences, with their series, sizes, condition and baseline, and independent of the lab's own
+They are written from the sentences, with their series, sizes, condition and baseline, independently of the lab's own
 rules in lab/claims/*.cpp. If the two disagree, the sentence decides.
 """
 

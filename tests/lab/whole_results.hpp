@@ -1,4 +1,4 @@
-// Conditions for the results of every experiment on a GPU, whatever the figures are.
+// Conditions on the results of every GPU experiment, whatever the figures are.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,13 +24,13 @@ inline void expect_verdicts(const Experiment& experiment, const Result& result) 
         EXPECT_EQ(verdict.sentence.back(), '.') << verdict.sentence;
         EXPECT_EQ(verdict.sentence.find("nan"), std::string::npos) << verdict.sentence;
         EXPECT_EQ(verdict.sentence.find("inf "), std::string::npos) << verdict.sentence;
-        // Its description is present.
+        // Checks that the experiment has a description.
         const std::string missing = std::string("of ") + experiment.key + " is not in this record";
         EXPECT_EQ(verdict.sentence.find(missing), std::string::npos) << verdict.claim << ": " << verdict.sentence;
     }
 }
 
-/// Runs the experiment with that key in `context`, which has a GPU.
+/// Runs the experiment `key` in `context`, which has a GPU.
 inline void expect_whole_result(const std::string& key, Context context) {
     const std::vector<std::string> keys{key};
     const std::vector<Experiment> chosen = select(keys);

@@ -1,4 +1,5 @@
-// Behaviour of CTR_DRBG that the C ABI cannot reach: its limit, and a process with the PID of an earlier one.
+// Tests behaviour of CTR_DRBG that tests cannot reach through the C ABI: its limit, and a process with the PID of an
+// earlier one.
 #include "message/drbg.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 
 #include "base/error.hpp"
 
-/// Replaces libc's function: process IDs are reused, and here at once.
+/// Replaces libc's function. The system reuses process IDs; here every process has the same one.
 pid_t getpid() noexcept {
     return 4321;
 }

@@ -1,6 +1,6 @@
-// AES-GCM while the GPU fails, on the simulated GPU: each CUDA call fails in turn, once and permanently. Where
-// the engine chose the GPU, the CPU does the rest with the same bytes and tags. Where the caller requested it, the
-// failure is reported and no plaintext remains.
+// Tests AES-GCM on a failing simulated GPU: each CUDA call fails in turn, once and permanently. If the engine chose the
+// GPU, the CPU does the rest with the same bytes and tags. If the caller requested it, the failure is reported and no
+// plaintext remains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Bytes random_bytes(std::size_t n, unsigned seed) {
 
 class GcmDeviceFailure : public testing::Test {
 protected:
-    static constexpr std::size_t length = 70000;  // pageable memory goes through staging from 64 KiB on
+    static constexpr std::size_t length = 70000;  // pageable memory is staged from 64 KiB
 
     GcmDeviceFailure() {
         simt::reset();
@@ -53,7 +53,7 @@ protected:
                 .costs = gpu_first()};
     }
 
-    /// Buffers of a kind; the same twice for work in place.
+    /// Buffers of one kind; twice the same buffer for work in place.
     struct Buffers {
         Buffers(Memory kind, bool in_place) : kind_(kind), in_place_(in_place) {
             for (auto& memory : memory_) {
@@ -132,7 +132,7 @@ protected:
         if (direction == Direction::decrypt) context.set_tag(tag);
         (void)context.final(nullptr, 0, written);
         if (direction == Direction::encrypt) context.get_tag(tag);
-        return WARPAES_NOTE_DEVICE_FAILED;  // a context does not report it
+        return WARPAES_NOTE_DEVICE_FAILED;  // a context does not report the failure
     }
 
     std::vector<Work> all_work() {
@@ -147,7 +147,7 @@ protected:
         };
     }
 
-    /// Calls `body` with each call to CUDA failing in turn.
+    /// Calls `body` with each CUDA call failing in turn.
     static void fail_every_call(const std::function<void()>& body) {
         simt::reset();
         body();
@@ -224,7 +224,7 @@ TEST_F(GcmDeviceFailure, AMessageWithoutATagTooAndSaysSo) {
     EXPECT_GT(failures, 10U);
 }
 
-/// The failure affects the associated data; the text is unaffected or empty.
+/// The failure affects the associated data. The text is unaffected or empty.
 TEST_F(GcmDeviceFailure, ThatAssociatedDataMeetsIsSaidToo) {
     const Bytes aad = random_bytes(length, 66);
     for (const std::size_t bytes : {0U, 100U}) {
@@ -294,7 +294,7 @@ TEST_F(GcmDeviceFailure, OfGcmSivNoPlaintextIsLeftOnTheDevice) {
             Buffers buffers(Memory::device, in_place);
             Engine engine(options(in_place));
             bool failed = true;
-            for (int nth = 3; failed; ++nth) {  // the first two ask where the buffers lie
+            for (int nth = 3; failed; ++nth) {  // the first two query the location of the buffers
                 SCOPED_TRACE(std::to_string(nth) + (encrypt ? " sealing" : " opening"));
                 buffers.fill(encrypt ? text_ : sealed);
                 Bytes tag = encrypt ? Bytes(16) : Bytes(sealed.end() - 16, sealed.end());
@@ -331,12 +331,12 @@ TEST_F(GcmDeviceFailure, OfGcmSivNoPlaintextIsLeftOnTheDevice) {
     }
 }
 
-/// After a failure CUDA no longer says which memory is a device's: the host must not take it for its own.
+/// After a failure CUDA no longer reports which memory is on the device. The host must not access that memory.
 TEST_F(GcmDeviceFailure, TheHostDoesNotTouchADevicesMemory) {
     Buffers buffers(Memory::device, false);
     Engine engine(options(true));
     bool failed = true;
-    for (int nth = 3; failed; ++nth) {  // the first two ask where the buffers lie
+    for (int nth = 3; failed; ++nth) {  // the first two query the location of the buffers
         simt::reset();
         buffers.fill(sealed_);
         simt::fail_call("*", nth, cudaErrorUnknown, std::numeric_limits<int>::max() / 2);

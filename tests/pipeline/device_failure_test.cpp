@@ -1,5 +1,5 @@
-// A GPU that fails midway, on the simulated GPU: each CUDA call fails in turn, once and permanently. The CPU does
-// the rest, and the bytes are the same.
+// The simulated GPU fails midway: each CUDA call fails in turn, once and permanently. The CPU does the rest, and the
+// output is the same.
 #include <gtest/gtest.h>
 
 #include "../gpu_first.hpp"
@@ -19,7 +19,7 @@ protected:
     DeviceFailure() { simt::reset(); }
     ~DeviceFailure() override { simt::reset(); }
 
-    /// Chooses the GPU for everything, because the work is long enough and not by request.
+    /// Chooses the GPU for everything, because the work is long enough, not because it is requested.
     static EngineOptions automatic() {
         return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 65536, .costs = gpu_first()};
     }

@@ -1,4 +1,4 @@
-// Files as ends of a pipeline: the files after success and after failure, and refused paths.
+// Tests files as sources and sinks of a pipeline: their state after success and failure, and refused paths.
 #include "engine/pipeline/file.hpp"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ protected:
         return {std::istreambuf_iterator<char>(file), {}};
     }
     std::size_t entries() const { return folder_.names().size(); }
-    /// Includes the bits beyond rwx.
+    /// Returns the mode, including the bits beyond rwx.
     mode_t mode_of(const std::string& name) const { return status_of_file(name).st_mode & 07777; }
     struct stat status_of_file(const std::string& name) const {
         struct stat status {};
@@ -53,7 +53,7 @@ protected:
     void write_through_sink(const std::string& name, const std::string& text, bool overwrite = false) const {
         const FileSource input(path("in"));
         FileSink sink(path(name), overwrite, input);
-        // Out of order, as the workers write.
+        // Writes out of order, as workers do.
         const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
         sink.write(2, bytes.subspan(2));
         sink.write(0, bytes.first(2));
@@ -95,7 +95,7 @@ TEST_F(FileTest, NothingIsLeftOfASinkThatWasNotCommitted) {
     EXPECT_EQ(entries(), 1u);
 }
 
-/// Where unnamed files are not supported, the parent's file has a name, and a child must not touch it.
+/// If unnamed files are not supported, the parent's file has a name, and a child must not remove it.
 TEST_F(FileTest, AChildRemovesNoTemporaryFileOfItsParents) {
     write_file("temporary", "the parent's");
     const Descriptor folder(open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
@@ -214,7 +214,7 @@ TEST_F(FileTest, WhoeverReplacesAFileKeepsItsOwnerOrGivesNobodyMore) {
     for (const auto& [before, after] : narrowed) {
         make(before);
         ::setfsgid(34567);
-        ::setfsuid(34567);  // and may neither give files away nor to that group
+        ::setfsuid(34567);  // this user may not change a file's owner or assign that group
         write_through_sink("old", "text", true);
         ::setfsuid(0);
         ::setfsgid(0);
@@ -280,7 +280,7 @@ TEST_F(FileTest, ALinkThatLeadsNowhereIsRefusedAndStays) {
 }
 
 TEST_F(FileTest, ADiskIsNotOverwrittenUnlessThatIsAskedFor) {
-    // There is no such device: opening it would give another error.
+    // No such device exists, so opening it would give another error.
     if (::mknod(path("disk").c_str(), S_IFBLK | 0600, makedev(240, 250)) != 0) {
         GTEST_SKIP() << "only root can make devices; root on a machine that is no container runs this";
     }
@@ -343,7 +343,7 @@ TEST_F(FileTest, AFullDeviceIsAWriteError) {
 }
 
 TEST_F(FileTest, ALimitOnFileSizesIsAWriteErrorAndLeavesNothing) {
-    std::signal(SIGXFSZ, SIG_DFL);  // which ends the process
+    std::signal(SIGXFSZ, SIG_DFL);  // SIGXFSZ ends the process
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
     rlimit small = before;
@@ -360,7 +360,7 @@ TEST_F(FileTest, ALimitOnFileSizesIsAWriteErrorAndLeavesNothing) {
 }
 
 TEST_F(FileTest, AClosedPipeIsAWriteError) {
-    std::signal(SIGPIPE, SIG_DFL);  // which ends the process
+    std::signal(SIGPIPE, SIG_DFL);  // SIGXFSZ ends the process
     write_to_closed_pipe();
 }
 
@@ -382,7 +382,7 @@ TEST_F(FileTest, DescriptorsThatAreOpenForTheOtherDirectionAreRefused) {
     ASSERT_EQ(::pipe(ends), 0);
     const Descriptor reader(ends[0], true), writer(ends[1], true);
     const FileSource input(path("in"));
-    // The end to read from can be opened for writing, and would then wait for itself.
+    // The read end can be opened for writing, and the job would then wait for itself.
     EXPECT_EQ(status_of([&] { const FileSink sink(reader.get(), "pipe", input); }), WARPAES_ERROR_WRITE);
     EXPECT_EQ(status_of([&] { const FileSource source(writer.get(), "pipe"); }), WARPAES_ERROR_NOT_FOUND);
     const Descriptor only_read(::open(path("in").c_str(), O_RDONLY), true);
@@ -546,7 +546,7 @@ TEST_F(FileTest, WaitingForASilentPipeCanBeCancelled) {
     EXPECT_EQ(calls, 3);
 }
 
-/// The writes to each page of a file in memory, by threads that write pieces with any beginning and end.
+/// Writes to each page of a file in memory by threads whose pieces start and end anywhere.
 TEST(SharedFile, InMemoryGetsWhatEachThreadWrites) {
     constexpr unsigned writers = 4;
     for (const std::size_t piece : {(std::size_t{4} << 20) + 40, (std::size_t{2} << 20) + 4095}) {
@@ -579,7 +579,7 @@ TEST_F(FileTest, PagesAreCopiedOnlyWhereTheFileIs) {
         GTEST_SKIP() << "no MADV_POPULATE_WRITE; runs on Linux 5.14 or newer";
     }
     EXPECT_EQ(read_file("pages"), std::string(page, 'a') + text + std::string(2 * page, 'a'));
-    // As in a full file system, a page that cannot be made is an error, and no SIGBUS.
+    // As in a full file system, a page that cannot be allocated is an error, not a SIGBUS.
     EXPECT_EQ(os::copy_to_pages(file.get(), text.data(), text.size(), static_cast<off_t>((pages - 1) * page)), -1);
     EXPECT_EQ(fs::file_size(path("pages")), pages * page);
     const Descriptor closed;

@@ -1,4 +1,4 @@
-// Data that a message leaves in GPU and page-locked memory, and CUDA failures, on the simulated GPU.
+// Tests data that a message leaves in GPU memory and page-locked memory, and CUDA failures, on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ protected:
         simt::reset();
     }
 
-    /// Encrypts `bytes` bytes on a new engine, whose lanes are closed with it, in a mode that copies everything to the
-    /// device and back.
+    /// Encrypts `bytes` bytes on a new engine, in a mode that copies everything to the device and back. The lanes are
+    /// closed with the engine.
     Bytes encrypt(std::size_t bytes) {
         Engine engine({.backend = "cuda", .device = -1, .threads = 2, .depth = 2, .chunk_bytes = 65536});
         Bytes out(bytes);
@@ -48,10 +48,10 @@ protected:
 
     const Bytes key_bytes_ = Bytes(32, 0x3c);
     const ExpandedKey key_{key_bytes_};
-    Bytes plaintext_ = Bytes((1 << 20) + 100);  // the last chunk is a small one
+    Bytes plaintext_ = Bytes((1 << 20) + 100);  // the last chunk is small
 };
 
-/// One end is the caller's device memory, which the host cannot read for the next chunk.
+/// The input or output is the caller's device memory, which the host cannot read for the next chunk.
 TEST_F(GpuMemory, ManyChunksOfWhichOneEndLiesThere) {
     simt::Machine machine = simt::Machine::from_environment();
     machine.guarded = true;
@@ -96,7 +96,7 @@ TEST_F(GpuMemory, PageLockedMessagesAreProcessedWhereTheyLie) {
     EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, 0), 0U);
     EXPECT_EQ(copies_of(Mode::ecb, Direction::decrypt, 0, 0), 0U);
     EXPECT_EQ(copies_of(Mode::cbc, Direction::decrypt, 0, 0), 0U);
-    // Kernels that process a byte twice, unaligned buffers, and chunks of a length that the caller chooses.
+    // Kernels that process a byte twice, unaligned buffers, and chunks of a caller-defined length.
     EXPECT_NE(copies_of(Mode::cfb8, Direction::decrypt, 0, 0), 0U);
     EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 1, 0), 5U) << "three chunks in, and the two long ones out";
     EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, std::uint64_t{2} << 20), 4U) << "the long chunks, both ways";
@@ -104,7 +104,7 @@ TEST_F(GpuMemory, PageLockedMessagesAreProcessedWhereTheyLie) {
     free_page_locked(in);
 }
 
-/// Device memory that a caller frees, whatever it contains.
+/// Device memory is overwritten when the caller frees it, whatever it contains.
 TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
     auto* const memory = static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, 1000));
     cuda_backend().copy(memory, Bytes(1000, 7).data(), 1000, 0, nullptr);
@@ -120,8 +120,8 @@ TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
     EXPECT_TRUE(clean);
 }
 
-/// Sixteen bytes of the text, the ciphertext or a round key in freed memory would be a leak. Both sizes
-/// matter: 100 bytes go only through the lane's device buffers, a megabyte through staging, in several chunks.
+/// Sixteen bytes of the text, the ciphertext or a round key in freed memory would be a leak. Both sizes matter: 100
+/// bytes go only through the lane's device buffers, and a megabyte goes through staging in several chunks.
 TEST_F(GpuMemory, NothingIsLeftInWhatIsFreed) {
     for (const std::size_t bytes : {std::size_t{100}, plaintext_.size()}) {
         const Bytes ciphertext = encrypt(bytes);
@@ -146,9 +146,9 @@ TEST_F(GpuMemory, NothingIsLeftInWhatIsFreed) {
     }
 }
 
-/// Every call that a result depends on, failing in turn.
+/// Each call that a result depends on fails in turn.
 TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
-    encrypt(200000);  // the process's permanent allocations exist now
+    encrypt(200000);  // makes the process's permanent allocations
     const simt::Usage before = simt::usage();
     const Bytes right = encrypt(200000);
     for (const char* function : {"cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaHostAlloc", "cudaMalloc",
@@ -161,7 +161,8 @@ TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
             simt::reset();
             simt::fail_call(function, static_cast<int>(nth), cudaErrorUnknown);
             try {
-                // The distribution of work differs from run to run: with fewer calls than counted, none fails.
+                // The distribution of work differs from run to run. If a run makes fewer calls than counted, none
+                // fails.
                 EXPECT_EQ(encrypt(200000), right) << function << " " << nth;
             } catch (const Error& e) {
                 EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE) << e.what();
@@ -183,7 +184,7 @@ protected:
         simt::reset(machine);
     }
 
-    /// What a message of the arena's bytes becomes, with its last part in the place of its first.
+    /// The ciphertext of the arena's bytes, with its last part in the place of its first.
     void expect_to_work(const Arena& arena, Memory kind) {
         ASSERT_EQ(place_of(arena.data()).kind, kind);
         ASSERT_EQ(place_of(arena.data() + arena.bytes() - 1).kind, kind);

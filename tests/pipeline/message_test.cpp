@@ -1,4 +1,4 @@
-// Messages in memory of many chunks, in place and not, on every backend that can run here.
+// Tests messages in memory with many chunks, in place and not, on every usable backend.
 #include <gtest/gtest.h>
 
 #include "engine/chain.hpp"

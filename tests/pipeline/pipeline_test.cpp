@@ -1,4 +1,5 @@
-// The pipeline between sources and sinks of every kind, compared with libcrypto; failures; cancellation.
+// Tests the pipeline between sources and sinks of every kind, compared with libcrypto, and its failures and
+// cancellation.
 #include "engine/pipeline/pipeline.hpp"
 
 #include <gtest/gtest.h>
@@ -87,7 +88,7 @@ TEST_F(PipelineTest, PaddingBothWays) {
     }
 }
 
-/// Input and output are the caller's memory: the padding is not written past the end of either, nor into the input.
+/// Input and output are the caller's memory. The padding is not written past the end of either, nor into the input.
 TEST_F(PipelineTest, PaddingInMemory) {
     for (const std::size_t length : {0u, 1u, 15u, 16u, 4095u, 4096u, 20000u}) {
         const std::size_t padded = length / 16 * 16 + 16;
@@ -149,7 +150,7 @@ TEST_F(PipelineTest, OnlyWholeBlocksWhereTheModeTakesNothingElse) {
               WARPAES_ERROR_DATA_LENGTH);
 }
 
-/// Fails every call of one end in turn, and expects that the run ends and reports the failure.
+/// Fails each call of the source or sink in turn, and expects the run to end and report the failure.
 template <typename RunWithFault>
 void fail_at_every_call(const RunWithFault& run_with) {
     Fault none;
@@ -246,7 +247,7 @@ TEST_F(PipelineTest, ProgressIsToldNowAndThen) {
     EXPECT_LE(told, took / std::chrono::milliseconds(20) + 2);  // and of the end
 }
 
-constexpr int patience = 10000;  // milliseconds; a wait in vain ends after this
+constexpr int patience = 10000;  // milliseconds until a wait in vain ends
 
 /// Waits for an event that never comes, and calls the hook while it waits.
 void wait_in_vain(const WaitHook& hook) {
@@ -327,7 +328,7 @@ TEST_F(PipelineTest, OnlyCountersWrap) {
     }
 }
 
-/// The contents of the staging memory of the engine's lanes.
+/// Returns the contents of the staging memory in the engine's lanes.
 class Staging : public PipelineTest {
 protected:
     static constexpr std::size_t chunk = 4096, bytes = chunk + 16;  // with room for padding
@@ -351,7 +352,7 @@ protected:
     }
 
 private:
-    /// All lanes that a run of these tests uses.
+    /// Returns all lanes that a run of these tests uses.
     std::vector<LaneLease> lanes() {
         const Plan plan = engine_.plan(Mode::cbc, Direction::encrypt, Engine::unknown_length);
         std::vector<LaneLease> all;
@@ -362,7 +363,7 @@ private:
 
 TEST_F(Staging, HoldsNothingAfterwards) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-        // With padding, so that the last chunk is read into staging, to its last byte.
+        // The text is padded, so that the last chunk fills the staging memory to its last byte.
         Bytes input = random_bytes(7 * chunk - 1, 12);
         if (direction == Direction::decrypt) input = *oracle::evp("CBC", true, key_bytes, iv_bytes, input, true);
         TestSource source(input, TestSource::Kind::positional);
@@ -387,7 +388,7 @@ TEST_F(Staging, HoldsNothingOfWhatWasReadWhenReadingFailed) {
 }
 
 TEST_F(PipelineTest, ManyEmptyAndShortRunsLeaveNothingBehind) {
-    // Lanes and threads are created and destroyed; a leak or a stale turn would appear in one of a thousand runs.
+    // Lanes and threads are created and destroyed. A leak or a stale turn would appear in one of a thousand runs.
     for (unsigned i = 0; i < 1000; ++i) {
         const Bytes input = random_bytes(i * 13, i);
         TestSource source(input, i % 2 == 0 ? TestSource::Kind::positional : TestSource::Kind::sequential);

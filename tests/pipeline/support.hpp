@@ -35,7 +35,7 @@ inline constexpr ModeCase all_modes[] = {{Mode::ecb, "ECB"},   {Mode::cbc, "CBC"
                                          {Mode::cfb8, "CFB8"}, {Mode::cfb1, "CFB1"}, {Mode::ofb, "OFB"},
                                          {Mode::ctr, "CTR"}};
 
-/// Throws from the call with this number on; counts all calls.
+/// Throws starting with the call of this number, and counts all calls.
 class Fault {
 public:
     explicit Fault(std::optional<int> at = std::nullopt) : at_(at) {}
@@ -59,7 +59,7 @@ public:
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
         if (fault_ != nullptr) fault_->call();
         if (is_sequential()) {
-            // Reads from front to back, and never after the end: a terminal would wait for more.
+            // Reads from start to end, and never after the end, where a terminal would wait for more.
             if (offset != position_ || ended_) throw Error(WARPAES_ERROR_INTERNAL, "source was read out of order");
         }
         const std::size_t at = static_cast<std::size_t>(std::min<std::uint64_t>(offset, bytes_.size()));
@@ -110,12 +110,12 @@ private:
 #define WARPAES_TEST_BACKEND "auto"
 #endif
 
-/// Three workers and chunks of 4 KiB, so that short messages also use many.
+/// Returns an engine with three workers and chunks of 4 KiB, so that short messages also have many chunks.
 inline EngineOptions small_chunks() {
     return {.backend = WARPAES_TEST_BACKEND, .device = -1, .threads = 3, .depth = 0, .chunk_bytes = 4096};
 }
 
-/// The status of the exception that `body` throws; WARPAES_OK if none.
+/// Returns the status of the exception that `body` throws, or WARPAES_OK.
 inline warpaes_status status_of(const std::function<void()>& body) {
     try {
         body();

@@ -1,4 +1,4 @@
-// Calibrations passed from process to process.
+// Tests calibrations passed between processes.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -44,7 +44,7 @@ bool same(const CostModel& a, const CostModel& b) {
     return write_calibration(a, here) == write_calibration(b, here);
 }
 
-/// Sets an environment variable, and restores it at the end.
+/// Sets an environment variable, and restores it in the destructor.
 class Variable {
 public:
     Variable(const char* name, const char* value) : name_(name) {
@@ -130,7 +130,7 @@ TEST_F(CalibrationFile, DamageIsANoteAndNothingMore) {
     (void)with("\"thread_s\": ", "\"thread_s\": -");
     (void)with("\"costs\"", "\"prices\"");
     EXPECT_NE(with("\"schema\": 1", "\"schema\": 2").find("version"), std::string::npos);
-    // With any single byte changed, the file is read without a crash or hang.
+    // A file with any single byte changed is read without a crash or a hang.
     for (std::size_t at = 0; at < whole.size(); at += 7) {
         std::string text = whole;
         text[at] = static_cast<char>(text[at] ^ 0x11);
@@ -242,7 +242,7 @@ TEST_F(CalibrationFile, WhatIsTooLongIsNotRead) {
     EXPECT_EQ(loaded->note, "the calibration in '" + path() + "' is not used: calibration: the file is too long");
 }
 
-/// With any name that a driver or kernel reports.
+/// The names may be anything that a driver or kernel reports.
 TEST_F(CalibrationFile, OfProcessorsAndGpusOfAnyName) {
     for (const std::string name : {"a \\ b", "\\", "\"", "\t", "\x7f", "\xc3\xa4"}) {
         const Machine machine{"CPU " + name, 8, "1.2.3"};
@@ -280,7 +280,7 @@ TEST_F(CalibrationFile, WhatIsNoCalibrationIsNotReplaced) {
     }
 }
 
-/// A number at the end of a text is not read past that end.
+/// Parsing a number at the end of a text does not read past the end.
 TEST_F(CalibrationFile, TextThatEndsInANumber) {
     const std::string whole = write_calibration(example(1), here);
     const std::size_t end = whole.find("\"threads\": ") + 12;  // before the number
@@ -309,7 +309,7 @@ TEST(CalibrationMachine, IsTheOneItRunsOn) {
     EXPECT_EQ(Machine::here().cpu, model);
     EXPECT_EQ(Machine::here().processors, usable_processors());
     EXPECT_EQ(Machine::here().version, WARPAES_VERSION);
-    // The CPUs that it may run on, not all of them.
+    // The key counts the CPUs that the process may run on, not all CPUs.
     cpu_set_t before, one;
     ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
     EXPECT_EQ(usable_processors(), static_cast<unsigned>(CPU_COUNT(&before)));

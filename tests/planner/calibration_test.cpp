@@ -1,4 +1,4 @@
-// Measurements of a machine, and their use. An invented machine.
+// Measurements of a machine and their use, with an invented machine.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -172,7 +172,7 @@ TEST(Calibration, NothingCostsNoTime) {
     }
 }
 
-/// Nor is it zero if many workers took less time than their start.
+/// The time is not zero either if many workers took less time than starting them.
 TEST(Calibration, WhatManyWorkersShareCostsSomething) {
     const auto infos = machine();
     constexpr double at_once = 1e-7;

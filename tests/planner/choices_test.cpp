@@ -1,4 +1,4 @@
-// CPU or GPU, with a simulated GPU and invented costs.
+// Tests the choice between CPU and GPU, with a simulated GPU and invented costs.
 #include <gtest/gtest.h>
 
 #include "../page_locked.hpp"
@@ -63,7 +63,7 @@ TEST_F(Choices, AGpuThatIsNoFasterIsNotUsed) {
     EXPECT_EQ(choice(engine, 1 << 30, Memory::device), "cuda") << "but nobody else reaches its memory";
 }
 
-/// The only test that needs an unused GPU: the first in this program.
+/// Only this test needs an unused GPU, so it is the first in this program.
 TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     ASSERT_FALSE(cuda_backend().is_awake());
     const Engine engine(automatic(costs()));
@@ -74,7 +74,7 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     EXPECT_EQ(e.reason,
               std::string(e.plan.backend->name()) +
                   ": 1 ms predicted against 10 ms by cuda, of which 10 ms to create its context (calibrated)");
-    // This also holds for a batch, even if only a part of it would use the GPU.
+    // The same applies to a batch, even if only a part of it would use the GPU.
     EXPECT_NE(engine.explain({.bytes = 1 * mib, .messages = 8, .batch = true}).plan.backend, &cuda_backend());
     const Work parts[] = {{.bytes = mib / 2, .memory = Memory::page_locked, .messages = 4, .batch = true},
                           {.bytes = mib / 2, .messages = 4, .batch = true},
@@ -101,7 +101,7 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     for (int i = 0; i < 100; ++i) EXPECT_NE(asked.explain({.bytes = mib}).plan.backend, &cuda_backend());
     EXPECT_FALSE(cuda_backend().is_awake());
 
-    // Once the GPU is awake, every call that is faster there goes there.
+    // Once the GPU is awake, every call that is faster on it runs there.
     (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0);
     EXPECT_TRUE(cuda_backend().is_awake());
     EXPECT_EQ(asked.plan({.bytes = mib}).backend, &cuda_backend());
@@ -136,7 +136,7 @@ TEST_F(Choices, PredictionsAreOfWhatIsPossible) {
     EXPECT_FALSE(engine.predict(on_device, missing));
 }
 
-/// With a GPU that is awake: after the other tests.
+/// These tests need a GPU that is awake, so they run after the others.
 class ExplainedChoices : public Choices {
 protected:
     ExplainedChoices() { (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0); }
@@ -168,7 +168,7 @@ TEST_F(ExplainedChoices, AMessageGoesByWhereItLies) {
     for (std::uint8_t* const memory : locked) test::free_page_locked(memory);
 }
 
-/// Two figures in a readable unit, the slower backend, the difference, and the origin of the costs.
+/// The explanation has two figures in a readable unit, the slower backend, the difference, and the origin of the costs.
 TEST_F(ExplainedChoices, OfMessages) {
     const Engine engine(automatic(costs()));
     const std::string best(engine.plan({.bytes = 1}).backend->name());
@@ -212,7 +212,7 @@ TEST_F(ExplainedChoices, OfBatches) {
     const auto explain = [&](std::uint64_t bytes, unsigned key_bits, Memory memory) {
         return engine.explain({.key_bits = key_bits, .bytes = bytes, .memory = memory, .messages = 8, .batch = true});
     };
-    // Equally fast, and large enough to be shared: 1.7 / 2 of the time of either.
+    // Both are equally fast, and the work is large enough to be shared, in 1.7 / 2 of the time of either.
     const Explanation both = explain(256 * mib, 128, Memory::page_locked);
     EXPECT_EQ(both.reason, "cuda and " + best + ": 228 ms predicted for both against 268 ms by cuda and 268 ms by " +
                                best + " (calibrated); a note");
@@ -220,7 +220,7 @@ TEST_F(ExplainedChoices, OfBatches) {
     ASSERT_NE(both.beside, nullptr);
     EXPECT_EQ(both.beside->name(), best);
     EXPECT_NEAR(both.seconds, 0.85 * 0.26845, 1e-4);
-    // Not below 128 MiB; and above, the CPU stays, because the GPU is not faster.
+    // Work below 128 MiB is not shared. Above, the CPU is used, because the GPU is not faster.
     EXPECT_NE(explain(128 * mib, 128, Memory::page_locked).beside, nullptr);
     const Explanation one = explain(128 * mib - 1, 128, Memory::page_locked);
     EXPECT_EQ(one.reason, best + ": 134 ms predicted against 134 ms by cuda (calibrated); a note");

@@ -1,4 +1,4 @@
-// The arithmetic of costs.
+// Tests the arithmetic of the cost model.
 #include "engine/cost_model.hpp"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(Cost, EveryModeHasAClass) {
                             Mode::gcm, Mode::ccm, Mode::cmac}) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
             const WorkClass work_class = class_of(mode, direction);
-            // Only chains cannot be divided.
+            // Only a chain cannot be divided.
             const bool chain = work_class >= WorkClass::chained;
             EXPECT_EQ(chain, !is_parallel(mode, direction)) << static_cast<int>(mode);
         }

@@ -17,7 +17,7 @@ TEST(Nonnegative, SolvesWhatHasASolution) {
 }
 
 TEST(Nonnegative, StaysAtZeroWhereItWouldGoBelow) {
-    // Without the bound x = (2, -1).
+    // Without the bound, x would be (2, -1).
     const auto x = solve_nonnegative({{1, 0}, {0, 1}, {1, 1}}, {2, -1, 1});
     EXPECT_NEAR(x[0], 1.5, 1e-9);
     EXPECT_EQ(x[1], 0);
@@ -61,7 +61,7 @@ Measured point(const Cost& truth, std::uint64_t messages, std::uint64_t bytes, s
 }
 
 TEST(Fit, AMessagesCosts) {
-    // A GPU's costs: constant below 64 KiB, then copies that overlap more and more.
+    // The costs of a GPU are constant below 64 KiB. Above, copies overlap increasingly.
     Cost truth{.fixed = 3e-5};
     truth.byte = {0, 1e-11, 3e-11, 3e-11, 3e-11, 2.3e-11, 2.1e-11, 2.1e-11};
     std::mt19937 random(1);

@@ -1,4 +1,4 @@
-// Predictions, and the choice among CPU backends.
+// Tests predictions, and the choice among CPU backends.
 #include "engine/planner.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(Planner, PredictsMoreForMore) {
                 for (std::uint64_t bytes = 1; bytes <= 4 * gib; bytes += bytes / 3 + 1) {
                     const Work work{.mode = mode, .bytes = bytes, .memory = memory};
                     const Prediction on_cpu = planner.best_cpu(work).prediction;
-                    // Another number of workers may shift the sum by the time that one takes to begin.
+                    // Another number of workers may shift the sum by the start time of one worker.
                     EXPECT_GE(on_cpu.seconds, cpu - 2 * default_thread_seconds) << bytes;
                     EXPECT_GE(on_cpu.lanes, 1U);
                     EXPECT_LE(on_cpu.lanes, threads);
@@ -65,7 +65,7 @@ TEST(Planner, AShortMessageIsNoWorkForAGpu) {
             EXPECT_LT(planner.best_cpu(work).prediction.seconds, planner.on_gpu(h200, 1, work).seconds);
         }
     }
-    // A chain of blocks never is.
+    // A chain of blocks is never faster on the GPU.
     const Work chain{.mode = Mode::cbc, .bytes = gib, .memory = Memory::page_locked};
     EXPECT_LT(planner.best_cpu(chain).prediction.seconds, planner.on_gpu(h200, 1, chain).seconds);
 }
@@ -124,7 +124,7 @@ std::shared_ptr<const CostModel> odd_machine() {
     return model;
 }
 
-/// The best CPU backend from the size where bytes matter, and too small for a GPU.
+/// Returns the best CPU backend for sizes where bytes matter but that are too small for a GPU.
 void expect_ways_as_planned(const Planner& planner, std::uint64_t longest) {
     bool any = false;
     for (const Mode mode : modes) {
@@ -190,7 +190,7 @@ TEST(Planner, WakingAGpuTakesWhatWasMeasuredOrElseWhatIsUsual) {
     EXPECT_EQ(Planner(model, 1).cold_seconds(), 2.5);
 }
 
-/// No two parameters of any two costs are alike.
+/// All parameters of all costs differ.
 double marked(std::size_t parameter, WorkClass work_class, Way way, unsigned key_bits) {
     const std::size_t cost = (static_cast<std::size_t>(work_class) * ways + static_cast<std::size_t>(way)) * 2;
     return 1 + static_cast<double>((cost + key_bits / 256) * 16 + parameter) / 4096;
@@ -207,9 +207,9 @@ std::shared_ptr<CostModel> marked_model() {
                     const auto way = static_cast<Way>(w);
                     const auto of = [&](std::size_t parameter) { return marked(parameter, work_class, way, bits); };
                     Cost cost{.fixed = 1e-6 * of(0), .message = 1e-8 * of(1), .key = 1e-7 * of(2)};
-                    // The chain is the slower part in some cases and not in others.
+                    // In some cases the chain takes longer than the rest, in others not.
                     cost.serial_byte = c % 2 == 0 ? 1e-10 * of(3) : 1e-7 * of(3);
-                    // In some cases not all are processed at once.
+                    // In some cases not all messages are in flight at once.
                     cost.in_flight = w % 2 == 0 ? 0 : 65536 * of(12);
                     for (std::size_t i = 0; i < Cost::spans; ++i) {
                         cost.byte[i] = 1e-9 * of(4 + i);
@@ -224,7 +224,7 @@ std::shared_ptr<CostModel> marked_model() {
     return model;
 }
 
-/// The formula's result, with bytes of CFB8 and CFB1 as blocks of the cipher, and 192 bits between the other key
+/// Returns the expected result: bytes of CFB8 and CFB1 count as cipher blocks, and 192 bits lie between the other key
 /// lengths.
 double reckoned(const CostModel& model, const char* name, Way way, const Work& work, double share = 1) {
     const WorkClass work_class = class_of(work.mode, work.direction);
@@ -267,7 +267,7 @@ TEST(Planner, PredictsByTheFormula) {
                         work.batch = true;
                         work.messages = 6;
                         work.keys = 5;
-                        // It was measured with three times as many threads.
+                        // The calibration used three times as many threads.
                         const Prediction many = planner.on_cpu(*backend, work);
                         EXPECT_DOUBLE_EQ(many.seconds, reckoned(*model, name.c_str(), Way::batch, work, 3));
                         EXPECT_EQ(many.lanes, 4U);
@@ -348,7 +348,7 @@ TEST(Planner, WorkersOfAMessage) {
     const auto of = [&](unsigned threads, std::uint64_t bytes) {
         return Planner(model, threads).best_cpu({.bytes = bytes}).prediction;
     };
-    // 1e-10 * 16 MiB = 1.68 ms: sqrt(1.68 ms / 10 us) = 12.9 workers, but all together no faster than 0.336 ms.
+    // 1e-10 * 16 MiB = 1.68 ms: sqrt(1.68 ms / 10 us) = 12.9 workers, but all workers together take at least 0.336 ms.
     const double bytes = 16 << 20;
     EXPECT_EQ(of(64, 16 << 20).lanes, 12U);
     EXPECT_DOUBLE_EQ(of(64, 16 << 20).seconds, 1e-6 + 11e-5 + 2e-11 * bytes);
@@ -376,7 +376,7 @@ TEST(EnginePlans, FollowTheCostsGiven) {
     const Explanation e = engine.explain({.mode = Mode::gcm, .bytes = 1 << 20});
     EXPECT_EQ(e.plan.backend->name(), "libcrypto");
     EXPECT_TRUE(e.calibrated);
-    // Against a GPU, or else the best of the other CPU backends.
+    // Compares with a GPU, or else with the best of the other CPU backends.
     const bool gpu = cuda_backend().usable(), aesni = aesni_backend().usable(), vaes = vaes_backend().usable();
     EXPECT_EQ(e.reason, std::string("libcrypto: 106 µs predicted") +
                             (gpu     ? " against 301 ms by cuda, of which 300 ms to create its context"

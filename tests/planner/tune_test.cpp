@@ -1,4 +1,4 @@
-// Tuning of launches on the simulated GPU, whose times are meaningless.
+// Tests tuning of launches on the simulated GPU, where times are meaningless.
 #include "engine/calibration/tune.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ CudaBackend& gpu() {
     return cuda_backend();
 }
 
-/// Restores the default launches of the GPU's architecture afterwards.
+/// Restores the default launches of the GPU's architecture in the destructor.
 class Launches : public testing::Test {
 protected:
     ~Launches() override {
@@ -45,11 +45,11 @@ struct Job {
     Mode mode;
     Direction direction;
     std::uint64_t bytes;
-    std::uint64_t messages;  ///< 0: one message, not as a batch
+    std::uint64_t messages;  ///< 0: a single message, not a batch
     bool own_keys = false;
 };
 
-/// On the GPU, or by libcrypto.
+/// Runs the job on the GPU or with libcrypto.
 Done done(const Job& job, bool on_gpu) {
     const std::uint64_t count = std::max<std::uint64_t>(1, job.messages);
     const std::size_t tags = job.mode == Mode::gcm ? count * block_bytes : 0, all = count * job.bytes;
@@ -102,7 +102,7 @@ Done done(const Job& job, bool on_gpu) {
     return {output, launched};
 }
 
-/// Every parameter, with a value that differs from the H200's and a job that shows it.
+/// Every parameter, with a value that differs from the H200's and a job whose launches depend on it.
 struct Case {
     std::uint32_t LaunchTable::*figure;
     std::uint32_t value;
@@ -139,13 +139,13 @@ TEST_F(Launches, AFigureChangesWhatIsLaunchedAndNoByte) {
         const Done tuned = done(c.job, true);
         EXPECT_TRUE(built_in.bytes == by_cpu.bytes);
         EXPECT_TRUE(tuned.bytes == by_cpu.bytes);
-        // Nothing else here distinguishes kernels whose launches have the same size.
+        // No other check here distinguishes kernels whose launches have the same size.
         const bool another_kernel = c.figure == &LaunchTable::long_counter_bytes ||
                                     (c.figure == &LaunchTable::tensor_blocks && c.value == 64) ||
                                     (c.figure == &LaunchTable::one_launch_share && c.value == 1024);
         EXPECT_TRUE(another_kernel || tuned.launched != built_in.launched);
     }
-    // GHASH by products, in more thread blocks.
+    // GHASH by products uses more thread blocks.
     LaunchTable table = gpu().launches(0).built_in;
     table.tensor_blocks = never;
     table.one_launch_share = 0;
@@ -196,7 +196,7 @@ TEST_F(Launches, ATuningTriesEveryValueOfEveryFigure) {
     simt::on_launch(
         [&](const cudaLaunchConfig_t& c) { launched.emplace(c.gridDim.x, c.blockDim.x, c.dynamicSmemBytes); });
     LaunchTable before = gpu().launches(0).built_in;
-    before.own_key_threads = 448;  // which no tuning tries, so it is not in the report
+    before.own_key_threads = 448;  // tuning does not try it, so it is not in the report
     gpu().use_launches(0, before);
     const TuningReport report = tune(gpu(), {.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
                                                  steps.push_back(step);
@@ -237,7 +237,7 @@ TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
     }
     EXPECT_EQ(gpu().launches(0).used, table);
 
-    // A GPU that computes wrongly: its output is changed before the host reads it.
+    // A faulty GPU: its output is changed before the host reads it.
     bool spoils = false;
     simt::on_launch([&](const cudaLaunchConfig_t& c) {
         spoils = spoils || c.blockDim.x == 768;
@@ -258,7 +258,7 @@ TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
     EXPECT_EQ(gpu().launches(0).used, table);
 }
 
-// After a GPU refuses a launch, tuning tries no more of that kind and keeps its earlier result.
+// After a GPU refuses a launch, tuning stops trying launches of that kind and keeps its earlier result.
 TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
     const LaunchTable built_in = gpu().launches(0).built_in;
     double relative = -1;
@@ -278,7 +278,7 @@ TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
     EXPECT_EQ(report.launches.used.tables, built_in.tables);
 }
 
-// The right bytes of the previous value are still there.
+// The correct output of the previous value is still in memory.
 TEST_F(Launches, ALaunchThatWritesNothingIsFound) {
     simt::on_launch([](const cudaLaunchConfig_t& c) {
         if (c.blockDim.x == 768) const_cast<cudaLaunchConfig_t&>(c).gridDim.x = 0;
@@ -305,7 +305,7 @@ TEST_F(Launches, WhatIsInUseHasToRun) {
     EXPECT_EQ(gpu().launches(0).used, before);
 }
 
-/// Not only to find the size that can be measured.
+/// The run is not only needed to find the measurable size.
 TEST_F(Launches, TheLaunchInUseHasToRunWhereOthersAreComparedWithIt) {
     const LaunchTable before = gpu().launches(0).used;
     bool failed = false;
@@ -393,7 +393,7 @@ TEST(StoredLaunchesTest, SurviveTheFileAndACalibration) {
     CostModel calibrated;
     calibrated.keep_gpus(back);
     EXPECT_EQ(calibrated.launches.size(), 2U);
-    // Incomplete, longer or other content is not a calibration.
+    // Content that is incomplete, longer or different is not a calibration.
     const auto with = [&](const std::string& what, const std::string& instead) {
         std::string changed = text;
         const std::size_t at = changed.find(what);

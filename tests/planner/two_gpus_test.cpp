@@ -1,4 +1,4 @@
-// The choice between two GPUs, on a simulated machine.
+// Tests the choice between two GPUs, on a simulated machine.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -19,7 +19,7 @@ Devices devices_of(std::span<const int> devices) {
 
 class TwoGpus : public testing::Test {
 protected:
-    /// Before the backend looks for devices; it does so only once.
+    /// Set up before the backend looks for devices, which it does only once.
     TwoGpus() {
         simt::Machine machine = simt::Machine::from_environment();
         machine.devices = 2;

@@ -1,5 +1,5 @@
-// Uses symbols of newer headers and libraries that glibc 2.28 does not have. test_wheel.py links it for that glibc
-// and runs it here, once as if this glibc lacked them as well.
+// Uses symbols from newer headers and libraries that glibc 2.28 does not have. test_wheel.py links this program for
+// that glibc and runs it here, once as if this glibc lacked the symbols as well.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -77,7 +77,7 @@ void waiting_ends() {
     ::pthread_mutex_unlock(&held);
 }
 
-/// A non-relocatable program has copies of glibc's variables, which glibc must use under all their names.
+/// A non-relocatable program contains copies of glibc's variables, which glibc must use under all their names.
 void variables_are_those_of_the_library() {
     require(environ != nullptr && *environ != nullptr, "environ");
     require(::setenv("OLD_GLIBC_PROGRAM", "set", 1) == 0, "setenv");

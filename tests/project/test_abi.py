@@ -1,6 +1,7 @@
-"""ABI 1 stays: a client of its first version runs, and no change of the headers' functions and types goes unnoticed.
+"""ABI 1 is stable: a client of its first version runs, and every change of the headers' functions and types is
+detected.
 
-python3 tests/project/test_abi.py --record     after an addition: writes tests/abi/warpaes.abi again
+python3 tests/project/test_abi.py --record     rewrites tests/abi/warpaes.abi after an addition
 """
 
 import os
@@ -29,7 +30,7 @@ def dump(to):
     names = sorted(set(re.findall(r"^WARPAES_API [^;(]*?(warpaes_\w+)\(", text, re.MULTILINE)))
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "pointers.c", Path(folder) / "libpointers.so"
-        # FILE is the C library's, whose fields are not ours to record.
+        # FILE belongs to the C library, so its fields are not recorded.
         lines = ["#define _STDIO_H 1", "typedef struct _IO_FILE FILE;"]
         lines += [f"#include <warpaes/{path.name}>" for path in HEADERS]
         source.write_text("\n".join(lines + [f"__typeof__({name})* pointer_to_{name} = {name};" for name in names]))

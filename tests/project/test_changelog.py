@@ -1,4 +1,5 @@
-"""CHANGELOG.md: a date for each version, and every change once. A merge of two wordings had doubled a third of it."""
+"""CHANGELOG.md has a date for each version, and lists every change once. A merge of two wordings once duplicated a
+third of it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ TEXT = (ROOT / "CHANGELOG.md").read_text()
 
 
 def versions(text: str) -> dict[str, list[str]]:
-    """The entries of each version, by its heading."""
+    """Return the entries of each version, by its heading."""
     found = {}
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         entries = re.split(r"^- ", part, flags=re.MULTILINE)[1:]
@@ -25,7 +26,7 @@ def words(entry: str) -> set[str]:
 
 
 def doubled(entries: list[str]) -> list[tuple[str, str]]:
-    """Return pairs of entries whose shorter one has hardly a word of its own."""
+    """Return pairs of entries whose shorter one has hardly any words that the other lacks."""
     pairs = []
     for a, b in itertools.combinations(entries, 2):
         shorter, longer = sorted((words(a), words(b)), key=len)

@@ -1,4 +1,4 @@
-"""CI's last step: skipped tests are listed with their reasons, before ctest's closing lines."""
+"""CI's last step lists skipped tests with their reasons, before ctest's closing lines."""
 
 import re
 import sys
@@ -58,7 +58,7 @@ class Ci(unittest.TestCase):
         )
 
     def test_the_workflow_runs_every_step(self):
-        """The hosted jobs run the steps of .ci/run, so that both have the same checks."""
+        """The hosted jobs run the steps of .ci/run, so that both run the same checks."""
         run = (ROOT / ".ci/run").read_text()
         chosen = re.findall(r"^([a-z]+)\) ", run[run.rindex("case ") :], re.MULTILINE)
         whole = re.search(r"^every \| all\)$(.*?);;", run, re.MULTILINE | re.DOTALL)[1]

@@ -24,7 +24,7 @@ class Kernels(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def kernels(self, cpuinfo: str | None) -> list[str]:
-        """Return the sets of kernels for a machine with this /proc/cpuinfo."""
+        """Return the kernel sets for a machine with this /proc/cpuinfo."""
         if cpuinfo is not None:
             (self.folder / "cpuinfo").write_text(cpuinfo)
         script = self.folder / "script.cmake"

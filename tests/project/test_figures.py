@@ -1,7 +1,7 @@
-"""Figures of README.md and docs/ in a browser, on a phone and a desktop, light and dark.
+"""Tests figures of README.md and docs/ in a browser, on a phone and a desktop, light and dark.
 
-Without a browser it is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it. Pictures of all
-are left in $SCREENSHOTS, if that names a folder.
+The tests are skipped without a browser: run `apt-get install chromium` (Debian), or set CHROMIUM=/path/to/chromium. If
+$SCREENSHOTS names a folder, pictures of all figures are stored there.
 """
 
 import json
@@ -19,7 +19,7 @@ import browser  # noqa: E402
 #: GitHub's backgrounds, on which the figures are drawn.
 BACKGROUNDS = {False: "#ffffff", True: "#0d1117"}
 WIDTHS = (390, 1440)
-#: The minimum text size in pixels on a telephone: for figures of the README, and for its terminal of 80 columns.
+#: The minimum text size in pixels on a phone, for figures of the README and for its terminal of 80 columns.
 MINIMUM, TERMINAL_MINIMUM = 8, 7
 
 PAGE = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -51,7 +51,7 @@ SCRIPT = """(() => {
 
 
 def luminance(colour):
-    """Relative luminance by WCAG 2, of "#rrggbb" or "rgb(r, g, b)"."""
+    """Return the relative luminance by WCAG 2 of "#rrggbb" or "rgb(r, g, b)"."""
     if colour.startswith("#"):
         channels = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     else:
@@ -66,7 +66,7 @@ def contrast(one, other):
 
 
 def overlap(one, other):
-    """Whether two boxes overlap by more than a margin without letters."""
+    """Return whether two boxes overlap by more than a margin without letters."""
     across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
     down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
     return across > 1 and down > 4
@@ -84,7 +84,7 @@ class Rules(unittest.TestCase):
 
 @unittest.skipUnless(
     browser.find(),
-    "needs a Chromium, and machines with one run this: apt-get install chromium, or CHROMIUM=/path/to/one",
+    "needs Chromium; machines that have it run this: apt-get install chromium, or set CHROMIUM=/path/to/chromium",
 )
 class Figures(unittest.TestCase):
     @classmethod

@@ -1,4 +1,4 @@
-"""Installs into a temporary prefix and builds examples/ against it, by find_package and by pkg-config."""
+"""Installs into a temporary prefix and builds examples/ against it, with find_package and with pkg-config."""
 
 import os
 import re
@@ -32,7 +32,7 @@ class Install(unittest.TestCase):
         cls.dir = Path(cls.temporary.name)
         cls.prefix = cls.dir / "prefix"
         run("cmake", "--install", BUILD, "--prefix", cls.prefix)
-        # All files must be found in this prefix, wherever it was moved.
+        # All files must be found in this prefix, even after it was moved.
         cls.prefix = cls.prefix.rename(cls.dir / "moved")
         cls.libdir = next(cls.prefix.rglob("libwarpaes.so")).parent
 
@@ -60,10 +60,10 @@ class Install(unittest.TestCase):
             [directory / "object_store", plain, "1234567", "321"], env=environment, capture_output=True, check=True
         )
         self.assertEqual(asked.stdout, plain.read_bytes()[1_234_567 : 1_234_567 + 321])
-        # Header, last segment, and the requested segment.
+        # The requests are for the header, the last segment, and the requested segment.
         self.assertRegex(asked.stderr, rb"^\d{4} of 30\d{5} bytes fetched in 3 requests")
 
-        # A keyset at a place that C++ creates and C opens.
+        # C++ creates a keyset at a place, and C opens it.
         place = f"kek={key};kek-aad=models;{directory}/keyset.json"
         plain.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 2, 5) + bytes(100_000))
         run(directory / "encrypt_at_place", place, plain, directory / "model", env=environment)
@@ -94,7 +94,7 @@ class Install(unittest.TestCase):
         )
         run("cmake", "--build", build)
         self.check_examples(build)
-        if (build / "device_memory").exists():  # there was a CUDA toolkit
+        if (build / "device_memory").exists():  # a CUDA toolkit is installed
             run(build / "device_memory", env=dict(os.environ, LD_LIBRARY_PATH=str(self.libdir)))
 
     def test_find_package_in_a_project_of_c_alone(self):
@@ -137,7 +137,7 @@ class Install(unittest.TestCase):
     @unittest.skipIf(SANITIZE, "a static library is not built with sanitizers; the default build runs this")
     @unittest.skipUnless(shutil.which("pkg-config"), "there is no pkg-config; a machine that has it runs this")
     def test_pkg_config_static(self):
-        """One program without a shared library, in C and with C++ code that defines the same names."""
+        """A program links the static library, in C and with C++ code that defines the same names."""
         environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
         flags = run("pkg-config", "--static", "--cflags", "--libs", "warpaes", env=environment).decode().split()
         for flag in ("-lcrypto", "-lstdc++"):
@@ -156,7 +156,7 @@ class Install(unittest.TestCase):
             run(*compiler, ROOT / "examples" / source, "-o", program, *flags)
             self.assertNotIn(b"libwarpaes", run("ldd", program))
         self.check_examples(build)
-        # Only the C ABI is visible; inline variables ("u") exist once per program in any case.
+        # Only the C ABI is visible. Inline variables ("u") exist once per program in any case.
         symbols = run("nm", "--defined-only", "--extern-only", "--format=posix", self.libdir / "libwarpaes.a").decode()
         lines = [line.split() for line in symbols.splitlines() if line.count(" ") > 1]
         names = {name for name, kind, *_ in lines if kind != "u"}
@@ -164,7 +164,7 @@ class Install(unittest.TestCase):
         self.assertEqual({name for name in names if not name.startswith("warpaes_")}, set())
 
     def test_header_for_kernels(self):
-        """device.cuh and everything that it includes, for the user's CUDA compiler."""
+        """The package contains device.cuh and everything that it includes, for the user's CUDA compiler."""
         wanted, seen = ["warpaes/device.cuh"], set()
         while wanted:
             header = wanted.pop()
@@ -194,14 +194,14 @@ class Install(unittest.TestCase):
                 asked = subprocess.run([command, *arguments], env=environment, capture_output=True, text=True)
                 self.assertEqual(asked.returncode, NOT_FOUND)
                 self.assertIn(f"warpaes: there is no '{self.prefix}/bin/{program}'; {remedy}", asked.stderr)
-        with self.subTest("records of the lab, which need no kernels"):
+        with self.subTest("records of the lab, without kernels"):
             record = next((ROOT / "bench/results/lab").glob("nvidia-*.json"))
             self.assertIn(b"published", run(command, "lab", "judge", "--json", record, env=environment))
             page = run(command, "lab", "report", record, "-o", "-", env=environment)
             self.assertTrue(page.startswith(b"<!DOCTYPE html>"))
             self.assertIn(b"figures in both", run(command, "lab", "compare", record, record, env=environment))
             self.assertEqual(os.listdir(self.prefix / "bin"), ["warpaes"])
-        with self.subTest("the lab, which is asked for"):
+        with self.subTest("the lab component"):
             if not (Path(BUILD) / "cli/warpaes-lab").exists():
                 self.skipTest("built with WARPAES_LAB=OFF; the default build (`make test`) runs this")
             run("cmake", "--install", BUILD, "--prefix", self.prefix, "--component", "lab")
@@ -231,7 +231,7 @@ class Install(unittest.TestCase):
         self.assertIn(f"Left: {changed}", said)
         left = {path for path in prefix.rglob("*") if not path.is_dir()}
         self.assertEqual(left, {*kept, changed, link})
-        self.assertFalse(any(path.is_file() for path in other.rglob("*")), "an earlier place is remembered")
+        self.assertFalse(any(path.is_file() for path in other.rglob("*")), "files remain at an earlier prefix")
         self.assertFalse((other / "include/warpaes").exists())
         self.assertTrue((other / "include").exists())
         self.assertIn(b"Nothing is noted", run(ROOT / "tools/installed", "remove", build))

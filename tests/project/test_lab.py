@@ -1,4 +1,5 @@
-"""The lab's profile: ncu's output becomes a record, and the record a page that explains why ranks changed."""
+"""Tests the lab's profile: ncu's output becomes a record, and the record becomes a page that explains changes in
+rank."""
 
 import copy
 import json
@@ -50,7 +51,7 @@ def kernel_name(place: int) -> str:
 
 
 def raw_page(names: list[str], changed: dict[int, dict[str, str]] | None = None) -> str:
-    """As `ncu --csv --page raw` prints it, between its own messages and the program's output."""
+    """Return a page as `ncu --csv --page raw` prints it, between ncu's messages and the program's output."""
     lines = ["==PROF== Connected to process 4711 (/build/cli/warpaes)", "N.implementations: 1 of 1", ""]
     lines.append(quoted([*BEFORE, "Device", "CC", *METRICS]))
     lines.append(quoted([""] * (len(BEFORE) + 2) + [unit for unit, _ in METRICS.values()]))
@@ -68,7 +69,7 @@ class Profile(unittest.TestCase):
             ("void lab::gpu::variant_kernel<12ul>(lab::gpu::Params)", 13),
             ("void variant_kernel<3>(Params)", 4),
             ("_ZN3lab3gpu14variant_kernelILm11EEEvNS0_6ParamsE", 12),
-            (kernel_name(13), None),  # a variant, but none of the thirteen
+            (kernel_name(13), None),  # a variant, but not one of the thirteen
             ("find_difference(const unsigned char *)", None),
         ):
             with self.subTest(name):

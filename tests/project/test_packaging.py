@@ -1,4 +1,5 @@
-"""Packaging: one place for addresses, versions that agree, files that parse, and the scripts that workflows run."""
+"""Tests packaging: one place for addresses, versions that agree, files that parse, and the scripts that workflows
+run."""
 
 import hashlib
 import importlib.machinery
@@ -52,7 +53,7 @@ class Addresses(unittest.TestCase):
         self.assertGreater(found, 10)
 
     def test_no_release_is_published_yet(self):
-        """With a public home, `tools/urls.py` sets the addresses; delete this test then."""
+        """Once the project has a public home, `tools/urls.py` sets the addresses. Delete this test then."""
         self.assertTrue(all(PLACEHOLDER in value for name, value in urls.addresses().items() if name != "owners"))
         self.assertIn("No release is published yet", (ROOT / "README.md").read_text())
 
@@ -93,7 +94,7 @@ class Recipes(unittest.TestCase):
         tomllib.loads((ROOT / "pyproject.toml").read_text())
 
     def test_recipes_of_the_library_build_no_command(self):
-        """They list the library's dependencies, without those of the command."""
+        """The recipes list the library's dependencies without those of the command."""
         for name in ("vcpkg/portfile.cmake", "conan/conanfile.py", "oss-fuzz/build.sh"):
             text = (ROOT / "packaging" / name).read_text()
             for option in ("CLI", "PROVIDER", "CUDA"):
@@ -108,7 +109,7 @@ class Recipes(unittest.TestCase):
                     self.assertIn(option, declared, path)
 
     def test_every_fuzzer_has_a_seed_corpus_for_oss_fuzz(self):
-        """packaging/oss-fuzz/build.sh unpacks one for each program, and fails without it."""
+        """packaging/oss-fuzz/build.sh unpacks a corpus for each program, and fails without it."""
         self.assertIn("fuzz/corpus/${name#fuzz_}.tar.xz", (ROOT / "packaging/oss-fuzz/build.sh").read_text())
         targets = re.findall(
             r"^ *warpaes_fuzz_(?:file_)?target\((\w+)", (ROOT / "fuzz/CMakeLists.txt").read_text(), re.M
@@ -117,7 +118,8 @@ class Recipes(unittest.TestCase):
         self.assertEqual(sorted(targets), sorted(path.name[:-7] for path in (ROOT / "fuzz/corpus").glob("*.tar.xz")))
 
     def test_the_image_of_oss_fuzz_is_of_one_system(self):
-        """OSS-Fuzz runs the fuzzers in the system that project.yaml names; the default one is too old for OpenSSL 3."""
+        """OSS-Fuzz runs the fuzzers in the system that project.yaml names. The default system is too old for OpenSSL
+        3."""
         system = re.search(r"base_os_version: (.*)", (ROOT / "packaging/oss-fuzz/project.yaml").read_text())[1]
         image = (ROOT / "packaging/oss-fuzz/Dockerfile").read_text().splitlines()[0]
         self.assertEqual(image, f"FROM gcr.io/oss-fuzz-base/base-builder:{system}")

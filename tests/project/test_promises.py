@@ -2,10 +2,10 @@
 
 A sentence of a comment in include/warpaes/*.h and *.hpp is a promise if it contains one of the words of PROMISE, which
 describe what a call returns, refuses, throws, wipes, keeps or never does. The list gives the sentences of each header
-in their order. Below each are the tests that fail if it is not true: Suite.Name for GoogleTest, file.py:name for
+in order. Below each sentence are the tests that fail if it is false: Suite.Name for GoogleTest, file.py:name for
 Python, ctest:name for other programs; or "none: " with the reason.
 
-python3 tests/project/test_promises.py --record     after a change of a header: adds and removes sentences
+python3 tests/project/test_promises.py --record     adds and removes sentences after a header changes
 """
 
 import difflib
@@ -28,7 +28,7 @@ NONE = "none: "
 
 
 def comments(text: str) -> list[list[str]]:
-    """The lines of each comment, without comment marks."""
+    """Return the lines of each comment, without comment marks."""
     found = []
     for match in re.finditer(r"/\*.*?\*/|(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", text, re.DOTALL | re.MULTILINE):
         lines = match[0].removesuffix("*/").splitlines()
@@ -37,7 +37,7 @@ def comments(text: str) -> list[list[str]]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of all comments. Paragraphs end at empty lines and at the points of a list."""
+    """Return the sentences of all comments. Paragraphs end at empty lines and at list items."""
     found = []
     for lines in comments(text):
         paragraphs = [""]
@@ -83,7 +83,7 @@ def known_tests() -> set[str]:
 
 
 def record() -> None:
-    """Write the list again, and keep the tests of each sentence."""
+    """Rewrite the list, and keep the tests of each sentence."""
     known: dict[tuple[str, str], list[str]] = {}
     for header, entries in (listed() if LIST.exists() else {}).items():
         for sentence, tests in entries:

@@ -1,4 +1,4 @@
-"""Figures in the generated documents come from the committed records, and no other page contains figures."""
+"""Figures in the generated documents come from committed records, and no other page contains figures."""
 
 import copy
 import re
@@ -384,7 +384,7 @@ class Text(unittest.TestCase):
         self.assertIn("3 / 0 / 1", text)
 
     def test_share_of_the_limit(self):
-        # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s; 188.2 is half of it.
+        # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s, and 188.2 is half of that.
         self.assertIn("| CTR | 188 | 50 % |", report.performance([GPU_RECORD]))
 
     def test_several_gpus(self):
@@ -510,7 +510,7 @@ class PythonPage(unittest.TestCase):
 
 
 class Bulk(unittest.TestCase):
-    """Records of the parts of tools/bulk_bench.py, with any other files in the folder."""
+    """Return records of the parts of tools/bulk_bench.py, with any other files in the folder."""
 
     def test_files_in_memory(self):
         def run(what, seconds, user, system):
@@ -528,7 +528,7 @@ class Bulk(unittest.TestCase):
         }  # fmt: skip
         text = bulk_page.local(record)
         self.assertIn("| bulk encrypt, 1 | 1.07 GB/s | 0.25 | 1.12 s | 0.56 s | 93 |", text)
-        # (1.8 - 0.4) / 1.07 s for a GB.
+        # Encrypting one GB takes (1.8 - 0.4) / 1.07 s.
         self.assertIn("16 cores can encrypt 12.3 GB/s; they can hash 32", text)
         self.assertIs(bulk_page.newest([{"small": [], "date": "2"}, record], "local"), record)
         self.assertIsNone(bulk_page.newest([record], "small"))

@@ -1,5 +1,5 @@
-"""Rooms: includes between the folders of src/, as docs/architecture.md draws them, point down only; imports between the
-modules of the Python package, including those in functions and for types, have no cycle."""
+"""Tests rooms: includes between the folders of src/, as docs/architecture.md draws them, point down only; imports
+between the modules of the Python package, including those in functions and for types, have no cycle."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def arrows() -> dict[tuple[str, str], Path]:
-    """Edges from a room to one whose headers it includes, each with a file that does."""
+    """Return the edges from each room to the rooms whose headers it includes, with an example file."""
     found = {}
     for path in (ROOT / "src").glob("*/**/*.[ch]*"):
         room = path.relative_to(ROOT / "src").parts[0]
@@ -23,7 +23,7 @@ def arrows() -> dict[tuple[str, str], Path]:
     return found
 
 
-#: The folders above src/ that use its rooms without the C ABI, and the rooms that they may use.
+#: Rooms of src/ that the command and the provider may use directly, without the C ABI.
 COMMAND = {"places", "base"}
 PROVIDER = {"message", "engine", "cpu", "backend", "aes", "base"}
 
@@ -43,7 +43,8 @@ class Rooms(unittest.TestCase):
         self.assertLessEqual(len(found), 22, sorted(found))
 
     def test_the_gpu_is_passed_down(self):
-        """Engine::gpu() is the GPU; engine/memory.hpp reaches memory of any kind. Nothing else uses a global."""
+        """The GPU is available only through Engine::gpu(), and engine/memory.hpp reaches memory of any kind. Nothing
+        else uses a global."""
         found: dict[str, set[str]] = {"cuda_backend": set(), "gpu_memory": set()}
         for folder in ("src", "provider", "cli", "lab", "python/src"):
             for path in (ROOT / folder).glob("**/*.[ch]*"):
@@ -57,7 +58,7 @@ class Rooms(unittest.TestCase):
         )
 
     def test_the_ways_to_a_kernel_are_listed(self):
-        """Files that call kernels of a backend, by the table of docs/architecture.md."""
+        """Only the files in the table of docs/architecture.md call kernels of a backend."""
         calls = {
             "a short function": r"clean_after\(way\.function|\.short_function\([^;]*\)\(\{",
             "`CudaBackend::run`": r"\bgpu(?:_|\(\))?\.(?:run|enqueue)\(",
@@ -99,7 +100,7 @@ class Rooms(unittest.TestCase):
 
 
 def imported(module: tuple[str, ...], text: str, modules: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """The modules of the package that a module imports. `module` ends with `__init__` in a package's own file."""
+    """Return the package's modules that a module imports. `module` ends with `__init__` for a package's own file."""
     found = set()
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.ImportFrom) or node.level == 0:
@@ -119,7 +120,7 @@ def imports_in(root: Path) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
 
 
 def cycles(arrows: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[list[str]]:
-    """Groups of modules that import each other."""
+    """Return the groups of modules that import each other."""
 
     def reached(start: tuple[str, ...]) -> set[tuple[str, ...]]:
         seen, todo = set(), [start]
@@ -142,7 +143,7 @@ class PythonRooms(unittest.TestCase):
         self.assertEqual(cycles(arrows), [])
 
     def test_bulk_is_above_the_rest(self):
-        """The command begins bulk, and file systems read its datasets; nothing else of the package needs it."""
+        """The command starts bulk, and file systems read its datasets. Nothing else in the package needs it."""
         above = {
             module for module, others in imports_in(PACKAGE).items() if any(other[0] == "bulk" for other in others)
         }

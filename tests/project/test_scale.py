@@ -1,4 +1,4 @@
-"""The model of docs/scale.md: the limits of a run, and the page's figures."""
+"""Tests the model of docs/scale.md: the limits of a run, and the page's figures."""
 
 import json
 import sys
@@ -86,7 +86,7 @@ class Model(unittest.TestCase):
         slow = model.plan_of(10**16, 1 << 16, BIG, INPUTS, COSTS, 24)
         self.assertEqual(slow.what, "writes of the store")
         self.assertGreater(slow.hours, 24)
-        # More machines would wait: the plan uses as many as the store allows.
+        # More machines would only wait, so the plan uses as many as the store allows.
         store = INPUTS["prefixes"] * INPUTS["store"]["writes_per_second_and_prefix"]
         one = model.limit_of(1 << 16, BIG, INPUTS, COSTS).rate
         self.assertLess((slow.machines - 1) * one, store)
@@ -95,7 +95,7 @@ class Model(unittest.TestCase):
 
     def test_what_was_measured_is_predicted(self):
         checks = {check.what: check for check in model.checks_of(RECORD)}
-        self.assertEqual(len(checks), 5)  # not those without an object store
+        self.assertEqual(len(checks), 5)  # runs without an object store are excluded
         one = checks["10,000 objects, answers after 0 ms, workers: 1"]
         self.assertAlmostEqual(one.predicted, 1 + 10.0)
         two = checks["10,000 objects, answers after 0 ms, workers: 2"]

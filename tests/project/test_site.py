@@ -1,5 +1,5 @@
-"""The built site in a headless browser, on a phone and a desktop, light and dark. `make site` builds it.
-Without the site or a Chromium the tests are skipped. Pictures go to $SCREENSHOTS, if that names a folder.
+"""Tests the built site in a headless browser, on a phone and a desktop, light and dark. `make site` builds it. Without
+the site or a Chromium the tests are skipped. Pictures go to $SCREENSHOTS, if that names a folder.
 """
 
 import functools
@@ -20,12 +20,12 @@ PAGES = ("index.html", "tutorial.html", "performance.html", "limits.html", "pyth
 TABS = ("Files", "Library", "Python and GPUs", "Servers", "Data", "Lab and speed", "Trust", "Reference", "Contribute")
 #: axe-core, a checker of accessibility, which `tools/setup site` installs.
 AXE = next(ROOT.glob(".venv/site/lib/python3*/site-packages/axe_core_python/axe.min.js"), None)
-#: Its rules that the theme's own navigation breaks: two landmarks of one name.
+#: axe-core rules that the theme's own navigation breaks, with two landmarks of one name.
 ALLOWED = {"landmark-unique"}
 #: Maximum height of the performance page in pixels on a desktop: its tables are folded.
 MAX_HEIGHT = 14000
 
-#: Colours of visible text and of the nearest opaque background.
+#: Returns the colours of visible text and of the nearest opaque background.
 SCRIPT = """(() => {
   const opaque = c => { const m = c.match(/[\\d.]+/g); return m && (m.length < 4 || m[3] == 1); };
   const under = e => { for (; e; e = e.parentElement) {
@@ -55,7 +55,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class Page(str):
-    """An address for Browser.open, which takes a path."""
+    """Holds an address for Browser.open, which expects a path."""
 
     def resolve(self):
         return self
@@ -88,7 +88,7 @@ class Files(unittest.TestCase):
 
 @unittest.skipUnless(
     browser.find() and (SITE / "index.html").exists(),
-    "needs a Chromium and the site: apt-get install chromium, make site",
+    "needs Chromium and the site: apt-get install chromium, make site",
 )
 class Site(unittest.TestCase):
     @classmethod
@@ -128,7 +128,7 @@ class Site(unittest.TestCase):
 
     @unittest.skipUnless(AXE, "needs axe-core; `tools/setup site` installs it")
     def test_axe_finds_nothing(self):
-        """Once per page, on a desktop with the light theme and on a phone with the dark one."""
+        """Check each page once on a desktop with the light theme and once on a phone with the dark theme."""
         for name in PAGES:
             for width, dark in ((1440, False), (390, True)):
                 with self.subTest(name=name, width=width, dark=dark):

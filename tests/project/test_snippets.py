@@ -23,7 +23,7 @@ TINK = ROOT / ".venv/tests/bin/python3"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 
-#: Code before and after a block. The end of the program checks some results.
+#: Code that is added before and after a block. The end of the program checks some results.
 C_BEGIN = """
 #include <stdint.h>
 #include <stdio.h>
@@ -85,7 +85,7 @@ def blocks(name, language):
 
 
 def python_with(package):
-    """An interpreter that has the package: this one, that of the tests' environment, or one that an environment
+    """Return an interpreter that has the package: this one, that of the tests' environment, or one that an environment
     variable names."""
     for python in (sys.executable, TINK, os.environ.get(f"PYTHON_WITH_{package.upper()}")):
         if python and Path(python).exists():
@@ -107,7 +107,7 @@ class Session(unittest.TestCase):
         return result
 
     def session(self, lines):
-        """Runs lines of a page in a separate shell; tests/project/test_install.py covers `make install`."""
+        """Run lines of a page in a separate shell. tests/project/test_install.py covers `make install`."""
         environment = {
             "PATH": f"{BUILD}/cli:{os.environ['PATH']}",
             "PASSPHRASE": "of the test",
@@ -257,7 +257,7 @@ class Snippets(Session):
 
     @with_command
     def test_encrypted_names_in_python(self):
-        self.require_tink()  # which comes with cryptography's package
+        self.require_tink()  # a dependency of the package cryptography
         (self.dir / "list.py").write_text(blocks("docs/formats.md", "python")[1])
         (self.dir / "key").write_bytes(hashlib.shake_128(b"key").digest(32))
         (self.dir / "key").chmod(0o600)
@@ -302,7 +302,7 @@ class Snippets(Session):
 @with_command
 @unittest.skipIf(SANITIZE, "Python loads no library with sanitizers; the default build runs this")
 class Torch(Session):
-    """Blocks that need PyTorch, which is too large for the tests' environment: $PYTHON_WITH_TORCH names an interpreter
+    """Blocks that need PyTorch, which is too large for the tests' environment. $PYTHON_WITH_TORCH names an interpreter
     that has it."""
 
     def test_recipes(self):

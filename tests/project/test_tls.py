@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = Path(os.environ["WARPAES_LIBRARY"])
 COMPILER = os.environ.get("CC") or "cc"
-# More than the library's variables, and less than a plug-in host is likely to leave free.
+# The size is above that of the library's variables, and below the space that a plug-in host is likely to leave free.
 ROOM = 32
 
 
@@ -36,7 +36,7 @@ class Tls(unittest.TestCase):
         assert built.returncode == 0, built.stderr
 
     def copies(self, count):
-        """Copies under other names: the loader takes files with one device and inode for one library."""
+        """Return copies under other names. The loader treats files with the same device and inode as one library."""
         made = []
         for i in range(count):
             made.append(self.place / f"libcopy{i}.so")
@@ -44,7 +44,7 @@ class Tls(unittest.TestCase):
         return made
 
     def fillers(self):
-        """A folder of libraries that take ROOM bytes of static TLS each, more than any process has room for."""
+        """Return a folder of libraries that take ROOM bytes of static TLS each, more than any process has room for."""
         folder = self.place / "fillers"
         if folder.exists():
             return folder

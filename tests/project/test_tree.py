@@ -1,4 +1,4 @@
-"""The repository's files: no program that nothing runs, no record that nothing reads, a corpus for every fuzzer.
+"""Tests the repository's files: every program is run, every record is read, and every fuzzer has a corpus.
 
 It checks files that git tracks, and is skipped in a tree without git.
 """
@@ -22,12 +22,12 @@ import recording  # noqa: E402
 
 RESULTS = "bench/results"
 PAGES = ("bench/report.py", "bench/robustness.py")
-#: Not our text, or so long that it contains any word.
+#: Texts of others, or texts so long that they contain any word.
 NO_TEXTS = ("tests/vectors/", RESULTS, "fuzz/corpus/", "docs/lab-", "CHANGELOG.md")
 
 
 def tracked() -> list[str]:
-    """Tracked files that exist."""
+    """Return the tracked files that exist."""
     git = shutil.which("git")
     done = subprocess.run([git or "false", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False)
     if done.returncode != 0 or not done.stdout:
@@ -36,7 +36,7 @@ def tracked() -> list[str]:
 
 
 def not_named(files: list[str], texts: dict[str, str]) -> list[str]:
-    """Files whose name, with or without suffix, appears only in themselves."""
+    """Return files whose name, with or without suffix, appears in no other file."""
     found = []
     for file in files:
         stem, suffix = os.path.splitext(os.path.basename(file))
@@ -47,7 +47,7 @@ def not_named(files: list[str], texts: dict[str, str]) -> list[str]:
 
 
 def kind_of(record: str) -> tuple[str, str]:
-    """The folder of a record, and its name without the date."""
+    """Return the folder of a record, and its name without the date."""
     folder, name = os.path.split(record)
     return folder, re.sub(r"\d{4}-\d\d-\d\dT\d{6}Z\.json$", "", name)
 

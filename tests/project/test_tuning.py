@@ -1,4 +1,4 @@
-"""The numbers that decide how kernels are launched: in src/cuda/tuning only, each with its record."""
+"""The numbers that shape kernel launches are only in src/cuda/tuning, and each has its record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPING = re.compile(
     r"(^|_)(least|most|few|many|threads|warps|blocks_each|width|share|batch|depth|stages|looks|turns|chunk|lanes|"
     r"mapped|wiped|zero_copy)(_|$)"
 )
-#: Numbers with such names that shape no launch: layouts of data, and sizes of memory that is kept.
+#: Numbers with such names that do not shape a launch: data layouts, and sizes of cached memory.
 OTHERS = {
     "src/cuda/batch_keys.hpp": {"most_table_keys"},
     "src/cuda/kernels/batch_params.cuh": {"most", "width", "shares", "most_few"},
@@ -31,13 +31,13 @@ DECLARATION = re.compile(r"\bconstexpr\s+(?:const\s+)?(?:std::|unsigned |long )*
 
 
 def code_of(path: Path) -> str:
-    """Without comments, and with what a real GPU compiles where the simulated one differs."""
+    """Return a file's code without comments. Where the simulated GPU differs, return the code for real GPUs."""
     text = re.sub(r"//[^\n]*", "", path.read_text())
     return re.sub(r"#if defined\(WARPAES_SIMT\)\n.*?#else\n(.*?)#endif\n", r"\1", text, flags=re.DOTALL)
 
 
 def value_of(expression: str) -> int | None:
-    """A number made of literals; None if it is made of other numbers."""
+    """Return a number made of literals, or None if it is made of other numbers."""
     expression = re.sub(r"std::\w+\{(\d+)\}", r"\1", expression.replace("'", ""))
     expression = re.sub(r"\b(\d+)(?:[uU][lL]*|[lL]+)\b", r"\1", expression).strip()
     if not re.fullmatch(r"[\d\s<*+-]+", expression) or re.search(r"\b0\d", expression):
@@ -46,7 +46,7 @@ def value_of(expression: str) -> int | None:
 
 
 def declared(code: str) -> list[tuple[int, str, int]]:
-    """Constants made of literals: position, name, value."""
+    """Return the constants made of literals: position, name, value."""
     found = []
     for match in DECLARATION.finditer(code):
         for part in match[1].split(","):
@@ -58,7 +58,7 @@ def declared(code: str) -> list[tuple[int, str, int]]:
 
 
 def numbers_of(path: Path) -> dict[str, int]:
-    """The numbers of a file in TUNING: Struct::name or name."""
+    """Return the numbers of a file in TUNING: Struct::name or name."""
     code = code_of(path)
     structs = [
         (m.start(), code.index("\n};", m.start()), m[1]) for m in re.finditer(r"^struct (\w+)[^;]*?\{", code, re.M)
@@ -79,7 +79,7 @@ def all_numbers() -> dict[str, int]:
     found: dict[str, int] = {}
     for path in sorted(TUNING.glob("*.hpp")):
         if path.name == "architectures.hpp":
-            continue  # no measurements: rows follow from the hardware, and `warpaes tune` replaces them
+            continue  # not measured: rows follow from the hardware, and `warpaes tune` replaces them
         found |= numbers_of(path)
     table = re.search(
         r"struct LaunchTable \{(.*?)\n\};", (ROOT / "src/backend/launch_table.hpp").read_text(), re.DOTALL
@@ -116,7 +116,7 @@ class Tuning(unittest.TestCase):
             self.assertTrue("measured" in row or "because" in row, name)
 
     def test_thresholds_measured_on_one_side_grow_no_more(self):
-        """A number that chooses between two ways of working has figures of both, or says that there are none."""
+        """A number that selects one of two code paths has figures for both, or states that there are none."""
         newest = sorted(RECORDS.glob("*.json"))[-1]
         open_ones = 0
         for row in json.loads(newest.read_text())["numbers"]:

@@ -1,4 +1,5 @@
-"""tools/wheel: its settings, the oldest glibc of its programs, and the licenses of other projects' code in them."""
+"""Tests tools/wheel: its settings, the oldest glibc that its programs support, and the licenses of other projects' code
+in them."""
 
 import os
 import platform
@@ -14,14 +15,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 #: Folders of system headers, and of this project's headers.
 SYSTEM = {"asm", "linux", "net", "netinet", "sys", "warpaes"}
-#: The text in licenses/ by the folder of headers.
+#: The license text in licenses/ for each folder of headers.
 TEXTS = {"CLI": "CLI11.txt", "fmt": "fmt.txt", "nlohmann": "nlohmann-json.txt", "openssl": "OpenSSL.txt"}
 
 
 class Wheel(unittest.TestCase):
     def asked(self, gpu: str, failing: str) -> list[str]:
-        """The arguments of a fake python in a separate folder, which only records them. The fake fails in one
-        module."""
+        """Return the recorded arguments of a fake python in a separate folder. The fake fails in one module."""
         with tempfile.TemporaryDirectory() as folder:
             python, setup = Path(folder, ".venv/wheel/bin/python"), Path(folder, "tools/setup")
             fails = f'printf "%s\\n" "$@" >>asked; mkdir -p build/wheel-raw; case "$*" in *{failing}*) exit 9; esac'
@@ -39,7 +39,7 @@ class Wheel(unittest.TestCase):
         return [words[i + 1] for i, word in enumerate(words) if word == "-C"]
 
     def test_documents_name_the_gpus_that_it_has_code_for(self):
-        """The list in cmake/cuda.cmake; all other places repeat it by hand."""
+        """The list in cmake/cuda.cmake is the source. All other places repeat it by hand."""
         text = (ROOT / "cmake/cuda.cmake").read_text()
         releases = re.search(r"if\(WARPAES_EVERY_GPU\)\n\s+set\(CMAKE_CUDA_ARCHITECTURES (.*)\)", text)[1]
         built = [f"{number[:-1]}.{number[-1]}" for number in re.findall(r"(\d+)a?-real", releases)]
@@ -58,13 +58,13 @@ class Wheel(unittest.TestCase):
         self.assertIn(f"compute capability {built[0]} ", (ROOT / "README.md").read_text())
 
     def test_a_wheel_for_a_newer_glibc_is_refused(self):
-        """auditwheel fails if a program needs more than the platform that it is given."""
+        """auditwheel fails if a program needs more than the given platform provides."""
         words = self.asked("no", "auditwheel")
         self.assertIn("cmake.define.WARPAES_OLD_GLIBC=2.28", words)
         self.assertEqual(words[words.index("--plat") + 1], f"manylinux_2_28_{platform.machine()}")
 
     def test_each_setting_is_given_once(self):
-        """pip makes a list of a setting that is given twice, which CMake does not accept."""
+        """pip turns a setting that is given twice into a list, which CMake does not accept."""
         for gpu in ("yes", "no"):
             with self.subTest(gpu=gpu):
                 settings = self.settings(gpu)
@@ -75,7 +75,7 @@ class Wheel(unittest.TestCase):
 
 
 class OldGlibc(unittest.TestCase):
-    """Programs that are linked with the libraries of cmake/old_glibc.py."""
+    """Programs linked with the libraries of cmake/old_glibc.py."""
 
     @classmethod
     def setUpClass(cls):
@@ -129,7 +129,7 @@ class OldGlibc(unittest.TestCase):
 
 
 class Licenses(unittest.TestCase):
-    """Licenses of other projects' code in the programs."""
+    """The programs come with the licenses of other projects' code."""
 
     def used(self, *folders: str) -> set[str]:
         files = [path for folder in folders for path in (ROOT / folder).rglob("*.?pp")]
@@ -143,7 +143,7 @@ class Licenses(unittest.TestCase):
         self.assertIn('"licenses/*.txt"', (ROOT / "pyproject.toml").read_text())
 
     def test_a_debian_package_has_those_of_its_command(self):
-        """Its libcrypto is in a separate package."""
+        """The command's libcrypto is in a separate package."""
         copyright_file = (ROOT / "debian/copyright").read_text()
         for name in self.used("cli") - {"openssl"}:
             self.assertIn(f"Files: licenses/{TEXTS[name]}", copyright_file)

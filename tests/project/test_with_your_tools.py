@@ -1,4 +1,4 @@
-"""Runs every Python block of two pages of docs. A block whose packages are missing is skipped.
+"""Runs every Python block of two documentation pages. A block whose packages are missing is skipped.
 
 `python.dataset_readers` runs the blocks that read a dataset in a bucket.
 """
@@ -25,7 +25,7 @@ PYTHONS = [
     for python in (sys.executable, ROOT / ".venv/tests/bin/python3", os.environ.get("PYTHON_WITH_TOOLS"))
     if python and Path(python).exists()
 ]
-#: Files that the blocks write have these endings.
+#: The blocks write files with these suffixes.
 ENCRYPTED = (".ckpt", ".csv", ".distcp", ".jsonl", ".npy", ".parquet", ".pt", ".tar")
 
 # A process that has used pyarrow 26 sometimes aborts in its static destructors ("terminate called without an active
@@ -50,7 +50,7 @@ with open("keyset.json", "xb") as file:
 
 
 def interpreter(packages):
-    """The first interpreter that can import all packages, or None."""
+    """Return the first interpreter that can import all packages, or None."""
     for python in PYTHONS:
         done = subprocess.run([python, "-c", f"import {packages}"], capture_output=True, check=False)
         if done.returncode == 0:
@@ -78,7 +78,7 @@ def make(packages, block):
         with tempfile.TemporaryDirectory(prefix="warpaes-tools-") as folder:
             environment = {**os.environ, "PYTHONPATH": str(BUILD / "python"), "WARPAES_CALIBRATION": "none"}
             environment |= {"HOME": folder, "HF_HUB_OFFLINE": "1"}
-            installed = Path(folder) / "warpaes-0.dist-info"  # fsspec finds its file systems by entry points
+            installed = Path(folder) / "warpaes-0.dist-info"  # fsspec finds file systems through entry points
             installed.mkdir()
             (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: warpaes\nVersion: 0\n")
             points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["fsspec.specs"]

@@ -1,4 +1,4 @@
-"""Phrasings that plain technical English avoids do not become more (tools/words.py)."""
+"""The number of phrasings that plain technical English avoids does not rise (tools/words.py)."""
 
 import json
 import subprocess
@@ -82,6 +82,33 @@ class Subjects(unittest.TestCase):
             with self.subTest(subject):
                 self.assertLessEqual(len(subject), 72)
                 self.assertRegex(subject, r"^[a-z]+(?:, [a-z]+)*: [a-z]")
+                self.assertEqual(words.faults_of_subject(subject), [], "reword the subject (CONTRIBUTING.md)")
+
+    def test_each_kind_of_bad_subject_is_found(self):
+        bad = {
+            "let": "tests: let the storage adversary meet its own nested JSON",
+            "noun clause": "bulk: check what was opened",
+            "metaphor": "engine: ask CUDA less often in an asynchronous call",
+            "no object": "models: copy no file in clear that a link leads to",
+            "old words": "docs: measure the page anew, beside two quick runs",
+            "no verb": "tests: encrypted names of the command",
+            "two changes": "engine: run messages in one place; rename tasks",
+        }
+        self.assertEqual(sorted(bad), sorted(words.SUBJECT_KINDS))
+        for kind, subject in bad.items():
+            with self.subTest(kind):
+                found = words.faults_of_subject(subject)
+                self.assertIn(kind, [fault.partition(":")[0] for fault in found])
+
+    def test_plain_subjects_are_not_found(self):
+        for subject in (
+            "cpu: keep masked accesses off unmapped pages",
+            "bulk: encrypt the names of a dataset's objects",
+            "python: embed the version in the extension",
+            "tests: check the adversary's nested JSON",
+            "cuda: compute E(J0) after the text, and load a block ahead",
+        ):
+            self.assertEqual(words.faults_of_subject(subject), [], subject)
 
 
 if __name__ == "__main__":

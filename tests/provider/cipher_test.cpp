@@ -1,5 +1,5 @@
-// Cases that the random sequences leave out: random IVs, refused calls, modes that OpenSSL 3.0 lacks, several threads,
-// and records of TLS in CBC.
+// Tests cases that the random sequences do not cover: random IVs, refused calls, modes that OpenSSL 3.0 lacks, several
+// threads, and TLS records in CBC.
 #include "support.hpp"
 
 namespace warpaes::test {
@@ -38,7 +38,7 @@ TEST(ProviderCipher, GcmTakesARandomIvIfThereIsNone) {
         EXPECT_TRUE(set(back.get(), EVP_CTRL_AEAD_SET_TAG, 16, tag.data()));
         EXPECT_EQ(updated(back.get(), sealed), text);
         EXPECT_EQ(1, EVP_CipherFinal_ex(back.get(), none, &n));
-        // An IV is good for one message.
+        // An IV is valid for one message.
         EXPECT_EQ(0, EVP_CipherUpdate(c.get(), none, &n, text.data(), 1));
     }
     EXPECT_NE(ivs[0], ivs[1]);
@@ -56,7 +56,7 @@ TEST(ProviderCipher, TheEndOfAFixedIvIsRandom) {
         iv.resize(12);
         ASSERT_TRUE(set(c.get(), EVP_CTRL_GCM_IV_GEN, 12, iv.data()));
         EXPECT_TRUE(std::equal(fixed.begin(), fixed.end(), iv.begin()));
-        // The next IV is greater by one.
+        // The next IV is incremented by one.
         Bytes next(12);
         ASSERT_TRUE(set(c.get(), EVP_CTRL_GCM_IV_GEN, 12, next.data()));
         Bytes expected = iv;
@@ -124,7 +124,7 @@ TEST(ProviderCipher, GcmSivIsThatOfTheStandard) {
         if (!aad.empty()) {
             EXPECT_EQ(1, EVP_CipherUpdate(c.get(), nullptr, &n, aad.data(), static_cast<int>(aad.size())));
         }
-        // A copy goes on by itself.
+        // A copy continues independently.
         CipherContext copy(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
         ASSERT_EQ(1, EVP_CIPHER_CTX_copy(copy.get(), c.get()));
         c = std::move(copy);
@@ -155,7 +155,7 @@ TEST(ProviderCipher, GcmSivIsThatOfTheStandard) {
     }
 }
 
-/// A tag that is right for an empty text is wrong for the refused text.
+/// The tag of an empty text must not authenticate a message whose text was refused.
 TEST(ProviderCipher, GcmSivThatHasFailedDoesNotEndWell) {
     const Library library;
     const auto cipher = library.cipher("AES-128-GCM-SIV");
@@ -214,7 +214,7 @@ TEST(ProviderCipher, EmptyMessagesAreAuthenticated) {
     }
 }
 
-/// A wrong tag, a second text, a missing message: earlier authentic data does not make them authentic.
+/// Earlier authentic data does not authenticate a wrong tag, a second text, or a missing message.
 TEST(ProviderCipher, SivThatHasFailedDoesNotEndWell) {
     const Library library;
     const auto cipher = library.cipher("AES-128-SIV");
@@ -235,7 +235,7 @@ TEST(ProviderCipher, SivThatHasFailedDoesNotEndWell) {
     EXPECT_LE(EVP_CipherUpdate(back.get(), out.data(), &n, forged.data(), 33), 0);
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
     EXPECT_EQ(updated(back.get(), sealed), text);
-    // The next message, which has no text yet.
+    // The next message has no text yet.
     ASSERT_EQ(1, EVP_CipherInit_ex2(back.get(), nullptr, nullptr, nullptr, 0, nullptr));
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
 }
@@ -252,14 +252,14 @@ TEST(ProviderCipher, ParametersWithoutDataAreRefused) {
                                          {OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV, 8}}) {
             const OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_string(key, nullptr, bytes),
                                          OSSL_PARAM_construct_end()};
-            // CCM does not support the last one.
+            // CCM does not support the last parameter.
             const bool known = std::strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV) != 0 || name[8] == 'G';
             EXPECT_EQ(EVP_CIPHER_CTX_set_params(c.get(), params), known ? 0 : 1) << name << " " << key;
         }
     }
 }
 
-/// OpenSSL has this parameter from 3.4 on.
+/// OpenSSL supports this parameter since 3.4.
 TEST(ProviderCipher, GcmSaysWhetherItsIvIsRandom) {
     const Library library;
     const auto cipher = library.cipher("AES-128-GCM");
@@ -274,8 +274,8 @@ TEST(ProviderCipher, GcmSaysWhetherItsIvIsRandom) {
     }
 }
 
-/// Long updates go through the engine, with the same results. A long update of XTS is one data unit, which one thread
-/// processes.
+/// Long updates go through the engine and give the same results. A long update of XTS is one data unit, which one
+/// thread processes.
 TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
     const Library library("cbc = yes\nthreads = 3\nthreshold = 64K\n");
     ASSERT_TRUE(library.loaded());
@@ -322,7 +322,7 @@ TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
     }
 }
 
-/// TLS up to 1.2 with MAC-then-encrypt: padding and MAC are taken off in constant time, by OpenSSL's own code.
+/// In TLS up to 1.2 with MAC-then-encrypt, OpenSSL's own code removes padding and MAC in constant time.
 TEST(ProviderCipher, CbcKnowsRecordsOfTls) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());

@@ -1,4 +1,4 @@
-// The provider on a simulated GPU: updates that go there, updates that do not, and GPU failures during an update.
+// Tests the provider on a simulated GPU: updates that run on the GPU or on the CPU, and GPU failures during an update.
 
 #include <array>
 #include <functional>
@@ -14,7 +14,7 @@ namespace warpaes::test {
 namespace {
 
 struct Mode {
-    const char* name;  ///< of the cipher, after "AES-256-"
+    const char* name;  ///< name of the cipher after "AES-256-"
     bool encrypt;
     const char* counter;
 };
@@ -78,7 +78,7 @@ private:
     unsigned char* data_;
 };
 
-/// A message of three updates, the second one long. GCM appends the tag; decryption checks it.
+/// A message of three updates, of which the second is long. GCM appends the tag, and decryption checks it.
 struct Message {
     Mode mode;
     Bytes key, iv, head, text, tail, tag;
@@ -91,7 +91,7 @@ struct Message {
         if (is(mode, "GCM")) iv.resize(12);
     }
 
-    /// The whole output. The long update goes from `in` to `out`.
+    /// Returns the whole output. The long update goes from `in` to `out`.
     Bytes run(const EVP_CIPHER* cipher, const unsigned char* in, const std::function<Bytes()>& out_bytes,
               unsigned char* out) {
         const CipherContext c = started(cipher, mode.encrypt, key, iv);
@@ -122,11 +122,11 @@ struct Message {
         return run(
             cipher, in.data(), [&] { return to.bytes(); }, to.data());
     }
-    /// The default provider's result. GCM: the tag for decryption is computed here.
+    /// Returns the default provider's result. For GCM decryption, it first computes the tag.
     Bytes expected(const Library& library, const std::string& name) {
         const auto cipher = library.cipher(name, "default");
         if (is(mode, "GCM") && !mode.encrypt) {
-            // CTR from the second counter turns this text into its plaintext; the tag is of the ciphertext.
+            // CTR from the second counter gives the plaintext of this text. The tag covers the ciphertext.
             Message sealed = *this;
             sealed.mode.encrypt = true;
             const Bytes zeros(text.size());
@@ -194,7 +194,7 @@ TEST_F(ProviderGpu, LongUpdatesGoThere) {
                         const std::uint64_t before = on_gpu(library, mode);
                         EXPECT_TRUE(message.run(cipher.get(), kind, in_place) == expected)
                             << name << title(mode) << bytes << in_place;
-                        // All of it except the part that the pending blocks take.
+                        // All of the text runs on the GPU, except the part that completes pending blocks.
                         const std::uint64_t ran = on_gpu(library, mode) - before;
                         EXPECT_GT(ran + 32, bytes) << name << title(mode);
                         EXPECT_LE(ran, bytes);
@@ -216,7 +216,7 @@ TEST_F(ProviderGpu, ShortUpdatesDoNot) {
     EXPECT_EQ(on_gpu(library, modes[6]), before);
 }
 
-/// Without a named backend the plan decides, and takes the text's memory into account.
+/// Without a named backend the planner decides, and takes the text's memory into account.
 TEST_F(ProviderGpu, ThePlanKnowsPageLockedMemory) {
     auto costs = std::make_shared<CostModel>(*gpu_first());
     for (auto& [name, table] : costs->tables) {
@@ -266,7 +266,7 @@ TEST_F(ProviderGpu, AChildProcessNeverCallsCuda) {
     }
 }
 
-/// Each CUDA call fails in turn, once and permanently: the CPU does the rest, with the same results.
+/// Each CUDA call fails in turn, once and permanently. The CPU does the rest, with the same results.
 TEST_F(ProviderGpu, TheCpuTakesOverFromAGpuThatFails) {
     const Calibration calibration(*gpu_first());
     for (const std::string settings : {forced, "cbc = yes\nthreshold = 64K\nthreads = 5\n"}) {
@@ -306,7 +306,7 @@ class ProviderDeviceMemory : public ProviderGpu {
 protected:
     ProviderDeviceMemory() {
         simt::Machine machine = simt::Machine::from_environment();
-        machine.guarded = true;  // reading it on the host is a segmentation fault
+        machine.guarded = true;  // a read by the host is a segmentation fault
         simt::reset(machine);
     }
     const Library library_{"cbc = yes\nthreshold = 64K\ndevice-memory = yes\n"};
@@ -321,12 +321,12 @@ TEST_F(ProviderDeviceMemory, IsWorkedOnWhereItLies) {
         for (const std::size_t bytes : {16u, 4096u, 100'000u}) {
             Message message(mode, cipher.get(), bytes);
             if (is(mode, "XTS")) message.text.resize(bytes + 5);
-            message.head.resize(message.head.size() / 16 * 16);  // whole blocks from the message's beginning on
+            message.head.resize(message.head.size() / 16 * 16);  // whole blocks from the start of the message
             const Bytes expected = message.expected(library_, name);
             const std::uint64_t before = on_gpu(library_, mode);
             EXPECT_TRUE(message.run(cipher.get(), Memory::device, false) == expected) << name << bytes;
             EXPECT_TRUE(message.run(cipher.get(), Memory::device, true) == expected) << name << bytes;
-            // From the host's memory to the device's, and back.
+            // Updates go from host memory to device memory, and back.
             const Buffer device(Memory::device, message.text), host(Memory::pageable, message.text);
             EXPECT_TRUE(message.run(
                             cipher.get(), device.data(), [&] { return host.bytes(); }, host.data()) == expected);
@@ -338,7 +338,7 @@ TEST_F(ProviderDeviceMemory, IsWorkedOnWhereItLies) {
     }
 }
 
-/// Data there that the host would have to read is refused, and the message continues.
+/// Data in device memory that the host would have to read is refused, and the message continues.
 TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
     const Buffer device(Memory::device, random_bytes(512));
     for (const char* const name : {"ECB", "CBC", "CFB", "CFB8", "CFB1", "OFB", "CTR", "GCM"}) {
@@ -369,7 +369,7 @@ TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
             }
         }
     }
-    // Padding holds a block back; associated data is read by the host.
+    // Padding holds a block back, and the host reads associated data.
     const auto ecb = library_.cipher("AES-128-ECB"), gcm = library_.cipher("AES-128-GCM");
     int n = 0;
     const CipherContext padded = started(ecb.get(), false, key_for(ecb.get()), {});
@@ -379,7 +379,7 @@ TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
     EXPECT_EQ(0, EVP_CipherUpdate(sealed.get(), nullptr, &n, device.data(), 13));
 }
 
-/// No other backend can take over there. Part of the text may be output, so the message has ended.
+/// No other backend can process device memory. Part of the text may have been output, so the message has ended.
 TEST_F(ProviderDeviceMemory, AnUpdateWhoseGpuFailsEndsTheMessage) {
     for (const Mode& mode : {modes[6], modes[10], modes[11]}) {
         const auto cipher = library_.cipher(std::string("AES-128-") + mode.name);
@@ -395,7 +395,7 @@ TEST_F(ProviderDeviceMemory, AnUpdateWhoseGpuFailsEndsTheMessage) {
         Bytes host(16);
         EXPECT_EQ(0, EVP_CipherUpdate(c.get(), host.data(), &n, text.data(), 16)) << title(mode);
         EXPECT_EQ(host, Bytes(16));
-        // The context can begin another one.
+        // The context can begin another message.
         EXPECT_EQ(1, EVP_CipherInit_ex2(c.get(), nullptr, key.data(), iv.data(), mode.encrypt, nullptr));
         EXPECT_EQ(1, EVP_CipherUpdate(c.get(), out.data(), &n, in.data(), 4096)) << title(mode);
     }

@@ -1,5 +1,5 @@
-// Misbehaving hosts: partial, repeated and missing configurations, modules closed too early, contexts that outlive
-// everything, invalid pointers.
+// Tests misbehaving hosts: partial, repeated and missing configurations, modules closed too early, contexts that
+// outlive everything, and invalid pointers.
 #include <dlfcn.h>
 #include <openssl/rand.h>
 
@@ -75,7 +75,7 @@ TEST(ProviderHost, TwoLibraryContextsHaveSettingsOfTheirOwn) {
     EXPECT_EQ(updated(same.get(), text), first);
 }
 
-/// A host's OPENSSL_CONF is nothing to the library context that the provider has for itself.
+/// The host's OPENSSL_CONF does not affect the provider's own library context.
 TEST(ProviderHost, TheConfigurationMayBeMissing) {
     EXPECT_EQ(0, in_a_child([] {
                   (void)::setenv("OPENSSL_CONF", "/nowhere/openssl.cnf", 1);
@@ -161,7 +161,7 @@ TEST(ProviderHost, RandomNumbersAreMadeWithItsKernels) {
     const std::uint64_t before = counter(library, "warpaes-ctr-kernels-bytes");
     ASSERT_EQ(1, RAND_bytes_ex(library.context(), bytes.data(), bytes.size(), 0));
     ASSERT_EQ(1, RAND_bytes_ex(library.context(), bytes.data(), bytes.size(), 0));
-    // A context reports when it is freed; the generator's lives as long as its library context.
+    // A context reports its counts when it is freed. The generator's context lives as long as its library context.
     {
         const Library other;
         ASSERT_EQ(1, RAND_bytes_ex(other.context(), bytes.data(), bytes.size(), 0));
@@ -169,7 +169,7 @@ TEST(ProviderHost, RandomNumbersAreMadeWithItsKernels) {
     EXPECT_GE(counter(library, "warpaes-ctr-kernels-bytes"), before + bytes.size());
 }
 
-/// Missing buffers and empty texts: as with the default provider, where it does not crash.
+/// Missing buffers and empty texts give the default provider's results, except where that crashes.
 TEST(ProviderHost, PointersThatPointNowhere) {
     const Library library("cbc = yes\n");
     struct Call {
@@ -194,7 +194,7 @@ TEST(ProviderHost, PointersThatPointNowhere) {
                         return (done == 1 ? 100 : 50) + n;
                     });
                 }
-                if (result[0] < 0) continue;  // it has no result
+                if (result[0] < 0) continue;  // the default provider crashed
                 EXPECT_EQ(result[1], result[0]) << name << call.out << call.in << call.bytes << encrypt;
             }
         }

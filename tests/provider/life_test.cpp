@@ -1,4 +1,5 @@
-// The provider within a process: loaded and unloaded, forked, shared by threads, used after OpenSSL has cleaned up.
+// Tests the provider's life in a process: loaded and unloaded, forked, shared by threads, and used after OpenSSL has
+// cleaned up.
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -55,7 +56,7 @@ TEST(ProviderLife, SurvivesFork) {
     const Bytes expected = updated(started(cipher.get(), true, key, iv).get(), text);
     for (int i = 0; i < 4; ++i) {
         EXPECT_EQ(0, in_a_child([&] {
-                      // A context of the parent, one of its own, and one of a grandchild.
+                      // Uses a context of the parent, a new one, and one in a grandchild.
                       if (updated(before.get(), text) != expected) return 1;
                       if (updated(started(cipher.get(), true, key, iv).get(), text) != expected) return 2;
                       return in_a_child([&] {
@@ -172,12 +173,12 @@ TEST(ProviderLife, LeavesEverythingToOpenSslIfItIsToldTo) {
     EXPECT_NE(cipher, nullptr);
 }
 
-/// Calls and bytes of OFB by kernels, from the file.
+/// Reads the calls and bytes of OFB in kernels from the file.
 std::pair<std::uint64_t, std::uint64_t> ofb_in(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     std::vector<std::uint64_t> numbers(200);
     in.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(8 * numbers.size()));
-    constexpr std::size_t ofb = 5, first = 2;  // after the file's mark and the number of loads
+    constexpr std::size_t ofb = 5, first = 2;  // follow the file's magic number and the number of loads
     return {numbers[first + 8 * ofb], numbers[first + 8 * ofb + 1]};
 }
 
@@ -191,8 +192,8 @@ TEST(ProviderLife, CountsWhatRan) {
     EXPECT_EQ(counter(library, "warpaes-ofb-kernels-calls"), calls + 1);
     EXPECT_EQ(counter(library, "warpaes-ofb-kernels-bytes"), bytes + 1000);
     EXPECT_EQ(0, in_a_child([&] { return crypt(library, "AES-128-OFB", Bytes(500)).size() == 500 ? 0 : 1; }));
-    EXPECT_EQ(counter(library, "warpaes-ofb-kernels-bytes"), bytes + 1000);  // of this process
-    // The file has both.
+    EXPECT_EQ(counter(library, "warpaes-ofb-kernels-bytes"), bytes + 1000);  // counts only this process
+    // The file counts both processes.
     EXPECT_EQ(ofb_in(file.path()), (std::pair<std::uint64_t, std::uint64_t>{2, 1500}));
 }
 
@@ -222,7 +223,7 @@ TEST(ProviderLife, ProcessesAndThreadsCountTogether) {
     EXPECT_EQ(bytes, 7 * processes * threads * messages);
 }
 
-/// Other processes may write the file. Whatever they write, the host continues, and counts if it still can.
+/// Other processes may write to the file. Whatever they write, the host continues, and counts if it still can.
 TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
     const TemporaryFile file;
     EXPECT_EQ(0, in_a_child([&] {
@@ -234,10 +235,10 @@ TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
                       if (!one_more() || ofb_in(file.path()) != std::pair<std::uint64_t, std::uint64_t>{1, 100})
                           return 3;
                   }
-                  // The file is gone and there is another one.
+                  // The file is removed and a new one is created.
                   if (::unlink(file.path().c_str()) != 0) return 4;
                   if (!one_more() || ofb_in(file.path()).first != 1) return 5;
-                  // Another program's file stays unchanged; pending counts are written once it is gone.
+                  // Another program's file stays unchanged. Pending counts are written once it is removed.
                   const std::string text(2000, 'x');
                   std::ofstream(file.path()) << text;
                   if (!one_more()) return 6;
@@ -248,7 +249,7 @@ TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
               }));
 }
 
-/// Daemons close all files that they find, and their numbers are given to others.
+/// Daemons close all inherited descriptors, and the system reuses their numbers.
 TEST(ProviderLife, AHostMayCloseTheFileOfCounters) {
     const TemporaryFile file, other("nothing of the provider's");
     EXPECT_EQ(0, in_a_child([&] {
@@ -264,7 +265,7 @@ TEST(ProviderLife, AHostMayCloseTheFileOfCounters) {
               }));
 }
 
-/// If another process holds the lock, or a limit would end the process, the host goes on and counts later.
+/// If another process holds the lock, or a limit would end the process, the host continues and counts later.
 TEST(ProviderLife, NobodyWaitsToCount) {
     const TemporaryFile file;
     const Library library("counters = " + file.path() + "\n");

@@ -1,4 +1,5 @@
-// Updates long enough to be wiped leave no keys and texts in memory, in vector registers, or in a context's parameters.
+// Updates that are long enough to be wiped leave no keys or texts in memory, in vector registers, or in a context's
+// parameters.
 #include <openssl/aes.h>
 
 #include "../secrets/memory.hpp"
@@ -7,7 +8,7 @@
 namespace warpaes::test {
 namespace {
 
-/// Searches for the contents of the key schedules of `key`: 32 bytes, for AES-256.
+/// Searches for the key schedules of `key`, 32 bytes for AES-256.
 void look_for_round_keys(const std::uint8_t* key, const std::string& name) {
     AES_KEY schedule;
     for (const bool inverse : {false, true}) {
@@ -19,7 +20,7 @@ void look_for_round_keys(const std::uint8_t* key, const std::string& name) {
     }
 }
 
-/// Calls that take or copy a key and are not followed by a text: no kernel overwrites the registers afterwards.
+/// Calls that set or copy a key without a later text, so that no kernel overwrites the registers afterwards.
 TEST(ProviderSecrets, NothingIsLeftOfAKeyWithoutText) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());
@@ -67,13 +68,13 @@ TEST(ProviderSecrets, NothingIsLeftOfAKeyWithoutText) {
 TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());
-    constexpr std::size_t bytes = 4096, odd = 5;  // data that a kernel leaves for another
+    constexpr std::size_t bytes = 4096, odd = 5;  // `odd` bytes that one kernel leaves for another
     unsigned number = 0;
     for (const char* const mode :
          {"ECB", "CBC", "CFB", "CFB8", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV", "GCM-SIV", "WRAP"}) {
         for (const bool encrypt : {true, false}) {
             const std::string name = std::string("AES-256-") + mode;
-            // Decrypts authentic text, or none: this case is about the key.
+            // Some modes only set the key for decryption, because they would need authentic text.
             const bool opens = std::strcmp(mode, "CCM") != 0 && std::strcmp(mode, "SIV") != 0 &&
                                std::strcmp(mode, "GCM-SIV") != 0 && std::strcmp(mode, "WRAP") != 0;
             const auto cipher = library.cipher(name);
@@ -113,7 +114,7 @@ TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
     }
 }
 
-/// In pieces, which a context collects if it needs them all at once.
+/// Associated data in pieces, which a context collects if it needs all of it at once.
 TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());
@@ -142,7 +143,7 @@ TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
             (void)EVP_CipherInit_ex2(c, cipher.get(), key, iv, 1, nullptr);
             for (std::size_t i = 0; i < pieces; ++i) {
                 updated += EVP_CipherUpdate(c, nullptr, &n, aad + i * piece, piece);
-                // An allocation after the block keeps it from growing in place.
+                // An allocation after the block prevents it from growing in place.
                 std::free(std::malloc(piece * (i + 1)));
             }
             EVP_CIPHER_CTX* const copy = EVP_CIPHER_CTX_new();
@@ -152,7 +153,7 @@ TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
             EVP_CIPHER_CTX_free(c);
         });
         secrets::watch_frees(false);
-        if (std::strcmp(mode, "CCM") != 0) {  // which accepts them only in one update
+        if (std::strcmp(mode, "CCM") != 0) {  // CCM accepts associated data only in one update
             EXPECT_EQ(updated, static_cast<int>(pieces)) << name;
         }
         for (const std::string& finding : secrets::findings()) ADD_FAILURE() << name << ": " << finding;

@@ -1,10 +1,10 @@
-// Random sequences of calls to OpenSSL's default provider and to ours at once: every result, every output and every
-// parameter that can be got must be the same.
+// Random sequences of calls to OpenSSL's default provider and to ours. Every result, every output and every readable
+// parameter must be the same.
 //
 //   sequences MODULE_FOLDER [--sequences N] [--seed S] [--only NAME] [--config FILE]
 //
-// Left out are calls that are documented to differ (docs/provider.md), those whose result is random, and those that end
-// the default provider: a key wrap or SIV without a key.
+// The sequences exclude calls that are documented to differ (docs/provider.md), calls with random results, and calls
+// that crash the default provider: a key wrap or SIV without a key.
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -33,7 +33,7 @@ struct Options {
     std::string config;  ///< an openssl.cnf that activates both
 };
 
-/// A log of the operations, to find the cause of a difference.
+/// A log of the operations, for finding the cause of a difference.
 std::vector<std::string> trace;
 
 [[noreturn]] void differ(const std::string& what) {
@@ -97,17 +97,17 @@ struct Pair {
     Type* theirs = nullptr;
 };
 
-/// The error that a call has left: of its library, with its reason. Files and functions differ.
+/// The error that a call left: library and reason. Files and functions differ.
 unsigned long last_error() {
     unsigned long code = 0, next = 0;
     while ((next = ERR_get_error()) != 0) code = next;
     return code;
 }
 
-/// Whether the default provider takes every `num` that a block has places; releases differ (docs/provider.md).
+/// Whether the default provider accepts every `num` up to the block size. Releases differ (docs/provider.md).
 bool takes_every_num = false;
 
-/// Whether the default provider makes and compares the tag of CCM's messages without a text. Ours always does.
+/// Whether the default provider computes and compares tags of CCM messages without text. Ours always does.
 bool ccm_knows_empty_messages = false;
 
 bool takes_num(OSSL_LIB_CTX* library) {
@@ -164,7 +164,7 @@ public:
     void run() {
         init(true);
         const std::size_t steps = 2 + random_.below(14);
-        // After a wrong tag of a byte the next final is right sometimes, by chance: the sequence ends there.
+        // After a wrong one-byte tag, the next final call can succeed by chance, so the sequence ends there.
         for (std::size_t i = 0; i < steps && !spoiled_; ++i) {
             step();
             compare_params();
@@ -180,10 +180,10 @@ private:
         const int ours = call(ctx_.ours, 1);
         const unsigned long our_error = last_error();
         trace.push_back(what + " -> " + std::to_string(theirs));
-        // Releases before 3.5.9 call a text authentic when it was the one before that was.
+        // Releases before 3.5.9 report a text as authentic if the previous one was.
         if (siv_ && ours < theirs && (what == "final" || what == "EVP_Cipher 0")) return ours;
         if (theirs != ours) differ(what + ": returns " + std::to_string(ours) + ", not " + std::to_string(theirs));
-        // A wrap that fails returns 1 there, with a length that EVP refuses.
+        // A failed wrap in the default provider returns 1 with a length that EVP refuses.
         if (their_error != our_error && !wrap_) {
             differ(what + ": error " + std::to_string(our_error) + ", not " + std::to_string(their_error));
         }
@@ -194,11 +194,12 @@ private:
         const bool with_key = first || random_.chance(40);
         bool with_iv = first ? random_.chance(90) : random_.chance(70);
         int enc = first ? static_cast<int>(random_.below(2)) : static_cast<int>(random_.below(3)) - 1;
-        // A schedule for one direction and calls in the other give a defined but useless result.
+        // A key schedule for one direction used in the other gives a defined but useless result.
         const bool bound = block_ || mode_ == EVP_CIPH_XTS_MODE || mode_ == EVP_CIPH_CCM_MODE || wrap_;
         if (!with_key && bound) enc = -1;
         if (mode_ == EVP_CIPH_GCM_MODE) {
-            // Without an IV encryption uses a random one; for a key set during a message see the documents.
+            // Without an IV, encryption uses a random one. docs/provider.md describes a key that is set during a
+            // message.
             if (with_key || !iv_given_) with_iv = true;
             if (tls_) with_iv = true;
         }
@@ -318,11 +319,11 @@ private:
         EVP_CIPHER_CTX_free(other.theirs);
     }
 
-    /// The whole IV as before, and then a record, or an IV as OpenSSH sets it.
+    /// Sets the whole IV as before, and then a TLS record, or an IV as OpenSSH does.
     void tls() {
         if (mode_ != EVP_CIPH_GCM_MODE && mode_ != EVP_CIPH_CCM_MODE) return;
         const bool gcm = mode_ == EVP_CIPH_GCM_MODE;
-        // The default provider writes before its IV if that is shorter.
+        // The default provider writes before the IV's buffer if the IV is shorter.
         if (gcm && EVP_CIPHER_CTX_get_iv_length(ctx_.theirs) < 8) return;
         if (gcm && random_.chance(50)) {
             const Bytes iv = random_.bytes(128);
@@ -390,7 +391,7 @@ private:
             return EVP_CipherUpdate(c, nullptr, ours != 0 ? &bn : &an, nullptr, static_cast<int>(n));
         });
         if (an != bn) differ("ccm length: length");
-        // Mostly the announced length.
+        // Usually the text has the announced length.
         if (random_.chance(80)) {
             if (random_.chance(50)) update(true);
             const Bytes input = random_.bytes(n);
@@ -513,7 +514,7 @@ private:
         const OSSL_PARAM* const list = EVP_CIPHER_gettable_ctx_params(cipher_.theirs);
         for (const OSSL_PARAM* p = list; p != nullptr && p->key != nullptr; ++p) {
             const std::string name = p->key;
-            // Querying these is a separate step.
+            // Other steps query these parameters.
             if (name == OSSL_CIPHER_PARAM_AEAD_TAG || name == OSSL_CIPHER_PARAM_AEAD_TLS1_GET_IV_GEN) continue;
             if (name == OSSL_CIPHER_PARAM_TLS_MAC) continue;
             Bytes a(160, 0xa5), b = a;
@@ -546,7 +547,7 @@ private:
     bool use_bits_ = false, iv_given_ = false, tls_ = false, spoiled_ = false;
 };
 
-/// CMAC and GMAC, of AES and of another cipher.
+/// CMAC and GMAC with AES and with another cipher.
 void mac_sequence(Random& random, const Pair<EVP_MAC>& mac, bool gmac) {
     Pair<EVP_MAC_CTX> ctx{EVP_MAC_CTX_new(mac.ours), EVP_MAC_CTX_new(mac.theirs)};
     const auto both = [&](const std::string& what, const auto& call) {
@@ -640,7 +641,7 @@ void same_lists(const std::string& what, const OSSL_PARAM* a, const OSSL_PARAM* 
     const auto text = [](const OSSL_PARAM* p) {
         std::map<std::string, std::string> all;
         for (; p != nullptr && p->key != nullptr; ++p) {
-            // OpenSSL from 3.4 on; our provider always.
+            // OpenSSL has this parameter since 3.4, our provider always.
             if (std::strcmp(p->key, "iv-generated") == 0) continue;
             all[p->key] = std::to_string(p->data_type) + "/" + std::to_string(p->data_size);
         }
@@ -651,7 +652,7 @@ void same_lists(const std::string& what, const OSSL_PARAM* a, const OSSL_PARAM* 
     if (text(a) != text(b)) differ(what + ": list is " + text(a) + ", not " + text(b));
 }
 
-/// Fixed parameters of a cipher.
+/// Compares the fixed parameters of a cipher.
 void same_cipher(const Pair<EVP_CIPHER>& c) {
     const std::string name = EVP_CIPHER_get0_name(c.theirs);
     const auto same = [&](const char* what, long a, long b) {
@@ -729,7 +730,7 @@ int main(int argc, char** argv) {
     for (const std::string& name : names) {
         if (!options.only.empty() && name.find(options.only) == std::string::npos) continue;
         EVP_CIPHER* const cipher = EVP_CIPHER_fetch(ours, name.c_str(), "provider=warpaes");
-        // CBC is not there unless it is configured.
+        // CBC is available only if it is configured.
         if (cipher == nullptr && name.find("CBC") != std::string::npos) continue;
         ciphers.push_back({needed(cipher, name), needed(EVP_CIPHER_fetch(theirs, name.c_str(), nullptr), name)});
         same_cipher(ciphers.back());

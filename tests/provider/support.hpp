@@ -52,14 +52,14 @@ private:
 
 #ifdef WARPAES_PROVIDER
 inline constexpr const char* module_line = "module = " WARPAES_PROVIDER "\n";
-#else  // its objects are in the program itself
+#else  // the program contains the provider's objects
 inline constexpr const char* module_line = "";
 extern "C" int OSSL_provider_init(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH**, void**);
 #endif
 
 class Library {
 public:
-    /// `settings`: lines of the provider's section.
+    /// `settings`: lines in the provider's section.
     explicit Library(const std::string& settings = "")
         : config_(
               "openssl_conf = init\n[init]\nproviders = all\nalg_section = algorithms\n[algorithms]\n"
@@ -96,7 +96,7 @@ private:
     bool loaded_ = false;
 };
 
-/// What `body` returns in a child process, or -1 if it does not end by itself.
+/// Returns the result of `body` in a child process, or -1 if the child crashes.
 template <typename Body>
 int in_a_child(const Body& body) {
     const pid_t child = ::fork();
@@ -130,7 +130,7 @@ inline Bytes key_for(const EVP_CIPHER* cipher) {
     return random_bytes(static_cast<std::size_t>(EVP_CIPHER_get_key_length(cipher)), 7);
 }
 
-/// The provider's entry in `openssl list -providers -verbose`.
+/// Returns the provider's entry in `openssl list -providers -verbose`.
 inline std::string build_info(const Library& library) {
     OSSL_PROVIDER* const provider = OSSL_PROVIDER_load(library.context(), "warpaes");
     char* text = nullptr;
@@ -142,7 +142,7 @@ inline std::string build_info(const Library& library) {
     return info;
 }
 
-/// A counter of the provider in this process.
+/// Returns a counter of the provider in this process.
 inline std::uint64_t counter(const Library& library, const std::string& name) {
     OSSL_PROVIDER* const provider = OSSL_PROVIDER_load(library.context(), "warpaes");
     std::uint64_t value = 0;

@@ -1,4 +1,5 @@
-"""Debian packages (`make deb`) installed in a separate root: their contents work there, and removal deletes them."""
+"""The Debian packages (`make deb`) are installed in a separate root. Their contents work there, and removal deletes
+them."""
 
 import os
 import re
@@ -13,8 +14,8 @@ PACKAGES = sorted((ROOT / "build/deb").glob("*.deb"))
 NAMES = ["libwarpaes-dev", "libwarpaes1", "warpaes", "warpaes-openssl-provider"]
 
 
-@unittest.skipIf(shutil.which("dpkg") is None, "there is no dpkg; a machine that has it runs this")
-@unittest.skipIf(not PACKAGES, "no packages are there; after `make deb` this runs")
+@unittest.skipIf(shutil.which("dpkg") is None, "dpkg is missing; a machine that has it runs this")
+@unittest.skipIf(not PACKAGES, "there are no packages; `make deb` builds them")
 class Packages(unittest.TestCase):
     def setUp(self):
         self.root = Path(tempfile.mkdtemp(prefix="warpaes-packages-"))

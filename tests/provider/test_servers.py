@@ -1,5 +1,5 @@
-"""Programs without support for warpaes, with the provider only by configuration: TLS by OpenSSL's own commands, nginx
-and curl, OpenSSH, PostgreSQL. Bytes are compared, and counters show what ran."""
+"""Programs that know nothing of warpaes use the provider through configuration: TLS with OpenSSL's own commands, nginx
+and curl, OpenSSH, and PostgreSQL. Bytes are compared, and counters show which code ran."""
 
 import hashlib
 import os
@@ -37,7 +37,7 @@ MIB = 1 << 20
 
 
 def command(name):
-    """The path of a program; daemons may also be outside a user's PATH."""
+    """Return the path of a program. Daemons may be outside a user's PATH."""
     found = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin:/usr/local/sbin")
     if found is None:
         for versions in sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True):
@@ -62,7 +62,7 @@ class Servers(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="warpaes-servers-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.folder.chmod(0o755)
-        # Another user may need to read it.
+        # Another user may need to read the module.
         shutil.copy(MODULE, cls.folder / "warpaes.so")
         cls.blob = cls.folder / "blob"
         cls.blob.write_bytes(random.Random(1).randbytes(100 * MIB))
@@ -82,7 +82,7 @@ class Servers(unittest.TestCase):
                 process.wait()
 
     def config(self, name, more=""):
-        """An environment whose programs write their counts to a file of this name, and the file."""
+        """Return an environment whose programs write their counts to a file of this name, and the file."""
         counters = self.folder / f"{name}.counters"
         counters.touch()
         counters.chmod(0o666)
@@ -96,7 +96,7 @@ class Servers(unittest.TestCase):
 
     @staticmethod
     def counted(counters):
-        """Bytes by algorithm and backend."""
+        """Return bytes by algorithm and backend."""
         data = counters.read_bytes()
         numbers = struct.unpack(f"<{len(data) // 8}Q", data)
         cells = [(kind, where) for kind in KINDS for where in WHERES]
@@ -146,7 +146,7 @@ class Servers(unittest.TestCase):
             ("-tls1_3", ["-ciphersuites", "TLS_AES_128_CCM_SHA256"], "ccm", ""),
         ]
         for number, (version, suite, kind, more) in enumerate(suites):
-            # Each side without the other, for an error of ours might undo itself.
+            # Each side is also tested by itself, because an error on both sides could cancel out.
             for ours in ("server", "client", "both"):
                 if kind == "cbc" and ours != "both":
                     continue
@@ -168,7 +168,7 @@ class Servers(unittest.TestCase):
                     self.assertEqual(hashlib.sha256(got).hexdigest(), self.digest)
                     counted = self.counted(counters)
                     bytes_counted = sum(n for (name, _), n in counted.items() if name == kind)
-                    # OpenSSL prefers its stitched cipher with HMAC to CBC, if it has one.
+                    # OpenSSL prefers its stitched cipher with HMAC to CBC, if available.
                     if kind != "cbc":
                         self.assertGreaterEqual(bytes_counted, (200 if ours == "both" else 100) * MIB, counted)
 
@@ -239,7 +239,7 @@ class Servers(unittest.TestCase):
                     self.processes.clear()
                     self.assertEqual(hashlib.sha256(target.read_bytes()).hexdigest(), self.digest)
                     counted = self.counted(counters).get((kind, "kernels"), 0)
-                    # A process that is ended without ceremony may keep the last MiB to itself.
+                    # A process that is killed may lose the counts of its last MiB.
                     self.assertGreaterEqual(counted, 98 * MIB)
 
     @needs("openssl", "postgres", "initdb", "psql")
@@ -249,11 +249,11 @@ class Servers(unittest.TestCase):
         data, port = self.folder / "postgresql", free_port()
         data.mkdir()
         as_user = []
-        if os.geteuid() == 0:  # which it refuses to run as
+        if os.geteuid() == 0:  # PostgreSQL refuses to run as root
             try:
                 user = pwd.getpwnam("postgres")
             except KeyError:
-                self.skipTest("there is no user postgres; a machine that has it runs this")
+                self.skipTest("there is no user postgres; a machine that has one runs this")
             os.chown(data, user.pw_uid, user.pw_gid)
             as_user = ["setpriv", "--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups"]
         for name, source in (("server.key", key), ("server.crt", certificate)):

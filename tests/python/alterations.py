@@ -1,7 +1,7 @@
 """Alterations of a file, and checks of a reader's results.
 
-A format is a class with two authentic files and every way of reading one. Each alteration of the first file must end in
-a documented exception, and the reader must not have handed out a byte that the author did not write there.
+A format is a class with two authentic files and every way to read one. Each alteration of the first file must end in a
+documented exception, and the reader must not have returned a byte that the author did not write there.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Any, NamedTuple, Optional
 from support import resident_bytes
 from warpaes import exceptions
 
-#: Maximum growth of the process's memory during half of a format's reads, plus some files.
+#: Maximum growth of the process's memory during half of a format's reads, in addition to some files.
 MOST_GROWTH, MOST_FILES = 16 << 20, 24
 #: Larger files are altered around the ends of their parts, and at some other places.
 LARGE = 64 << 10
 KINDS = ("flip", "cut", "append", "swap", "field")
 
-#: Collect bytes of the plaintext from an offset on.
+#: Collect bytes of the plaintext, starting at an offset.
 Give = Callable[[int, bytes], None]
 #: Reads a file. It returns None, or the name of a verdict of its format.
 Reader = Callable[[bytes, Give], Optional[str]]
 
 
 class Altered(NamedTuple):
-    """An alteration, created when it is used: a file has many, and may be large."""
+    """An alteration, created only when it is used, because a file has many and may be large."""
 
     kind: str
     words: str
@@ -68,7 +68,7 @@ def cuts(content: bytes, places: Sequence[int]) -> Iterator[Altered]:
 
 
 def appends(content: bytes, other: bytes) -> Iterator[Altered]:
-    """Append and prepend bytes, copies, and another file."""
+    """Append and prepend bytes, copies of the file, and another file."""
     noise = random.Random(len(content)).randbytes(4096)
     for words, tail in (
         *((f"{count} zeros", bytes(count)) for count in (1, 16, 4096)),
@@ -82,7 +82,7 @@ def appends(content: bytes, other: bytes) -> Iterator[Altered]:
 
 
 def swaps(content: bytes, other: bytes, parts: Callable[[bytes], list[Part]]) -> Iterator[Altered]:
-    """Exchange parts between two files and within one, leave parts out and double them."""
+    """Exchange parts between two files and within one, omit parts, and duplicate them."""
     mine, theirs = parts(content), parts(other)
     for i, part in enumerate(mine):
         begin, end = part.begin, part.end
@@ -91,10 +91,10 @@ def swaps(content: bytes, other: bytes, parts: Callable[[bytes], list[Part]]) ->
                 piece = other[foreign.begin : foreign.end]
                 yield Altered(
                     "swap",
-                    f"{part.kind} {i} is {j} of the other file",
+                    f"{part.kind} {i} replaced by {j} of the other file",
                     lambda begin=begin, end=end, piece=piece: content[:begin] + piece + content[end:],
                 )
-        yield Altered("swap", f"{part.kind} {i} left out", lambda b=begin, e=end: content[:b] + content[e:])
+        yield Altered("swap", f"{part.kind} {i} omitted", lambda b=begin, e=end: content[:b] + content[e:])
         yield Altered("swap", f"{part.kind} {i} twice", lambda b=begin, e=end: content[:e] + content[b:])
         for j, later in enumerate(mine[i + 1 :], i + 1):
             if later.kind == part.kind and later.begin >= end:
@@ -143,7 +143,7 @@ def _replaced(value: Any, path: _Path, change: Callable[[Any, Any], None]) -> An
 
 
 #: Placeholders for a value that Python's JSON does not write, and for a second member of the same name.
-_MARK, _TWIN = "the place of a value", r"\u0000twin"
+_MARK, _TWIN = "the position of a value", r"\u0000twin"
 
 
 def fields(
@@ -152,7 +152,7 @@ def fields(
     read: Callable[[bytes], Any] = json.loads,
     write: Callable[[bytes], bytes] = bytes,
 ) -> Iterator[Altered]:
-    """Exchange members of JSON between two files; leave them out, double them, give them values of other kinds.
+    """Exchange members of JSON between two files, omit them, duplicate them, and give them values of other types.
 
     ``read`` returns the JSON in a file; ``write`` makes a file of altered JSON.
     """
@@ -220,13 +220,13 @@ class Format:
     name = ""
     #: The exceptions that may end a read, by their exact types.
     refusals: tuple[type[BaseException], ...] = (exceptions.InvalidTag, exceptions.FormatError)
-    #: What a reader may return instead of raising, and why that is harmless.
+    #: Verdicts that a reader may return instead of raising, and why each is harmless.
     verdicts: dict[str, str] = {}  # noqa: RUF012
-    #: Whether the other file is authentic in the place of the first.
+    #: Whether the other file is authentic in place of the first.
     stands_alone = True
 
     def __init__(self, folder: pathlib.Path) -> None:
-        """Make keys and files. The folder is the format's own."""
+        """Make keys and files in ``folder``, which no other format uses."""
         self.folder = folder
 
     def authentic(self) -> tuple[bytes, bytes]:
@@ -238,7 +238,7 @@ class Format:
         raise NotImplementedError
 
     def readers(self) -> dict[str, Reader]:
-        """Return every way of reading."""
+        """Return every way to read the file."""
         raise NotImplementedError
 
     def parts(self, content: bytes) -> list[Part]:
@@ -246,11 +246,11 @@ class Format:
         return []
 
     def more(self, first: bytes, second: bytes) -> Iterator[Altered]:
-        """Yield further alterations, of fields."""
+        """Yield further alterations, such as changed fields."""
         return iter(())
 
     def places(self) -> list[int]:
-        """Return every position in a small file; in a large one, those around the ends of parts and some others."""
+        """Return every position in a small file, or those near the ends of parts and some others in a large one."""
         content = self.authentic()[0]
         if len(content) <= LARGE:
             return list(range(len(content)))
@@ -293,9 +293,9 @@ class Count:
         """Begin to count."""
         self.format, self.reader = format_name, reader_name
         self.kinds: collections.Counter[str] = collections.Counter()
-        self.ends: collections.Counter[str] = collections.Counter()  #: exceptions by type, exit statuses
+        self.ends: collections.Counter[str] = collections.Counter()  #: counts by exception type or exit status
         self.verdicts: collections.Counter[str] = collections.Counter()
-        self.prefixes = 0  #: reads that handed out authentic bytes before they were refused
+        self.prefixes = 0  #: number of reads that returned authentic bytes before they were refused
         self.faults: list[str] = []
 
     def line(self) -> str:
@@ -314,7 +314,7 @@ HEADING = (
 
 
 class Judge:
-    """Runs readers and compares their results with the allowed ones."""
+    """Runs readers and checks that their results are allowed."""
 
     def __init__(self, of: Format) -> None:
         """Take a format."""
@@ -350,7 +350,7 @@ class Judge:
         fault = ""
         handed = [(at, data) for at, data in given if data]
         if any(self.plain[at : at + len(data)] != data for at, data in handed):
-            fault = "handed out data that is not authentic"
+            fault = "returned data that is not authentic"
         elif error is not None:
             fault = self.improper(error)
             count.ends[getattr(error, "shown", type(error).__name__)] += 1
@@ -373,19 +373,19 @@ class Judge:
         if kind is not exceptions.InvalidTag and len(re.findall(r"\w+", words)) < 3:
             return f"no sentence: {shown}"
         if len(words) > 1000 or "Traceback" in words:
-            return f"too long a sentence: {shown}"
+            return f"the message is too long: {shown}"
         return ""
 
 
 def judged(of: Format, most: int | None, seed: int = 1) -> list[Count]:
-    """Alter the first file of a format, with at most ``most`` alterations of a kind, and read each with every
-    reader."""
+    """Alter the first file of a format, with at most ``most`` alterations of each kind, and read each altered file with
+    every reader."""
     judge = Judge(of)
     alterations = chosen(of.alterations(), most, seed)
     counts = []
     for name, read in of.readers().items():
         count = Count(of.name, name)
-        # An unaltered file must open; otherwise the refusals would show nothing.
+        # An unaltered file must open. Otherwise the refusals would prove nothing.
         given: list[tuple[int, bytes]] = []
         read(of.authentic()[0], lambda at, data, given=given: given.append((at, bytes(data))))
         if b"".join(data for _, data in sorted(given)) != judge.plain:

@@ -1,4 +1,4 @@
-"""Altered input of ``warpaes bulk``: lists of names, locks, records of keys, manifests."""
+"""Altered input of ``warpaes bulk``: lists of names, locks, key records, and manifests."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SENTENCE = "bulk said: "
 
 
 class RefusedError(Exception):
-    """The command refused, or rows ended in errors."""
+    """The command refused the input, or rows ended in errors."""
 
 
 def bulk(*arguments: object) -> tuple[int, str]:
-    """Run the command in this process; return status and output. Unexpected exceptions propagate."""
+    """Run the command in this process, and return its status and output. Unexpected exceptions propagate."""
     from warpaes.bulk import cli
 
     said = io.StringIO()
@@ -32,17 +32,17 @@ def bulk(*arguments: object) -> tuple[int, str]:
 
 
 def sentence(said: str) -> str:
-    """The command's message, which must be safe for a terminal."""
+    """Return the command's message, and check that it is safe for a terminal."""
     if any(not character.isprintable() for character in said.replace("\n", "").replace("\r", "")):
         raise AssertionError("control characters reach the terminal")
     return SENTENCE + said.strip()[:300]
 
 
 class Names(Format):
-    """A list of object names. It chooses which objects are opened, and opens nothing itself."""
+    """A list of object names. It selects the objects that are opened, and does not give access to others."""
 
     refusals = (RefusedError,)
-    verdicts = {"objects of the dataset": "who writes the list chooses among the source's objects"}  # noqa: RUF012
+    verdicts = {"objects of the dataset": "the author of the list selects among the source's objects"}  # noqa: RUF012
 
     def __init__(self, folder: pathlib.Path, parquet: bool) -> None:
         super().__init__(folder)
@@ -113,10 +113,10 @@ class Names(Format):
 
 
 class LockFile(Format):
-    """Another job's lock: its text is only used for a message, and its changes show whether the job lives."""
+    """Another job's lock. Its text is used only for a message, and its changes show whether the job is alive."""
 
     name = "lock of bulk"
-    verdicts = {"text for a sentence": "whether another job lives is seen from its changes"}  # noqa: RUF012
+    verdicts = {"text for a sentence": "changes of the lock show whether another job is alive"}  # noqa: RUF012
 
     def __init__(self, folder: pathlib.Path) -> None:
         super().__init__(folder)

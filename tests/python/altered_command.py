@@ -1,4 +1,4 @@
-"""Altered files and keysets, read by the command ``warpaes``."""
+"""Altered files and keysets, read with the command ``warpaes``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from altered_files import AAD, Sealed, small_files, template_files
 from altered_keys import SAME_KEYS, WrappedKeyset, two_keys
 from warpaes import Keyset
 
-#: Files of one call with a directory.
+#: The number of files in one call with a directory.
 TOGETHER = 400
 #: Exit statuses for data that is not authentic or of another format, and for an unusable keyset (docs/command-line.md).
 FORMAT, AUTHENTICATION, KEYSET = 21, 22, 23
@@ -32,7 +32,7 @@ class ExitError(Exception):
 
 
 def run(*arguments: str, stdin: bytes = b"", **environment: str) -> tuple[int, bytes, str]:
-    """Run the command; return its status and outputs. It must not end by a signal."""
+    """Run the command, and return its status and outputs. A signal must not end it."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("WARPAES")}
     done = subprocess.run(
         [os.environ["WARPAES"], *arguments],
@@ -46,7 +46,7 @@ def run(*arguments: str, stdin: bytes = b"", **environment: str) -> tuple[int, b
 
 
 def refused(status: int, words: str, allowed: tuple[int, ...]) -> BaseException:
-    """The exception for a status; an undocumented status is a fault."""
+    """Return the exception for a status. An undocumented status is a fault."""
     if status not in allowed or not words.strip():
         return AssertionError(f"status {status}: {words[-300:]}")
     return ExitError(status, words.strip().splitlines()[-1])
@@ -71,7 +71,7 @@ class Files:
         (self.folder / "new").chmod(0o600)
 
     def many(self, word: str, contents: list[bytes]) -> list[tuple[list[tuple[int, bytes]], BaseException | None]]:
-        """Read files of a directory in one call; return for each the output and the status."""
+        """Read files of a directory in one call, and return the output and the status of each."""
         source, target = self.folder / "in", self.folder / "out"
         for each in (source, target):
             shutil.rmtree(each, ignore_errors=True)
@@ -99,7 +99,9 @@ class Files:
             left = [name for name in (target.rglob(f"{number}*") if target.exists() else [])
                     if name.is_file() and name.stem == str(number)]  # fmt: skip
             if left:
-                given.append((0, left[0].read_bytes() + (b"" if error is None else b" of a file that was refused")))
+                given.append(
+                    (0, left[0].read_bytes() + (b"" if error is None else b" output of a file that was refused"))
+                )
             elif error is None and word != "decrypt":
                 given.append((0, self.of.plain()))
             if word == "reencrypt" and error is not None and path.read_bytes() != content:
@@ -137,9 +139,9 @@ class Files:
             raise refused(status, words, ExitError.allowed)
 
     def ranges(self, content: bytes, give: Give) -> str | None:
-        """Three ranges, which together are the file.
+        """Read three ranges that together cover the file.
 
-        A range authenticates only the segments under it. A file that begins with another file of the same key and
+        A range authenticates only the segments that it covers. A file that begins with another file of the same key and
         associated data therefore reads like that file, unless a range reaches its end.
         """
         if content.startswith(self.of.authentic()[1]):
@@ -152,14 +154,14 @@ class Files:
             if end > begin:
                 status, out, words = run("cat", *self.how, "-q", "-r", f"{begin}:{end - 1}", str(path))
                 give(begin, out)
-                if status:  # 9: the altered file is shorter, or longer, than the range
+                if status:  # 9: the altered file is shorter or longer than the range
                     error = refused(status, words, (*ExitError.allowed, 9))
         if error is not None:
             raise error
         return None
 
     def inspect(self, content: bytes, give: Give) -> str | None:
-        """Reports public facts and authenticates nothing; with a key it tries the key."""
+        """Reports public facts and authenticates nothing. If given a key, it tries the key."""
         path = self.folder / "one"
         path.write_bytes(content)
         for more in ([], self.how):
@@ -172,12 +174,12 @@ class Files:
 
 
 def sealed_by_command(folder: pathlib.Path, most: int | None, singles: int, seed: int) -> Iterator[Count]:
-    """Count files of all templates and of small segments: many in one call, and some separately."""
+    """Count files of all templates and with small segments: many in one call, and some separately."""
     for of in [*small_files(folder), *template_files(folder)]:
         if not isinstance(of, Sealed) or not of.plain():
             continue
         of.verdicts = {
-            "public facts": "inspect says what the header and the length allow",
+            "public facts": "inspect reports facts from the header and the length",
             "begins with another file": "a range of that file",
         }
         of.refusals = (ExitError,)
@@ -223,7 +225,7 @@ def singly(of: Format, judge: Judge, altered: list[Altered], readers: dict[str, 
 
 
 class KeysetOfCommand(Format):
-    """A keyset, with which the command reads a victim's file."""
+    """A keyset with which the command reads a victim's file."""
 
     refusals = (ExitError,)
     allowed = (2, FORMAT, AUTHENTICATION, KEYSET)
@@ -286,8 +288,8 @@ def keysets_by_command(folder: pathlib.Path) -> Iterator[KeysetOfCommand]:
         (folder / name).write_bytes(text)
         (folder / name).chmod(0o600)
     same = {
-        SAME_KEYS: "white space, base64 and numbers; the victim's file opens with the victim's own key",
-        "numbers and states": "keys list reports what lies in clear",
+        SAME_KEYS: "white space, base64 and numbers; only the victim's key opens the victim's file",
+        "numbers and states": "keys list reports the unencrypted fields",
     }
     in_clear = KeysetOfCommand(folder, "keyset in clear", clear, [])
     in_clear.verdicts = same

@@ -21,7 +21,7 @@ def tree(folder: pathlib.Path) -> Tree:
 
 
 class DatasetFile(Format):
-    """One file of a dataset; the others are unchanged.
+    """One altered file of a dataset. The other files are unchanged.
 
     The altered file keeps its inode and times, so only its content reveals the change.
     """
@@ -81,7 +81,7 @@ class DatasetFile(Format):
             )
 
     def run(self, content: bytes, *arguments: object) -> tuple[int, str]:
-        """Run a command with the altered file, and put everything back."""
+        """Run a command with the altered file, and restore everything."""
         shutil.rmtree(self.out, ignore_errors=True)
         with open(self.path, "r+b") as file:
             file.truncate(0)
@@ -123,16 +123,16 @@ class DatasetFile(Format):
             if opened != self.content:
                 raise AssertionError("decrypt succeeded without an object")
             give(0, self.plain())
-        return self.judged(status, said, "what the manifest says")
+        return self.judged(status, said, "content as in the manifest")
 
     def verify(self, content: bytes, give: Give) -> str | None:
         status, said = self.run(content, "verify", "-k", self.key, self.target)
         if status == 0:
             give(0, self.plain())
-        return self.judged(status, said, "what the manifest says")
+        return self.judged(status, said, "content as in the manifest")
 
     def status(self, content: bytes, give: Give) -> str | None:
-        """Without a key the command can only print."""
+        """Without a key, the command can only print."""
         status, said = self.run(content, "status", self.target)
         if content == self._authentic[0]:
             give(0, self.plain())
@@ -145,8 +145,8 @@ class DatasetFile(Format):
         return found
 
 
-SHOWN = {"shown as not authenticated": "status without a key says so"}
-COPY = {"what the manifest says": "the manifest has the record; the one beside the object is a copy"}
+SHOWN = {"shown as not authenticated": "status without a key reports that"}
+COPY = {"content as in the manifest": "the manifest has the record; the one next to the object is a copy"}
 
 
 def dataset_files(folder: pathlib.Path) -> Iterator[Format]:

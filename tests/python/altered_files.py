@@ -22,7 +22,7 @@ SHA1, SHA256, SHA512 = 1, 3, 4
 
 
 def field(number: int, value: int | bytes) -> bytes:
-    """A field of protobuf's."""
+    """Return a protobuf field."""
 
     def varint(n: int) -> bytes:
         return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
@@ -33,7 +33,7 @@ def field(number: int, value: int | bytes) -> bytes:
 
 
 def entry(key_id: int, kind: str, parameters: bytes, secret: bytes) -> dict[str, Any]:
-    """A key of Tink's JSON."""
+    """Return a key in Tink's JSON."""
     return {
         "keyData": {
             "typeUrl": f"type.googleapis.com/google.crypto.tink.{kind}",
@@ -47,7 +47,7 @@ def entry(key_id: int, kind: str, parameters: bytes, secret: bytes) -> dict[str,
 
 
 def tink_keyset(kind: str, segment: int, key_bytes: int, hkdf: int, tag: tuple[int, int] | None = None) -> Keyset:
-    """A keyset of one key with these parameters."""
+    """Return a keyset of one key with these parameters."""
     parameters = field(1, segment) + field(2, key_bytes) + field(3, hkdf)
     if tag is not None:
         parameters += field(4, field(1, tag[0]) + field(2, tag[1]))
@@ -67,7 +67,8 @@ class Sealed(Format):
         length: int,
         on_disk: bool = True,
     ) -> None:
-        """``layout``: bytes of the header, of a segment and its tag, and how much shorter the first segment is."""
+        """``layout``: the bytes of the header, of a segment, and of its tag, and the bytes by which the first segment
+        is shorter."""
         super().__init__(folder)
         self.name, self.keyset, self.layout, self.on_disk = name, keyset, layout, on_disk
         self.path = folder / "sealed"
@@ -114,7 +115,7 @@ class Sealed(Format):
                 at += len(piece)
 
     def ranges_into_buffers(self, content: bytes, give: Give) -> None:
-        """Each range separately: refused ranges are wiped, and the others are authentic."""
+        """Read each range separately. Refused ranges are wiped, and the others are authentic."""
 
         def read_at(offset: int, buffer: memoryview) -> None:
             buffer[:] = content[offset : offset + len(buffer)]
@@ -141,7 +142,7 @@ class Sealed(Format):
                 give(at, file.read(max(1, file.size // 3)))
 
     def file_system(self, content: bytes, give: Give) -> None:
-        """A path of fsspec: a reported size must be right, and a fetched file is complete or absent."""
+        """Read a path with fsspec. A reported size must be right, and a fetched file is complete or absent."""
         memory = needed("fsspec").filesystem("memory")
         from warpaes.fs import WarpaesFileSystem
 
@@ -158,11 +159,11 @@ class Sealed(Format):
                 raise AssertionError("get_file or info differs from cat")
         except BaseException:
             if target.exists() or size not in (None, len(self._plain)):
-                raise AssertionError("a file or a size of what is not authentic") from None
+                raise AssertionError("a file or a size that is not authentic") from None
             raise
 
     def fetched(self, content: bytes, give: Give) -> None:
-        """``get_file`` separately, which reads in pieces."""
+        """Read separately with ``get_file``, which reads in pieces."""
         memory = needed("fsspec").filesystem("memory")
         from warpaes.fs import WarpaesFileSystem
 
@@ -191,7 +192,8 @@ class Sealed(Format):
 
 
 def small_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Files of three segments in 300 bytes, with every construction: small enough for every alteration."""
+    """Return files of three segments in 300 bytes, with every construction. They are small enough for every
+    alteration."""
     for name, kind, segment, key_bytes, hkdf, tag in (
         ("AES-GCM-HKDF, AES-128, SHA-1", "AesGcmHkdfStreamingKey", 112, 16, SHA1, None),
         ("AES-GCM-HKDF, AES-256, SHA-256", "AesGcmHkdfStreamingKey", 112, 32, SHA256, None),
@@ -212,7 +214,7 @@ def small_files(folder: pathlib.Path) -> Iterator[Format]:
 
 
 def template_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Files of every template, of three segments, with random alterations."""
+    """Return files of three segments with every template, for random alterations."""
     for template in Keyset.templates():
         bits = int(template.rpartition("_")[2] if "C2SP" in template else template[3:6])
         if "C2SP" in template:
@@ -238,7 +240,7 @@ class Tensors(Format):
     refusals = (exceptions.InvalidTag, exceptions.InvalidSignature, exceptions.FormatError)
 
     def __init__(self, folder: pathlib.Path, theirs: bool = False, framework: str = "numpy") -> None:
-        """``theirs``: a file of the package cryptotensors with chunks of 64 bytes."""
+        """``theirs``: whether the file comes from the package cryptotensors, with chunks of 64 bytes."""
         super().__init__(folder)
         np = needed("numpy")
         ed25519 = needed("cryptography.hazmat.primitives.asymmetric.ed25519")
@@ -281,7 +283,7 @@ class Tensors(Format):
         return b"".join(self._bytes(name, tensor) for name, tensor in sorted(self.tensors.items()))
 
     def _bytes(self, name: str, tensor: Any) -> bytes:
-        """A tensor with all properties that a caller sees."""
+        """Return a tensor with all properties that a caller can observe."""
         array = tensor if self.framework == "numpy" or hasattr(tensor, "tobytes") else tensor.numpy()
         data: bytes = f"{name} {array.dtype} {array.shape} ".encode() + array.tobytes()
         return data
@@ -317,7 +319,7 @@ class Tensors(Format):
             return header
 
         def nested(text: bytes) -> bytes:
-            """JSON in JSON, as the format defines it."""
+            """Yield alterations of JSON inside JSON, as the format defines it."""
             try:
                 header = json.loads(text)
                 inner = header["__metadata__"]
@@ -356,7 +358,7 @@ class Tensors(Format):
 
 
 def tensor_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Files of both packages, for NumPy and, where it is installed, PyTorch."""
+    """Return files of both packages, for NumPy and, if installed, PyTorch."""
     yield Tensors(folder)
     yield Tensors(folder, theirs=True)
     try:

@@ -20,7 +20,7 @@ AAD = b"associated data"
 
 
 def two_keys(seed: int) -> bytes:
-    """A keyset in clear with a key of either type; for seed 1 they are 7 and 8."""
+    """Return a keyset in clear with a key of each type. For seed 1, their IDs are 7 and 8."""
     draw = random.Random(seed)
     gcm = field(1, 4096) + field(2, 16) + field(3, SHA256)
     hmac = field(1, 4096) + field(2, 32) + field(3, SHA512) + field(4, field(1, SHA256) + field(2, 32))
@@ -32,7 +32,7 @@ def two_keys(seed: int) -> bytes:
 
 
 def secret_of(key: dict[str, Any]) -> bytes:
-    """The secret of a key of Tink's JSON, without its parameters."""
+    """Return the secret of a key in Tink's JSON, without its parameters."""
     value = base64.b64decode(key["keyData"]["value"])
     return dict(_tink.fields(value)).get(3, b"")  # type: ignore[return-value]
 
@@ -42,14 +42,15 @@ VICTIMS = "the victim's keys, with other numbers, states or parameters"
 
 
 class ClearKeyset(Format):
-    """Nothing authenticates it: it is refused, or is another keyset, whose new keys open no file of the victim."""
+    """A keyset in clear is not authenticated. An altered one is refused, or is another keyset whose new keys do not
+    open the victim's files."""
 
     name = "keyset in clear"
     refusals = (exceptions.KeysetError,)
     verdicts = {  # noqa: RUF012
         SAME_KEYS: "white space, escapes and base64 that mean the same",
-        VICTIMS: "opens files with the victim's own keys only",
-        "other keys, which open nothing": "a keyset in clear is as trustworthy as the place where it lies",
+        VICTIMS: "opens files only with the victim's keys",
+        "other keys, which open nothing": "a keyset in clear is as trustworthy as its storage",
     }
     stands_alone = True
 
@@ -92,7 +93,7 @@ class ClearKeyset(Format):
         try:
             others = Keyset.parse(json.dumps({"primaryKeyId": 1, "key": [{**key, "keyId": 1} for key in new[:1]]}))
         except exceptions.KeysetError:
-            return "other keys, which open nothing"  # of a type that warpaes preserves but does not use
+            return "other keys, which open nothing"  # a key type that warpaes preserves but does not use
         for sealed in self.files:
             try:
                 with warpaes.open(sealed, keyset=others) as file:
@@ -106,7 +107,7 @@ class ClearKeyset(Format):
 
 
 class ClearKek(Format):
-    """A key-encryption key in clear, as a key source reads it."""
+    """A key-encryption key in clear, read by a key source."""
 
     refusals = (exceptions.KeysetError, exceptions.InvalidUnwrap)
     verdicts = {SAME_KEYS: "another text of the same key"}  # noqa: RUF012
@@ -142,7 +143,7 @@ def _seal_under(source: keysources.KeySource, text: bytes) -> bytes:
 
 
 class WrappedKeyset(Format):
-    """A keyset under a key source: the ciphertext is authentic, and the JSON around it repeats its content."""
+    """A keyset under a key source. The ciphertext is authentic, and the JSON around it repeats its content."""
 
     refusals = (exceptions.KeysetError, exceptions.InvalidUnwrap)
     verdicts = {SAME_KEYS: "JSON around the ciphertext with the same meaning"}  # noqa: RUF012
@@ -197,9 +198,9 @@ class KeysetMessage(Format):
 
     def read(self, content: bytes, give: Give) -> str | None:
         if not content:
-            raise exceptions.KeysetError("a key source wraps no empty key")
+            raise exceptions.KeysetError("key sources do not wrap empty keys")
         if len(content) > 4096:
-            raise exceptions.KeysetError("a key source wraps no key of this length")
+            raise exceptions.KeysetError("key sources do not wrap keys of this length")
         sealed = base64.b64encode(self.source.wrap(content, AAD)).decode()
         found = json.loads(_seal_under(self.source, self.clear.first))
         text = json.dumps({**found, "encryptedKeyset": sealed})
@@ -210,7 +211,7 @@ class KeysetMessage(Format):
 
 
 class Wrapped(Format):
-    """A wrapped key, as its source returns it."""
+    """A wrapped key as returned by its source."""
 
     refusals = (exceptions.InvalidUnwrap,)
 
@@ -263,7 +264,7 @@ class _FakeTpm(_tpm2.Tpm2Source):
 
 
 class _Kme:
-    """A key-management entity in this process, which hands out a key to the receiver once."""
+    """A key-management entity in this process, which gives a key to the receiver only once."""
 
     address = "https://kme"
 
@@ -289,7 +290,8 @@ class _Kme:
 
 
 class Letter(Format):
-    """A file under a QKD key with the line next to it, or in one stream. The genuine one opens after an altered one."""
+    """A file under a QKD key, with the header line in a sidecar or in one stream. The genuine file opens after an
+    altered one."""
 
     refusals = (
         exceptions.InvalidTag,
@@ -299,7 +301,7 @@ class Letter(Format):
     )
 
     def __init__(self, folder: pathlib.Path, what: str) -> None:
-        """``what``: the sidecar, the body or the stream."""
+        """``what``: the part to alter: the sidecar, the body or the stream."""
         super().__init__(folder)
         self.name, self.what = f"QKD letter: the {what}", what
         self.stands_alone = what == "stream"
@@ -385,7 +387,7 @@ class Letter(Format):
 
 
 def key_files(folder: pathlib.Path) -> Iterator[Format]:
-    """All formats that contain keys."""
+    """Yield all formats that contain keys."""
     yield ClearKeyset(folder)
     yield KeysetMessage(folder)
     for name, make in (

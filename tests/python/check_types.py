@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mypy --strict on the package, and stubtest, which compares the stubs with the extension."""
+"""Runs mypy --strict on the package, and stubtest, which compares the stubs with the extension."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-// The CUDA driver calls that the Python package makes itself: the wait for a stream, which a test observes. As with
-// CUDA's driver, a thread cannot wait before it has made a context current.
+// Replaces the CUDA driver calls that the Python package makes: the wait for a stream, which a test observes. As with
+// CUDA's driver, a thread must make a context current before it can wait.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -24,7 +24,7 @@ extern "C" {
     listener = to;
 }
 
-/// Contexts that were retained and not released.
+/// The number of contexts that were retained and not released.
 [[gnu::visibility("default")]] int contexts_retained() {
     return retained;
 }
@@ -55,13 +55,13 @@ extern "C" {
     return 0;
 }
 
-/// From now on this stream is in capture; null: none.
+/// Declares that this stream is in capture, or with null that none is.
 [[gnu::visibility("default")]] void capture(void* stream, int begins) {
     captured_stream = stream;
     captures = begins != 0;
 }
 
-/// The thread's capture mode during its last wait, and the current one.
+/// The thread's capture mode during its last wait, and its current mode.
 [[gnu::visibility("default")]] int mode_in_last_wait() {
     return mode_of_wait;
 }

@@ -10,15 +10,15 @@ from typing import Any
 
 import warpaes
 
-#: Objects by URL, and the reads: what was read, offset, bytes and whether into device memory.
+#: Objects by URL, and the reads: name, offset, bytes, and whether into device memory.
 objects: dict[str, bytes] = {}
 reads: list[tuple[str, int, int, bool]] = []
-#: Options of S3 that were given.
+#: The S3 options that were passed.
 options: list[dict[str, Any]] = []
 
 
 class IOFuture:
-    """A read that is done when its result is wanted; the data may have changed until then."""
+    """A read that is carried out when its result is requested. The data may have changed by then."""
 
     def __init__(self, action: Any) -> None:
         self._action, self._result = action, None
@@ -90,7 +90,7 @@ class RemoteFile:
 
 
 def install() -> None:
-    """Installs it as the module kvikio, without reads and objects."""
+    """Install this as the module kvikio, without reads and objects."""
     module: Any = types.ModuleType("kvikio")
     module.CuFile, module.RemoteFile = CuFile, RemoteFile
     sys.modules["kvikio"] = module

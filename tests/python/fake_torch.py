@@ -1,4 +1,4 @@
-"""The parts of PyTorch that warpaes uses, on NumPy arrays and on the library's device memory."""
+"""Simulates the parts of PyTorch that warpaes uses, on NumPy arrays and on the library's device memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import warpaes
 
-#: Copies that do not block, and events, in the order of their calls.
+#: Non-blocking copies and events, in call order.
 work: list[tuple[Any, ...]] = []
 
 
@@ -82,7 +82,7 @@ class Tensor:
     def is_pinned(self) -> bool:
         return self.is_cpu
 
-    # Those of bytes, of one dimension:
+    # Operations on one-dimensional tensors of bytes:
 
     def reshape(self, length: int) -> Tensor:
         assert length == -1
@@ -171,7 +171,7 @@ def cat(tensors: list[Tensor]) -> Tensor:
 
 
 def empty(shape: Any, *, dtype: DType, device: Any = "cpu", pin_memory: bool = False) -> Tensor:
-    """Memory of the library's device, or a NumPy array."""
+    """Return memory on the library's device, or a NumPy array."""
     nbytes = (shape if isinstance(shape, int) else math.prod(shape)) * dtype.itemsize
     if getattr(device, "type", device) == "cuda":
         memory = warpaes.Memory(max(nbytes, 1), "device")
@@ -183,8 +183,8 @@ def empty(shape: Any, *, dtype: DType, device: Any = "cpu", pin_memory: bool = F
 
 
 def install() -> list[int]:
-    """Installs it as the module torch; returns a list of the devices whose stream was queried."""
-    if "torch" in sys.modules:  # a module is loaded once, and its functions are kept
+    """Install this as the module torch, and return a list of the devices whose stream was queried."""
+    if "torch" in sys.modules:  # a module is loaded only once, and callers keep its functions
         sys.modules["torch"].asked.clear()
         return sys.modules["torch"].asked
     asked: list[int] = []

@@ -1,6 +1,6 @@
-"""moto's S3 server, reached through a proxy with the faults of networks and object stores: resets, 503, and answers
-that are slow, cut short or lost after the request was carried out. Unlike moto alone, it makes conditional writes
-atomic, also `If-Match` of CompleteMultipartUpload.
+"""moto's S3 server, reached through a proxy with the faults of networks and object stores: resets, 503, and responses
+that are slow, truncated or lost after the request was carried out. In contrast to moto, the proxy makes conditional
+writes atomic, including `If-Match` of CompleteMultipartUpload.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import threading
 import time
 from typing import Any
 
-#: Faults of a request, and how many in a thousand requests have them at a rate of 1.
+#: Faults of a request, and the number of requests in a thousand that have them at a rate of 1.
 FAULTS = {"reset": 10, "unavailable": 20, "slow": 20, "truncated": 15, "lost": 15}
 
 UNAVAILABLE = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
@@ -35,7 +35,7 @@ class Moto:
 
     def __init__(self) -> None:
         self.port = free_port()
-        # Two headers "Server", which it would send, are an error to aiohttp in Python's development mode.
+        # moto would send two "Server" headers, which aiohttp rejects in Python's development mode.
         program = f"""
 from moto.server import main
 from werkzeug.serving import WSGIRequestHandler
@@ -61,15 +61,15 @@ main(['-H', '127.0.0.1', '-p', '{self.port}'])
 
 
 class Proxy:
-    """A thread that forwards requests; `rate` scales the frequency of faults."""
+    """Forwards requests in a thread. `rate` scales the frequency of faults."""
 
     def __init__(self, upstream: int, rate: float = 0, seed: int = 1, slow: float = 1.0) -> None:
         self.upstream, self.rate, self.slow = upstream, rate, slow
         self.random = random.Random(seed)
         self.counts = dict.fromkeys(FAULTS, 0)
         self.requests = 0
-        #: Called with method and path before a request is forwarded. It may return the name of a fault, `whole` for an
-        #: answer that ignores ranges, or `say STATUS CODE`.
+        #: Called with method and path before a request is forwarded. It may return the name of a fault, `whole` for a
+        #: response that ignores ranges, or `say STATUS CODE`.
         self.hook: Any = None
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -114,7 +114,7 @@ class Proxy:
             writer.close()
 
     async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Forward a request and its answer; return False if the connection must be closed."""
+        """Forward a request and its response. Return False if the connection must be closed."""
         head = await reader.readuntil(b"\r\n\r\n")
         method, path, _ = head.split(b"\r\n", 1)[0].decode().split(" ", 2)
         headers = {
@@ -191,7 +191,7 @@ class Proxy:
     ) -> None:
         skipped = ("connection", "transfer-encoding", "content-length")
         kept = {name: value for name, value in headers.items() if name not in skipped}
-        # For HEAD the length is the object's.
+        # For HEAD, the length is that of the object.
         length = headers.get("content-length", str(len(body))) if sent == 0 else str(len(body))
         lines = [f"HTTP/1.1 {status} {http.client.responses.get(status, '')}", f"content-length: {length}"]
         lines += [f"{name}: {value}" for name, value in kept.items()]
@@ -201,7 +201,7 @@ class Proxy:
 
 
 class Store:
-    """moto and the proxy, with a bucket; `direct` is a client that goes around the proxy."""
+    """Runs moto and the proxy with a bucket. `direct` is a client that bypasses the proxy."""
 
     def __init__(self, rate: float = 0, seed: int = 1, slow: float = 1.0, bucket: str = "bucket") -> None:
         os.environ.update(

@@ -3,10 +3,8 @@
     PYTHONPATH=build/default/python:tests/python python3 tests/python/files_adversary.py --runs 1000 --seed 1
 
 Between any two of the owner's calls random acts of storage_acts.py happen to the folder. After each call: a. the call
-returned a whole content that the owner wrote, or raised a documented exception; b. nothing outside the folder has
-changed;
-c. no file has more permissions than before;
-d. no temporary file remains.
+returned complete content that the owner wrote, or raised a documented exception; b. nothing outside the folder has
+changed; c. no file has more permissions than before; d. no temporary file remains.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ NAMES = ["n0", "n1", "d/m"]
 
 
 class BrokenError(Exception):
-    """A violated invariant: its letter, and a sentence."""
+    """A violated invariant: its letter and a message."""
 
 
 class FilesAdversary(Adversary):
@@ -65,7 +63,7 @@ class FilesAdversary(Adversary):
     RARE = (Adversary.mode,)
 
     def link(self, chance: random.Random) -> str:
-        """Only instead of a file: a folder that the owner names may be a link."""
+        """Replace only a file, because a folder that the owner names may be a link."""
         name = chance.choice(self.world.names)
         outside = self.world.outside
         places: list[Node] = [("link", os.fsencode(outside / each), 0) for each in ("secret", "new", "nowhere/x")]
@@ -78,7 +76,7 @@ class FilesAdversary(Adversary):
 
 
 class World:
-    """One run. The acts use the names of the class of the same name in storage_adversary.py."""
+    """One run. The acts use the attribute names of the class World in storage_adversary.py."""
 
     suffix, envelope, may_wrap = "", "", False
 
@@ -148,13 +146,13 @@ class World:
             target = self.root / "got"
             try:
                 self.fs.get_file(self.path(name), str(target))
-                if target.is_dir():  # as fsspec creates folders
+                if target.is_dir():  # the mode with which fsspec creates folders
                     target.rmdir()
                     raise IsADirectoryError(name)
                 found = target.read_bytes()
             except BaseException:
                 if target.exists():
-                    raise BrokenError("a: get_file left something of a file that it refused") from None
+                    raise BrokenError("a: get_file left a part of a file that it refused") from None
                 raise
             target.unlink()
         every = self.written.get(name, set()) if self.bound else set().union(*self.written.values())
@@ -178,7 +176,7 @@ class World:
         found = safetensors.load_file(place, enc_key=self.enc, sign_key=self.sign)
         contents = {name: tensor.tobytes() for name, tensor in found.items()}
         if contents not in [{name: tensor.tobytes() for name, tensor in each.items()} for each in self.tensors]:
-            raise BrokenError(f"a: tensors {sorted(contents)} are none that were saved")
+            raise BrokenError(f"a: tensors {sorted(contents)} were never saved")
 
     def save_keyset(self) -> None:
         keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")
@@ -192,7 +190,7 @@ class World:
     def load_keyset(self) -> None:
         text = pathlib.Path(self.path(f"k{self.chance.randrange(2)}")).read_bytes()
         if self.normal(keysources.read_keyset(text, self.source)) not in self.keysets:
-            raise BrokenError("a: a keyset that the owner has not written")
+            raise BrokenError("a: the owner has not written this keyset")
 
     @staticmethod
     def normal(keyset: warpaes.Keyset) -> bytes:
@@ -206,7 +204,7 @@ class World:
         yield
         after = self.place.tree()
         if Files(self.outside).tree() != outside:
-            raise BrokenError("b: something outside of the folder has changed")
+            raise BrokenError("b: a file outside the folder has changed")
         for name, (kind, content, mode) in after.items():
             if name.rpartition("/")[2].startswith(".warpaes-") and name not in before:
                 raise BrokenError(f"d: {name} remains")
@@ -248,7 +246,7 @@ class World:
 
 
 def one(seed: int) -> tuple[str, list[str]]:
-    """Play one run; return the violated invariant, if any, and the log."""
+    """Play one run. Return the violated invariant, if any, and the log."""
     world = World(seed)
     return world.play(), world.log
 

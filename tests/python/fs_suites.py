@@ -132,14 +132,14 @@ SUITES = [
     abstract.AbstractPutTests,
 ]
 for below in (Local, Memory, S3, NamedLocal, NamedMemory, NamedS3):
-    # In classes of their own: some tests have the same name in two suites.
+    # The suites have separate classes, because some tests have the same name in two suites.
     for suite in SUITES if below is not NamedS3 else SUITES[2:4]:
         name = f"Test{below.__name__}{suite.__name__}"
         globals()[name] = type(name, (below, suite), {})
 
 
 def test_moving_into_no_folder(tmpdir: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The suite's own makes a file system of the protocol "file"."""
+    """The suite's own method would create a file system of the protocol "file"."""
     files = WarpaesFileSystem(KEYSET, target_protocol="file")
     monkeypatch.setattr(abstract_mv.fsspec, "filesystem", lambda protocol: files)
     abstract_mv.test_move_raises_error_with_tmpdir(tmpdir)

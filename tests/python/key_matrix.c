@@ -1,11 +1,11 @@
 /*
- * The C part of test_key_matrix.py: writes and reads files under a keyset at a place, by FILE*.
+ * The C part of test_key_matrix.py: writes and reads files under a keyset at a place through FILE*.
  *
  *     key_matrix write PLACE PLAIN SEALED | read PLACE SEALED > PLAIN
  *     key_matrix write-named PLACE PLAIN ROOT FOLDER NAME | read-named PLACE ROOT FOLDER NAME > PLAIN
  *
- * The latter write and read FOLDER/NAME in the tree ROOT, whose names are encrypted.
- * MATRIX_WORD is the answer to a question for a passphrase.
+ * The second line's commands write and read FOLDER/NAME in the tree ROOT, whose names are encrypted.
+ * MATRIX_WORD is the answer to a passphrase prompt.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Two simulated key-management entities (ETSI GS QKD 014) with a link of quantum keys, for tests and the demo.
+"""Two simulated key-management entities (ETSI GS QKD 014) with a quantum key link, for tests and the demo.
 
-Site A has KME-A and the SAE alice, site B has KME-B and the SAE bob; mallory has a certificate and no keys. Each side
+Site A has KME-A and the SAE alice. Site B has KME-B and the SAE bob. mallory has a certificate and no keys. Each side
 can fetch a key once. ``kme.py FOLDER`` writes certificates there, prints a line for either KME and serves until its
 standard input ends.
 """
@@ -57,15 +57,15 @@ class Link:
     def __init__(self, stored: int = MAX_COUNT) -> None:
         self.lock = threading.Lock()
         self.stored = stored
-        #: (master, slave) and number of a key, until the slave has fetched it or it is revoked.
+        #: (master, slave) and the number of a key, until the slave fetches it or it is revoked.
         self.waiting: dict[tuple[str, str, str], bytes] = {}
         self.handed_out: list[str] = []
-        #: A fault to inject: called with the request; returns a status and a body, or None.
+        #: A fault to inject. It is called with the request, and returns a status and a body, or None.
         self.fault: Any = None
         self.requests: list[str] = []
 
     def revoke(self, key_id: str) -> None:
-        """Simulates the end of a key's life."""
+        """Simulate the end of a key's life."""
         with self.lock:
             self.waiting = {name: key for name, key in self.waiting.items() if name[2] != key_id}
 
@@ -118,7 +118,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             status, content = self._carry_out(link, unquote(match[1]), match[2], body)
         sent = content if isinstance(content, bytes) else json.dumps(content).encode()
-        cut = status == 0  # the connection ends in the middle
+        cut = status == 0  # the connection ends midway
         self.send_response(200 if cut else status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(sent) * 2 if cut else len(sent)))
@@ -169,11 +169,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 class _Server(http.server.ThreadingHTTPServer):
     def handle_error(self, *_: Any) -> None:
-        """Tests end connections on purpose."""
+        """Print nothing, because tests end connections on purpose."""
 
 
 class Sites:
-    """Both KMEs, serving until ``close``."""
+    """Runs both KMEs until ``close``."""
 
     def __init__(self, folder: pathlib.Path, stored: int = MAX_COUNT) -> None:
         self.link = Link(stored)
@@ -187,7 +187,7 @@ class Sites:
         for sae, name in SITES.items():
             server: Any = _Server(("127.0.0.1", 0), _Handler)
             server.name, server.link = name, self.link
-            # The connection's own thread does the handshake, not the thread that waits for the next connection.
+            # The connection's thread performs the handshake, not the thread that waits for the next connection.
             server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
             self.urls[sae] = f"https://127.0.0.1:{server.server_address[1]}"
             threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

@@ -19,7 +19,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# The local names of their modules.
+# The local names of pyca's modules.
 MODULES = {
     "cryptography.exceptions": "warpaes.exceptions",
     "cryptography.hazmat.decrepit.ciphers.modes": "warpaes.ciphers.modes",
@@ -32,7 +32,7 @@ MODULES = {
     "cryptography.hazmat.primitives.keywrap": "warpaes.keywrap",
 }
 
-# These are copied and run; the other modules support them.
+# These modules are copied and run. The other modules support them.
 TESTS = [
     "tests/hazmat/primitives/test_aead.py",
     "tests/hazmat/primitives/test_aes.py",
@@ -51,7 +51,7 @@ HELPERS = [
     "tests/hazmat/primitives/utils.py",
 ]
 
-# Part of a test's name → why it is not run.
+# Part of a test's name → the reason to omit it.
 EXCEPTIONS = {
     "TestChaCha20Poly1305": "not AES",
     "test_chacha20poly1305_unsupported": "not AES",
@@ -59,8 +59,8 @@ EXCEPTIONS = {
     "TestCamellia": "not AES",
     "3des": "not AES",
     "test_deprecated_ciphers_import_with_warning": "about names of ciphers that are not AES",
-    "test_data_too_large": "warpaes takes messages of 2^31 bytes and more",
-    "test_gcm_ciphertext_limit": "sets a private counter of pyca's; the limit is tested in tests/abi",
+    "test_data_too_large": "warpaes accepts messages of 2^31 bytes and more",
+    "test_gcm_ciphertext_limit": "sets a private counter of pyca; tests/abi tests the limit",
     "test_gcm_aad_limit": "sets a private counter of pyca's",
 }
 
@@ -128,7 +128,7 @@ def has(module: str, name: str) -> bool:
 
 
 def with_other_imports(source: str, modules: dict[str, str] = MODULES) -> str:
-    """The same module, with every name imported from the replacements."""
+    """Return the same module, with every name imported from the replacements."""
     lines = source.splitlines()
     for node in sorted(ast.walk(ast.parse(source)), key=lambda node: -getattr(node, "lineno", 0)):
         if not isinstance(node, ast.ImportFrom) or node.module not in modules or node.level:
@@ -149,10 +149,10 @@ def copy_tests(source: pathlib.Path, folder: pathlib.Path) -> None:
     for name in TESTS + HELPERS:
         text = with_other_imports((source / name).read_text())
         if name == "tests/utils.py":
-            # Reasons are private there; only the exceptions are compared.
+            # pyca's reasons are private, so only the exceptions are compared.
             text, count = re.subn(r"\n    assert exc_info\.value\._reason == reason\n", "\n", text)
             assert count == 1
-        # Like builds of pyca without AES-192 in GCM-SIV, which is not in RFC 8452: their tests omit its vectors.
+        # AES-192 is not part of GCM-SIV in RFC 8452. pyca's tests omit its vectors in builds without it.
         text = text.replace("rust_openssl.CRYPTOGRAPHY_IS_BORINGSSL", "True")
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

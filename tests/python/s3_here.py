@@ -1,4 +1,4 @@
-"""moto's S3 in this process: botocore's requests get moto's answers without a connection.
+"""moto's S3 in this process: botocore's requests get moto's responses without a connection.
 
 Clients run unchanged down to botocore's HTTP session, which `Here` replaces. A run takes a fraction of the time with a
 server in another process.
@@ -19,7 +19,7 @@ os.environ.update(
 
 
 class Here:
-    """An object store with one bucket; `client` is a boto3 client."""
+    """An object store with one bucket. `client` is a boto3 client."""
 
     def __init__(self, bucket: str = "bucket") -> None:
         """Redirect every request of this process here."""
@@ -28,11 +28,11 @@ class Here:
         from moto.core.botocore_stubber import BotocoreStubber, MockRawResponse
 
         stubber = BotocoreStubber()
-        # moto looks for a request's service in this order: S3 first, of some two hundred.
+        # moto searches some two hundred services in this order, so S3 comes first.
         moto.backend_index.backend_url_patterns.sort(key=lambda service: service[0] != "s3")
-        #: moto compares and writes in two steps; with one request at a time, conditional writes are atomic.
+        #: moto compares and writes in two steps. With one request at a time, conditional writes are atomic.
         self.turn = turn = threading.Lock()
-        #: Called with method and URL before a request; may raise an exception instead.
+        #: Called with method and URL before a request. It may raise an exception instead.
         self.hook: Any = None
 
         def send(session: Any, request: Any) -> AWSResponse:
@@ -67,7 +67,7 @@ class Here:
         return [item["Key"] for page in pages for item in page.get("Contents", ())]
 
     def objects(self, prefix: str) -> dict[str, bytes]:
-        """Return the objects below a prefix, straight from moto's memory: no request, in a tenth of its time."""
+        """Return the objects below a prefix directly from moto's memory, which takes a tenth of a request's time."""
         with self.turn:
             return {key: item.value for key, item in self._backend().get_bucket(self.bucket).keys.items()
                     if key.startswith(prefix)}  # fmt: skip

@@ -33,11 +33,11 @@ TESTS = [
     "test_threadable.py",
 ]
 
-# Part of a test's name → why it is not run.
+# Part of a test's name → the reason to omit it.
 EXCEPTIONS = {
     "test_bogus": "quotes another package's messages",
     "test_cannot_serialize_a_non_contiguous_tensor": "warpaes writes a contiguous copy",
-    "test_cannot_serialize_shared": "warpaes writes each tensor for itself",
+    "test_cannot_serialize_shared": "warpaes writes each tensor separately",
     "test_complex": "compares bytes of a file in clear",
     "test_deserialization and test_simple": "reads a file in clear, which warpaes refuses",
     "test_exception": "tests serialize, which warpaes does not have",
@@ -51,7 +51,7 @@ EXCEPTIONS = {
     "test_workaround": "tests save_model, which warpaes does not have",
 }
 
-# A replacement for PyTorch where it is missing: tests that use it are skipped.
+# A replacement for PyTorch if it is missing. Tests that use it are skipped.
 TORCH = """
 import unittest
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from s3_here import Here
     from storage_adversary import World
 
-#: A file's kind, content and permissions; the content of a link is its target.
+#: A file's kind, content and permissions. The content of a link is its target.
 Node = tuple[str, bytes, int]
 Tree = dict[str, Node]
 FOLDER = storage.FOLDER
 
 
 class Files:
-    """A folder as an attacker with write access sees it."""
+    """A folder to which an attacker has write access."""
 
     has_links = True
 
@@ -42,7 +42,7 @@ class Files:
             folder = folders.pop()
             for name in sorted(os.listdir(folder)):
                 path = folder / name
-                with contextlib.suppress(FileNotFoundError):  # a temporary file of a worker that was given up
+                with contextlib.suppress(FileNotFoundError):  # a temporary file of an abandoned worker may disappear
                     node = found[path.relative_to(self.folder).as_posix()] = self.node(path)
                     if node[0] == "folder":
                         folders.append(path)
@@ -90,7 +90,7 @@ class Files:
 
 
 class Bucket:
-    """Objects below a prefix of moto's S3."""
+    """Objects below a prefix in moto's S3."""
 
     has_links = False
 
@@ -110,7 +110,7 @@ Place = Files | Bucket
 
 
 def put(place: Place, tree: Tree, prefix: str = "") -> None:
-    """Replace everything below a place that begins with a prefix."""
+    """Replace everything in a place whose name begins with a prefix."""
     now = place.tree()
     for name in sorted(now, reverse=True):
         if name.startswith(prefix) and name not in tree and name.rstrip("/") + "/" != prefix:
@@ -137,7 +137,7 @@ def json_places(found: Any) -> list[tuple[Any, Any]]:
 
 
 class Adversary:
-    """Each act uses only the given random numbers, so that it can be repeated."""
+    """The attacker. Each act uses only the given random numbers, so that it can be repeated."""
 
     def __init__(self, world: World) -> None:
         self.world, self.place = world, world.place
@@ -174,7 +174,7 @@ class Adversary:
         return [name + self.world.suffix for name in self.world.names]
 
     def name(self, chance: random.Random) -> str:
-        """An existing object, or a future one."""
+        """Choose an existing object, or a future one."""
         return chance.choice([*self.objects(), *self.future()])
 
     def alter(self, name: str, content: bytes) -> None:

@@ -1,22 +1,21 @@
-"""warpaes bulk and an attacker who can write to its storage: random acts between two commands, and invariants after
-each.
+"""Random acts of an attacker who can write to the storage of warpaes bulk, and invariants after each command.
 
     PYTHONPATH=build/default/python:tests/python python3 tests/python/storage_adversary.py --runs 10000 --seed 1 [--s3]
 
-The adversary has no key of the owner. The adversary has separate keys, the data keys of a dataset that was made for
-him, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys. Some
-datasets have encrypted names (storage_names.py). After each command:
+The adversary has no key of the owner. The adversary has separate keys, the data keys of a dataset that the owner made
+for him, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys.
+Some datasets have encrypted names (storage_names.py). After each command:
 
-a. what it has written opens under no key that he knows, and has the cipher of the command line;
-b. a decrypt gives what was encrypted, or an exit status that is not 0; no file has other content;
+a. its output opens under no key that the adversary knows, and has the cipher of the command line;
+b. a decrypt gives the content that was encrypted, or a nonzero exit status; no file has other content;
 c. after a rekey with exit status 0, nothing in the target opens under an earlier key;
-d. outside of the target nothing has changed or was read;
+d. nothing outside the target has changed or was read;
 e. no file has more permissions than before, or than its source;
 f. when the adversary's acts are undone, the same command succeeds;
-g. a failure is one sentence without control characters, and no exception;
+g. a failure is a message of one sentence without control characters, not an exception;
 h. an original is removed only if its copy in the target opens to the same content;
-i. warpaes.open gives an object's own content, or raises an exception (local files);
-j. if names are encrypted, nothing that a command has written shows one, and listings have only names of the owner.
+i. warpaes.open returns an object's own content, or raises an exception (local files);
+j. if names are encrypted, no output of a command shows a plain name, and listings contain only the owner's names.
 
 A command may be killed before one of its system calls, lose its storage, or be run by two drivers.
 """
@@ -59,12 +58,12 @@ from warpaes.bulk.local import PART, LocalStorage, LocalUpload
 from warpaes.exceptions import FormatError, InvalidTag, KeysetError
 from warpaes.fs import WarpaesFileSystem
 
-#: This takes a quarter of the time of a command with little work.
+#: Cached, because it takes a quarter of the time of a short command.
 make_parser = functools.cache(cli.make_parser)
 
-pyarrow.set_cpu_count(1)  # for tables of five rows
+pyarrow.set_cpu_count(1)  # enough for tables of five rows
 
-#: The client and the session of all runs.
+#: The client and the session shared by all runs.
 CLIENTS: list[Any] = []
 SESSIONS: list[Any] = []
 
@@ -79,7 +78,7 @@ REFUSALS = (OSError, ValueError, FormatError, InvalidTag, KeysetError)
 
 
 class BrokenError(Exception):
-    """An invariant does not hold: its letter, and a sentence."""
+    """A violated invariant: its letter and a message."""
 
 
 def keyset_of(key: bytes, template: str = TEMPLATE) -> warpaes.Keyset:
@@ -87,7 +86,7 @@ def keyset_of(key: bytes, template: str = TEMPLATE) -> warpaes.Keyset:
 
 
 def opens(sealed: bytes, keyset: warpaes.Keyset, names: set[bytes], content: bytes | None = None) -> bool:
-    """Return whether an object opens with one of these associated data, to this content if it is given."""
+    """Return whether an object opens with one of these associated data, and to this content if given."""
     for associated in names:
         try:
             with warpaes.open(sealed, keyset=keyset, associated_data=associated) as file:
@@ -116,13 +115,13 @@ def data_keys(tree: Tree, source: Any) -> tuple[list[dict[str, Any]], list[warpa
 
 
 class Killed:
-    """A process that is killed before it opens, names or removes a file, or sets its mode."""
+    """Kills a process before it opens, names or removes a file, or sets its mode."""
 
     def __init__(self, at: int) -> None:
         self.at = at
 
     def run(self, words: list[str]) -> tuple[int, dict[str, Any], str]:
-        """Run a command in a process that is killed in this way, or ends before; return status, report and a
+        """Run a command in a process that is killed in this way, or ends before. Return status, report and a
         description."""
         here = str(pathlib.Path(__file__).parent)
         program = f"import sys; sys.path.insert(0, {here!r}); import storage_adversary\n"
@@ -133,7 +132,7 @@ class Killed:
         return done.returncode, json.loads(done.stdout or "{}"), "not killed"
 
 
-#: Events of Python's audit hooks before system calls that write, or that inspect files.
+#: Events of Python's audit hooks that precede system calls which write or inspect files.
 CALLS = {"open", "os.chmod", "os.chown", "os.link", "os.listdir", "os.mkdir", "os.remove", "os.rename", "os.scandir"}
 
 
@@ -143,7 +142,7 @@ def run_until(at: int, words: list[str]) -> None:
     target = os.fsencode(words[-1])
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:
-        # Files that the interpreter and its libraries open do not count.
+        # Files opened by the interpreter and its libraries are not counted.
         if event in CALLS and not (event == "open" and str(arguments[0]).startswith(("/proc", "/usr", sys.prefix))):
             left[0] -= 1
             if left[0] == 0:
@@ -159,7 +158,7 @@ class Away:
 
     def __init__(self, at: int, after: bool) -> None:
         self.left, self.after = at, after
-        self.is_over = False  #: the command has ended: the harness can access the storage
+        self.is_over = False  #: the command has ended, so the harness can access the storage
 
     @contextlib.contextmanager
     def happens(self) -> Iterator[None]:
@@ -195,7 +194,7 @@ class Away:
 
 
 class World:
-    """One run: an owner with a source and a target, and an adversary."""
+    """One run with an owner, a source, a target, and an adversary."""
 
     def __init__(self, seed: int, s3: Any = None) -> None:
         chance = random.Random(seed)
@@ -205,7 +204,7 @@ class World:
         self.bind = chance.random() < 0.7
         self.careful = chance.random() < 0.5
         self.may_wrap = bool(self.envelope) and chance.random() < 0.4
-        #: Forgeries that only a manifest reveals: the adversary may wrap keys, or knows a data key that a rekey
+        #: Only a manifest reveals these forgeries: the adversary may wrap keys, or knows a data key that a rekey
         #: replaced.
         self.may_make_objects = self.may_wrap
         self.suffix = chance.choice(["", "", ".enc"])
@@ -230,7 +229,7 @@ class World:
         self.content = {name: f"{name} {chance.random()}".encode() * chance.choice([1, 1, 400]) for name in self.names}
         self.key = self.new_key()
         self.known = [warpaes.Keyset.generate(TEMPLATE)]
-        self.leaked: list[warpaes.Keyset] = []  #: known, but not to the adversary
+        self.leaked: list[warpaes.Keyset] = []  #: known keys, but not to the adversary
         self.planted_key = chance.randbytes(32)
         if self.envelope:
             self.known += [keyset_of(self.planted_key), keyset_of(self.planted_key[:16], "AES128_GCM_HKDF_4KB")]
@@ -245,19 +244,19 @@ class World:
         else:
             (self.root / "target").mkdir()
         self.history: list[Tree] = []
-        self.truths: list[set[str]] = [set()]  #: names that a decrypt may return, by state of the dataset
-        self.sure = 0  #: the last state that a careful owner has seen
+        self.truths: list[set[str]] = [set()]  #: names that a decrypt may return, for each state of the dataset
+        self.sure = 0  #: index of the last state that a careful owner has seen
         self.save, self.pin = 0, ""
         self.listed: list[str] = []
         self.step = 0
-        self.away: Away | None = None  #: the storage of the command that runs
-        self.damage: dict[str, tuple[Node | None, Node | None]] = {}  #: clean and dirty
+        self.away: Away | None = None  #: the failing storage of the running command
+        self.damage: dict[str, tuple[Node | None, Node | None]] = {}  #: original and damaged nodes
         self.is_mixed = self.has_ended = self.is_adopted = self.took_unbound = self.has_removed = False
         self.dataset = ""
-        self.modes: dict[str, int] = {}  #: of files of the source, also of those that were removed
+        self.modes: dict[str, int] = {}  #: modes of source files, including removed ones
         self.shard_rows = chance.choice([2, 3, manifest.SHARD_ROWS])
         self.earlier: list[warpaes.Keyset] = []
-        self.pending: tuple[pathlib.Path, list[str]] | None = None  #: a rekey that has not ended
+        self.pending: tuple[pathlib.Path, list[str]] | None = None  #: a rekey that has not finished
         self.prepare()
         self.adversary = NamesAdversary(self) if self.hidden.hides else Adversary(self)
 
@@ -282,7 +281,7 @@ class World:
         return wrapped
 
     def prepare(self) -> None:
-        """Make the owner's dataset for the adversary, and one under the adversary's key."""
+        """Make a dataset of the owner for the adversary, and one under the adversary's key."""
         theirs = self.root / "for-him"
         for name in self.names:
             (theirs / name).parent.mkdir(parents=True, exist_ok=True)
@@ -341,9 +340,9 @@ class World:
             yield
 
     def run_shared(self, *arguments: str) -> tuple[int, dict[str, Any], str]:
-        """Run two drivers that share a job; return the status and report of the last one to end.
+        """Run two drivers that share a job, and return the status and report of the last one to end.
 
-        A driver that joins the other ends after it, with the same result; one that comes too late has no report.
+        A driver that joins the other ends after it, with the same result. One that arrives too late has no report.
         """
 
         def drive(_: int) -> tuple[float, int, dict[str, Any], str]:
@@ -388,7 +387,8 @@ class World:
             yield
 
     def command(self, words: list[str], how: Killed | str = "") -> tuple[int, list[str], pathlib.Path | None]:
-        """Run one command of the owner on the target, and check the invariants; `how`: killed, or by two drivers."""
+        """Run one command of the owner on the target, and check the invariants. `how`: killed, or run by two
+        drivers."""
         self.step += 1
         name, out = words[0], None
         before, outside = self.place.tree(), Files(self.outside).tree()
@@ -419,7 +419,7 @@ class World:
         if "Traceback" in said or not said.replace("\n", "").isprintable() or len(said.strip().split("\n")) > 1:
             raise BrokenError(f"g: it said {said!r}")
         if Files(self.outside).tree() != outside or set(os.listdir(self.root)) - outside_names:
-            raise BrokenError("d: something outside of the target was written")
+            raise BrokenError("d: a file outside the target was written")
         self.check_written(name, words, before, after)
         self.check_removed(originals, after)
         if out is not None:
@@ -458,7 +458,7 @@ class World:
         sources = [source_of(path) for path in self.keys_of_files()]
         found = []
         for record in records:
-            with contextlib.suppress(storage.PermanentError):  # that a rekey has replaced
+            with contextlib.suppress(storage.PermanentError):  # keys that a rekey has replaced
                 found.append(keyset_of(keys.unwrap(sources, record), record["template"]))
         return found
 
@@ -479,7 +479,8 @@ class World:
                 continue
             if isinstance(self.place, Files):
                 allowed = 0o600
-                replaced = re.sub(r"\.([^/]+)\.warpaes-part-[0-9a-f]{32}$", r"\1", name)  # of a command that was killed
+                replaced = re.sub(r"\.([^/]+)\.warpaes-part-[0-9a-f]{32}$", r"\1", name)  # a temporary file of a killed
+                # command
                 if replaced in before and before[replaced][0] == "file":
                     allowed |= before[replaced][2]
                 else:
@@ -501,7 +502,7 @@ class World:
                 continue
             if command not in ("encrypt", "rekey") and PART not in name:
                 raise BrokenError(f"a: {command} has written {name}")
-            if PART in name:  # of a killed process: it may be truncated anywhere, or be a record
+            if PART in name:  # a killed process may leave a file truncated anywhere, or a record
                 continue
             if content[:1] != b"\x28":
                 raise BrokenError(f"a: {command} has written {name} with another cipher")
@@ -529,8 +530,8 @@ class World:
             if kind == "folder" or name.startswith(FOLDER):
                 continue
             if not self.careful and content == THEIRS and not bare:
-                continue  # everything from another dataset under the same key, which only --pin distinguishes
-            # Without a manifest, or with one made of existing objects, an unbound object may have any name. A rekey
+                continue  # the content of another dataset under the same key, which only --pin distinguishes
+            # Without a manifest, or with one made from existing objects, an unbound object may have any name. A rekey
             # then binds it to that name.
             unbound = self.took_unbound or (bare and not self.bind)
             if unbound and content in (THEIRS, *self.content.values()):
@@ -559,7 +560,7 @@ class World:
             )
 
     def check_read(self) -> None:
-        """Read the target as other programs do, by warpaes.open."""
+        """Read the target with warpaes.open, as other programs do."""
         pins = self.checks([])
         pin = f"pin={pins[pins.index('--pin') + 1]};" if "--pin" in pins else ""
         given = [word for word in self.keys_given() if word != "-k"]
@@ -615,7 +616,7 @@ class World:
 
     def keys_given(self) -> list[str]:
         if self.pending is not None and "--new-key" not in self.pending[1]:
-            return ["-k", str(self.pending[0])]  # which also has the previous key
+            return ["-k", str(self.pending[0])]  # this keyset also has the previous key
         given = ["-k", str(self.key)]
         return (
             [*given, "-k", str(self.pending[0])] if self.pending is not None and self.pending[0] != self.key else given
@@ -629,7 +630,7 @@ class World:
     def words(self, kind: str, chance: random.Random) -> list[str]:
         """Return a command line."""
         envelope = ["--envelope", self.envelope, "--template", TEMPLATE] if self.envelope else []
-        if kind == "rotate":  # and the same nightly command, before the rekey that it needs
+        if kind == "rotate":  # followed by the nightly encrypt, before the rekey that it requires
             key, self.key = self.key, self.rotated(self.new_key())
             words = self.words("encrypt", chance)
             self.earlier = [
@@ -709,7 +710,7 @@ class World:
             with fault.happens():
                 status, words, out = self.command(words)
             self.away = None
-            # The lock's process is this one, which lives.
+            # The lock belongs to this process, which is alive.
             self.place.set(FOLDER + "lock", None)
             self.log[-1] += f" (the storage went away: {'after' if fault.after else 'before'})"
         if out is not None:
@@ -730,7 +731,7 @@ class World:
                         continue
                     if any(opens(content, keyset, self.associated(name, self.place.tree())) for keyset in self.earlier):
                         raise BrokenError(f"c: after a rekey with exit status 0 {name} opens under an earlier key")
-                # Keys of the same keyset that the owner still trusts are not given to the adversary.
+                # The adversary does not get keys in the same keyset that the owner still trusts.
                 found = self.earlier if self.envelope or "--new-key" in self.pending[1] else []
                 self.known += found
                 self.hidden.leaked = self.hidden.leaked or bool(found and not self.envelope)
@@ -758,7 +759,7 @@ class World:
                 self.damage[name] = self.damage.get(name, (before.get(name),))[0], after.get(name)
 
     def note_written(self, before: Tree, after: Tree) -> None:
-        """Forget the damage that the owner has overwritten; work on forged states cannot be undone."""
+        """Forget damage that the owner has overwritten. Work on forged states cannot be undone."""
         own = any(name.startswith(FOLDER) and name != FOLDER + "lock" for name in self.damage)
         if own and any(name.startswith(FOLDER) and before.get(name) != after.get(name) for name in {*before, *after}):
             self.is_mixed = True
@@ -805,11 +806,12 @@ Plan = list[tuple[list[int], str, int, "tuple[str, int, bool]", bool]]
 
 
 def plan_of(seed: int) -> Plan:
-    """Generate steps: seeds of acts, a command, its seed, its disturbance, and whether a failure is repaired."""
+    """Generate steps, each with seeds of acts, a command, its seed, its disturbance, and whether a failure is
+    repaired."""
     chance = random.Random(seed)
 
     def fault() -> tuple[str, int, bool]:
-        """The storage goes away, the process is killed, or two drivers share the job."""
+        """A disturbance: the storage disappears, the process is killed, or two drivers share the job."""
         what = chance.choices(["", "away", "killed", "shared"], [70, 16, 4, 10])[0]
         return what, chance.randrange(1, 14) if what == "away" else chance.randrange(1, 250), chance.random() < 0.5
 
@@ -826,7 +828,8 @@ def plan_of(seed: int) -> Plan:
 
 
 def fault_of(fault: tuple[str, int, bool], kind: str, over_s3: bool) -> Away | Killed | str:
-    """Return the disturbance of a command. The object store of this process has no other processes to kill."""
+    """Return the disturbance of a command. With the object store in this process there are no other processes to
+    kill."""
     what, number, after = fault
     if what == "killed" and not over_s3 and kind not in ("decrypt", "bare", "status", "verify"):
         return Killed(number)
@@ -836,7 +839,7 @@ def fault_of(fault: tuple[str, int, bool], kind: str, over_s3: bool) -> Away | K
 
 
 def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
-    """Run a plan; return the violated invariant, if any, and the log."""
+    """Run a plan. Return the violated invariant, if any, and the log."""
     world = World(seed, s3)
     try:
         for acts, kind, number, fault, mended in plan:
@@ -863,10 +866,10 @@ def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
                 shutil.rmtree(out or "/nonexistent", ignore_errors=True)
                 ends = kind in ("rekey", "rewrap") or (kind in ("encrypt", "remove") and world.pending is None)
                 if status != 0 and kind in ("encrypt", "remove") and "--overwrite" in world.log[-1]:
-                    # The only copy of the key of an object that no manifest has yet was removed.
+                    # An object is not yet in a manifest, and the only copy of its key was removed.
                     status, _, _ = world.command([again[0], "--overwrite", *again[1:]])
                 if status != 0 and ends and not world.is_mixed:
-                    raise BrokenError(f"f: mended, and {kind} still fails")
+                    raise BrokenError(f"f: {kind} still fails after repair")
                 if status == 0:
                     world.succeeded(kind)
         return "", world.log
@@ -906,14 +909,14 @@ def shrunk(seed: int, plan: Plan, letter: str, s3: Any = None) -> tuple[Plan, st
 
 
 def one(seed: int, over_s3: bool) -> tuple[str, list[str]]:
-    """Play one run; report a violation with the acts and commands that cause it."""
+    """Play one run. Report a violation with the acts and commands that cause it."""
     s3 = store() if over_s3 else None
     try:
         said, log = play(seed, plan_of(seed), s3)
         if said:
             _, said, log = shrunk(seed, plan_of(seed), said[0], s3)
     except Exception:
-        return "x: the harness itself has failed", traceback.format_exc().split("\n")[-12:]
+        return "x: the harness failed", traceback.format_exc().split("\n")[-12:]
     return said, log
 
 
@@ -929,10 +932,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--s3", action="store_true", help="over moto's S3 (in this process) instead of files")
+    parser.add_argument("--s3", action="store_true", help="use moto's S3 (in this process) instead of files")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after this time")
-    parser.add_argument("--stop", type=int, default=20, help="after this many failed runs")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no run after this time")
+    parser.add_argument("--stop", type=int, default=20, help="stop after this many failed runs")
     parser.add_argument("--log", action="store_true", help="of every run")
     arguments = parser.parse_args()
     begin, broken, statuses = time.monotonic(), [], collections.Counter[str]()

@@ -1,4 +1,4 @@
-"""Shared code of the tests of the Python package."""
+"""Shared code for the tests of the Python package."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import sys
 import unittest
 from typing import Any
 
-# File lengths: one that is not a multiple of any block, and those around a segment of 4 KiB.
+# File lengths: one that is not a multiple of any block size, and lengths around a segment of 4 KiB.
 LENGTHS = [0, 1, 15, 16, 17, 4055, 4056, 4057, 8192, 100_003]
 
 
 def needed(name: str) -> Any:
-    """Return a module, or skip the test. In CI, where `tools/setup test` has run, it is a failure."""
+    """Return a module, or skip the test. In CI, where `tools/setup test` has run, a missing module is a failure."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -29,7 +29,7 @@ def needed(name: str) -> Any:
 
 
 def optional(name: str) -> Any:
-    """Return a module that `tools/setup test` does not install; without it the test is skipped."""
+    """Return a module that `tools/setup test` does not install, or skip the test."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
@@ -37,7 +37,7 @@ def optional(name: str) -> Any:
 
 
 def main_on_simulated_gpu() -> None:
-    """Run the tests of the calling program on the simulated GPU (tests/simulated): a library that is loaded first."""
+    """Run the tests of the calling program on the simulated GPU (tests/simulated), whose library is loaded first."""
     simulated = os.environ.get("WARPAES_SIMULATED", "")
     if not os.path.exists(simulated):
         print("the simulated GPU is not built")
@@ -49,7 +49,7 @@ def main_on_simulated_gpu() -> None:
 
 
 def run_python(program: str, **environment: str) -> str:
-    """Return the output of a program in its own process, which must succeed."""
+    """Run a program in its own process, check that it succeeds, and return its output."""
     done = subprocess.run(
         [sys.executable, "-B", "-X", "dev", "-c", program],
         env=os.environ | environment,
@@ -63,7 +63,8 @@ def run_python(program: str, **environment: str) -> str:
 
 
 def torchrun(program: str, arguments: list[str]) -> tuple[int, str]:
-    """Return the exit status and the output of a program that torchrun runs in two processes, none of which is left."""
+    """Run a program with torchrun in two processes. Return its exit status and output, and check that no process is
+    left."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", program]
     child = subprocess.Popen(
         [*command, *arguments],
@@ -88,7 +89,7 @@ def resident_bytes() -> int:
 
 
 def growth(action: Any, times: int) -> int:
-    """Return by how many bytes the process grows in this many repetitions."""
+    """Return the growth of the process in bytes over this many repetitions."""
     for _ in range(times):
         action()
     before = resident_bytes()

@@ -22,7 +22,8 @@ def text(length: int) -> bytes:
 
 
 class AgainstPyca(unittest.TestCase):
-    """Both return the same bytes for lengths around block boundaries and around the length that releases the GIL."""
+    """Both APIs return the same bytes for lengths around block boundaries and around the length that releases the
+    GIL."""
 
     lengths = (0, 1, 15, 16, 17, 63, 64, 65, 1000, 16383, 16384, 16385, 1_000_003)
 
@@ -227,7 +228,7 @@ class Mistakes(unittest.TestCase):
 
 
 class Leaks(unittest.TestCase):
-    """Memory does not grow over a thousand calls, failures included."""
+    """Memory does not grow over a thousand calls, including failing ones."""
 
     def test_nothing_stays(self) -> None:
         data = text(20_000)

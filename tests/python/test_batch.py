@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Many messages at once."""
+"""Tests many messages at once."""
 
 from __future__ import annotations
 
@@ -47,13 +47,14 @@ class Lists(unittest.TestCase):
             GCM.decrypt_batch(NONCES, sealed)
 
     def test_too_short_for_a_tag(self) -> None:
-        """An error of the message, like a wrong tag, for every kind of buffer; the others are decrypted."""
+        """A short message is an error of that message, like a wrong tag, for every kind of buffer. The others are
+        decrypted."""
         for aead, tag in ((GCM, 16), (AESCCM(bytes(32), tag_length=8), 8)):
             sealed: list[object] = [*aead.encrypt_batch(NONCES, TEXTS)]
             wrong: dict[int, object] = {0: b"", 5: bytearray(tag - 1), 6: memoryview(bytes(1)), 299: b"x"}
             for i, short in wrong.items():
                 sealed[i] = short
-            sealed[7] = bytes(tag)  # of an empty text, but not its tag
+            sealed[7] = bytes(tag)  # the length of an empty text's tag, but not the right tag
             results = aead.decrypt_batch(NONCES, sealed, return_exceptions=True)  # type: ignore[arg-type]
             for i, result in enumerate(results):
                 if i in wrong:

@@ -1,4 +1,4 @@
-"""warpaes bulk on files; test_bulk_s3.py covers object storage, and `make cluster-test` Ray and dying workers."""
+"""Tests warpaes bulk on files. test_bulk_s3.py covers object storage, and `make cluster-test` Ray and dying workers."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Files(Case):
         self.assertEqual((status, report["run_objects"], report["objects"]), (0, 1, 3))
 
     def test_a_file_that_changes_on_the_way(self) -> None:
-        """Its copy does not appear, whether the source became longer, shorter, changed or disappeared; if shorter, the
-        job fails."""
+        """The copy does not appear, whether the source became longer or shorter, changed or disappeared. If it became
+        shorter, the job fails."""
         for change in ("shorter", "more", "another", "gone"):
             shutil.rmtree(self.source, ignore_errors=True)
             self.write([3 * storage.WINDOW])
@@ -221,7 +221,7 @@ class Files(Case):
         data[8_500_000] ^= 1
         path.write_bytes(data)
         (self.target / names[1]).unlink()
-        # Authentic, but of another object.
+        # This content is authentic, but belongs to another object.
         shutil.copy(self.target / names[1].replace("1/o b.200", "0/o b.100"), self.target / names[1])
         status, report = bulk("verify", "-k", self.key, self.target)
         self.assertEqual((status, report["errors"], report["done"]), (1, 2, 1))
@@ -278,7 +278,7 @@ class Files(Case):
         self.assertEqual(bulk("encrypt", "-k", self.key, path, self.target)[0], 0)
         self.assertEqual(self.files(self.target).keys(), {path.name})
         sealed, out = self.target / path.name, self.folder / "out"
-        # Its manifest is not below it, so the command line must name the dataset.
+        # The manifest is not below this path, so the command line must name the dataset.
         self.assertIn("has no manifest", refusal("decrypt", "-k", self.key, sealed, out))
         self.assertEqual(bulk("decrypt", "-k", self.key, "--no-manifest", sealed, out)[1]["errors"], 1)
         shutil.rmtree(out)
@@ -439,7 +439,7 @@ class Keys(Case):
             self.assertEqual({name: before[name] for name in content}, {name: after[name] for name in content})
             self.assertEqual(bulk("verify", "-k", self.key2, target)[0], 0)
             self.assertIn("was not saved under any of the given keys", refusal("verify", "-k", self.key, target))
-            # The manifest is lost: the records next to the objects suffice, and only the new key opens them.
+            # The manifest is lost. The records next to the objects suffice, and only the new key opens them.
             given = self.without_manifest(target)
             self.assertEqual(bulk("verify", "-k", self.key, *given, target)[1]["errors"], 3)
             self.assertEqual(bulk("decrypt", "-k", self.key2, *given, target, out)[0], 0)
@@ -450,7 +450,7 @@ class Keys(Case):
         )
 
     def test_every_attempt_at_an_object_has_a_key_of_its_own(self) -> None:
-        """Its record is next to the object, with those of earlier attempts and no others."""
+        """The record is next to the object, together with records of earlier attempts and no others."""
         self.write([100])
         config = worker.Config("encrypt", str(self.source), str(self.target), envelope="object")
         config.key = [keys.KeySpec.read(str(self.key))]
@@ -459,7 +459,8 @@ class Keys(Case):
         self.addCleanup(one.close)
         source, path = config.key[0].open(), self.target / ("x" + storage.KEY_SUFFIX)
         path.parent.mkdir()
-        # Records that this job did not make for this object: with another name, job, dataset or code, and missing.
+        # Records that this job did not make for this object: they have another name, job, dataset or code, or are
+        # missing.
         others = [("d", "y", "j", b"k" * 32), ("d", "x", "i", b"k" * 32), ("e", "x", "j", b"k" * 32)]
         planted = [
             keys.signed(keys.new_record(source, config.template, keys.Place(dataset, name, of))[0], code)
@@ -559,7 +560,7 @@ class Jobs(Case):
         with first:
             with self.assertRaises(LockedError), Lock(target, "encrypt", beat=0.2, expiry=0.6):
                 pass
-            first._beat = 1e6  # silent from its next beat on
+            first._beat = 1e6  # silent after its next beat
             time.sleep(0.5)
             with Lock(target, "encrypt", beat=0.2, expiry=0.6) as second:
                 first._end.set()
@@ -651,7 +652,7 @@ class Dying(Case):
         poison = sorted(content)[5]
 
         class Fatal(pool.Pool):
-            """Two workers; one dies as soon as it receives the row."""
+            """One of two workers dies as soon as it receives the row."""
 
             size = 2
 

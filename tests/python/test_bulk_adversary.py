@@ -1,4 +1,4 @@
-"""Random acts of an attacker who can write to a storage, between any two commands of warpaes bulk."""
+"""Random acts of an attacker who can write to a storage, between commands of warpaes bulk."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from concurrent.futures import ProcessPoolExecutor
 from storage_adversary import one
 from support import needed
 
-#: On files, on an object store, and on files of other kinds. `storage_adversary.py --runs N` and `files_adversary.py`
-#: run any number.
+#: The runs are on files, on an object store, and on files of other kinds. `storage_adversary.py --runs N` and
+#: `files_adversary.py` run any number of them.
 FILES, OBJECTS, OTHERS = range(50), range(170, 180), range(50)
 #: A run mostly waits for locks and threads.
 PROCESSES = 4

@@ -1,4 +1,4 @@
-"""warpaes bulk and its surroundings: external keys, fsspec's file systems, metrics."""
+"""Tests warpaes bulk with external keys, fsspec's file systems, and metrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Keys(Case):
                     self.assertEqual(self.files(out), content)
 
     def test_rekey_without_a_manifest(self) -> None:
-        """It is refused; adopt makes a manifest first."""
+        """Rekey is refused until adopt makes a manifest."""
         content = self.write([100, 200])
         for old in ("", "job", "object"):
             with self.subTest(old):
@@ -88,7 +88,7 @@ class Keys(Case):
                 shutil.rmtree(self.folder / "out", ignore_errors=True)
 
     def test_encrypted_keysets(self) -> None:
-        """A keyset's place names its passphrase or KEK, in every option."""
+        """In every option, a keyset's place names its passphrase or KEK."""
         self.write([10])
         keyset = Keyset.load(str(self.key))
         (self.folder / "kek").write_bytes(b"0f" * 32)
@@ -109,7 +109,7 @@ class Keys(Case):
         )
 
     def test_keys_that_only_wrap_keys(self) -> None:
-        """A keyset of Tink's AEAD, and a raw key: -k kek.json in the documentation."""
+        """The key is a keyset of Tink's AEAD or a raw key, as for -k kek.json in the documentation."""
         content = self.write([10])
         kek, raw = self.folder / "kek.json", self.folder / "kek.hex"
         kek.write_bytes(keysources.generate_kek())
@@ -130,7 +130,7 @@ class Keys(Case):
         self.write([10] * 5)
 
         class Manager(keysources.KeySource):
-            """Wraps only keys whose associated data begin with one of `allows`."""
+            """A key manager that wraps only keys whose associated data begins with one of `allows`."""
 
             name = "vault-transit://denied"
             allows: tuple[bytes, ...] = ()
@@ -146,10 +146,10 @@ class Keys(Case):
         manager = Manager()
         given = ("encrypt", "-k", "vault-transit://h/m/keys/n", "--envelope", "object", self.source, self.target)
         with unittest.mock.patch.object(keysources, "from_url", lambda url: manager):
-            # A refusal of the manifest's key: no work begins.
+            # The manifest's key is refused, so no work begins.
             self.assertIn("the token has expired", refusal(*given))
             self.assertEqual([path for path in self.target.rglob("*") if path.is_file()], [])
-            # A refusal of the objects' keys, later.
+            # The objects' keys are refused later.
             manager.allows = (manifest.KEY_LABEL,)
             status, said = said_by(*given)
             self.assertEqual(status, 1)
@@ -244,7 +244,7 @@ class Told(Case):
 
 
 class Fsspec(Case):
-    """Targets that are neither files nor S3."""
+    """Tests with targets that are neither files nor S3."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -300,7 +300,7 @@ class Fsspec(Case):
         self.assertEqual(self.files(self.source), {})
 
     def test_large_objects_are_streamed_and_given_up(self) -> None:
-        """With a file system whose uploads appear when they are closed."""
+        """The file system's uploads appear when they are closed."""
         from concurrent.futures import ThreadPoolExecutor
 
         from fsspec.implementations.memory import MemoryFileSystem
@@ -358,7 +358,7 @@ class Fsspec(Case):
             (self.source / name).write_bytes(content[name])
 
         class Handler(http.server.SimpleHTTPRequestHandler):
-            """Folders as lists of links, and ranges."""
+            """An HTTP server with folders as lists of links, and with ranges."""
 
             def log_message(self, format: str, *arguments: Any) -> None:
                 pass
@@ -397,7 +397,7 @@ class Fsspec(Case):
 
 class Records(unittest.TestCase):
     def test_every_key_of_several_keysets(self) -> None:
-        """Objects without a manifest are opened with each of these, records' keys first."""
+        """Objects without a manifest are opened with each of these keys, starting with the keys in records."""
         made = [warpaes.Keyset.generate("AES256_GCM_HKDF_4KB") for _ in range(3)]
         specs = [keys.KeySpec(str(i), keyset.to_json()) for i, keyset in enumerate(made)]
         sources = [spec.open() for spec in specs]

@@ -1,4 +1,4 @@
-"""Attributes of objects in an object store are kept, restored and compared; losses are announced."""
+"""Attributes of objects in an object store are kept, restored and compared. Losses are announced."""
 
 from __future__ import annotations
 
@@ -147,7 +147,8 @@ class Kept(StoreCase):
 
 
 class Lost(StoreCase):
-    """Attributes that a copy loses are reported before the run, and removal of such originals needs another option."""
+    """Attributes that a copy would lose are reported before the run, and removing such originals requires another
+    option."""
 
     def bucket(self, name: str, **arguments: Any) -> Any:
         self.store.client.create_bucket(Bucket=name, **arguments)
@@ -219,7 +220,7 @@ class Lost(StoreCase):
         self.assertIn("which fsspec does not read", said)
 
     def test_own_metadata_gives_way(self) -> None:
-        """S3's limit is for all metadata of an object."""
+        """S3's limit applies to all metadata of an object."""
         there = stores.open_storage("s3://bucket/x")
         assert isinstance(there, s3.S3Storage)
         for length in (0, 1900, 1960, 1990, 2047):

@@ -1,4 +1,4 @@
-"""Datasets of warpaes bulk whose names are encrypted (--encrypt-names)."""
+"""Tests datasets of warpaes bulk whose names are encrypted (--encrypt-names)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from warpaes.fs import WarpaesFileSystem
 from warpaes.names import EncryptedNames
 
 HOW = ((), ("--envelope", "job"), ("--envelope", "object"))
-#: Every part of a name and of a path has a word that occurs nowhere else.
+#: Every part of a name and of a path contains a unique word.
 TREE = [
     "zebra.csv",
     "yakyak/xerus.csv",
@@ -93,7 +93,7 @@ class Named(Case):
         return self.target / self.names(key).encrypt(name)
 
     def seen(self) -> Iterator[bytes]:
-        """Yield all that lies in the target: paths and content."""
+        """Yield all paths and contents in the target."""
         for path in self.target.rglob("*"):
             yield os.fsencode(path.relative_to(self.target))
             if path.is_file():
@@ -257,7 +257,7 @@ class Objects(Named):
         real, barrier = worker.Worker._encrypt, threading.Barrier(2)
 
         def together(self: Any, number: int, row: Any, share: Any) -> Any:
-            if not hasattr(self, "has_met"):  # each driver waits for the other with its first object
+            if not hasattr(self, "has_met"):  # with its first object, each driver waits for the other
                 self.has_met = True
                 barrier.wait(60)
             return real(self, number, row, share)
@@ -401,7 +401,7 @@ def WarpaesParquet(key: pathlib.Path) -> Any:  # noqa: N802
 
 
 class Hostile(Named):
-    """Anyone who can write to the target."""
+    """The test plays anyone who can write to the target."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -422,7 +422,7 @@ class Hostile(Named):
                     elif act == "move":
                         a.rename(c)
                         wrong = {one, far}
-                    elif act == "folder":  # the same name in another folder
+                    elif act == "folder":  # moves the name to another folder
                         b.rename(self.target / b.name)
                         wrong = {two}
                     else:
@@ -448,7 +448,7 @@ class Hostile(Named):
                     shutil.rmtree(self.target)
 
     def test_planted_names(self) -> None:
-        """Names that do not decrypt are errors wherever a tree is listed, and nothing is written under them."""
+        """Names that do not decrypt are errors wherever a tree is listed, and nothing is written under such names."""
         self.encrypt()
         names = self.names()
         other = EncryptedNames(warpaes.Keyset.generate())
@@ -463,7 +463,7 @@ class Hostile(Named):
         for name in planted.values():
             (self.target / name).parent.mkdir(exist_ok=True)
             (self.target / name).write_bytes(self.stored("zebra.csv").read_bytes())
-        self.assertEqual(self.decrypted(), self.all)  # the manifest has none of them
+        self.assertEqual(self.decrypted(), self.all)  # the manifest does not contain them
         files = WarpaesFileSystem(f"dataset:{self.key}", target_protocol="file")
         with self.assertRaises((InvalidTag, FormatError)):
             files.ls(str(self.target))
@@ -529,7 +529,7 @@ class Hostile(Named):
         self.assertEqual(self.files(self.back), self.all)
 
     def test_objects_that_adopt_refused(self) -> None:
-        """They are in no list, and readers refuse them as objects that the manifest does not have."""
+        """No list contains them, and readers refuse them because the manifest does not contain them."""
         altered, lost = "zebra.csv", "yakyak/xerus.csv"
         for how in HOW:
             with self.subTest(how):
@@ -547,7 +547,7 @@ class Hostile(Named):
                 shutil.rmtree(self.target)
 
     def test_authentic_names_that_lead_elsewhere(self) -> None:
-        """Holders of the names key can make them, but no command follows them."""
+        """Holders of the names key can make such names, but no command follows them."""
         self.encrypt()
         there = self.load(self.target, self.key)
         assert there.names is not None
@@ -594,7 +594,7 @@ class Hostile(Named):
                 self.assertEqual(said_by("verify", "-k", self.key, *more, self.target)[0], status)
         place.unlink()
         self.assertIn("is missing", refusal("verify", "-k", self.key, *more, self.target))
-        place.write_bytes(foreign)  # without --dataset: names of another key decrypt under none
+        place.write_bytes(foreign)  # without --dataset, names of another key do not decrypt
         status, report = bulk("verify", "-k", self.key, "--encrypted-names", "--no-manifest", self.target)
         self.assertEqual((status, report["errors"]), (1, 2 * len(TREE)))
         place.unlink()
@@ -602,7 +602,7 @@ class Hostile(Named):
         self.assertEqual(said_by("verify", "-k", self.key, *more, self.target)[0], 2)
 
     def test_the_names_key_opens_no_object(self) -> None:
-        """It outlives a rekey, so its record must not be taken for the one of an object's key."""
+        """The names key outlives a rekey, so its record must not be accepted as the record of an object's key."""
         self.encrypt("--envelope", "object")
         there = self.load(self.target, self.key)
         assert there.names is not None
@@ -682,7 +682,7 @@ class Hostile(Named):
         self.assertEqual(bulk("verify", "-k", self.key, self.target)[0], 0)
 
     def test_an_authentic_root_with_parts_of_other_kinds(self) -> None:
-        """Saved by a holder of the key: a sentence, and no traceback."""
+        """A holder of the key saved the root. The command prints a message, not a traceback."""
         self.encrypt()
         there = self.load(self.target, self.key)
         assert there.names is not None and there.signer is not None
@@ -708,7 +708,7 @@ class Hostile(Named):
 
 
 class Readers(Named):
-    """Other programs, by one path and one place of a key."""
+    """Other programs read the dataset by one path and one key place."""
 
     def setUp(self) -> None:
         super().setUp()

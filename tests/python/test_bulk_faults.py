@@ -1,4 +1,4 @@
-"""warpaes bulk and faults of people, file systems and other programs: names, folders, lists, interruptions."""
+"""Tests warpaes bulk and faults of users, file systems and other programs: names, folders, lists, and interruptions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Ends(Case):
         self.assertIn("is inside", refusal(*given, self.source, self.source / "sealed"))
         self.assertIn("is inside", refusal(*given, self.source / "a", self.source))
         self.assertFalse((self.source / "sealed").exists())
-        # A name with the same beginning is another folder.
+        # A name with the same prefix is another folder.
         self.assertEqual(bulk(*given, self.source, self.folder / "source2")[0], 0)
 
     def test_links_do_not_hide_that_they_are_the_same(self) -> None:
@@ -81,7 +81,8 @@ class Ends(Case):
             self.assertEqual(len(self.load(self.target).rows), 2)
 
     def only(self, folder: pathlib.Path) -> Any:
-        """Return Manifest.load for this target only: the source has something else under that name."""
+        """Return a Manifest.load that works only for this target, because the source has another file under that
+        name."""
         real = manifest.Manifest.load
         return lambda there, holders=None: real(there, holders) if there.url == str(folder) else None
 
@@ -93,7 +94,7 @@ class Ends(Case):
         other.write_bytes(sealed.read_bytes())
         given = ("-k", self.key, *self.without_manifest(self.target), "--suffix", ".s", "--overwrite")
         out = self.folder / "out"
-        for _ in range(2):  # also when they are tried again
+        for _ in range(2):  # the error repeats when they are retried
             status, report = bulk("decrypt", *given, self.target, out)
             self.assertEqual((status, report["errors"], report["done"]), (1, 2, 0))
             self.assertIn("several objects of the source would become", report["first_errors"][0]["error"])
@@ -153,7 +154,7 @@ class Ends(Case):
 
 
 class Lists(Case):
-    """Lists of names, made by others."""
+    """Tests of name lists made by other programs."""
 
     def listed(self, *names: str) -> pathlib.Path:
         path = self.folder / "names"
@@ -185,7 +186,7 @@ class Lists(Case):
         self.assertEqual((status, report["done"], report["errors"]), (1, 0, 3))
 
     def test_a_size_that_is_not_the_objects(self) -> None:
-        """Only the beginning would be encrypted, and the original removed."""
+        """Otherwise only the beginning would be encrypted, and the original removed."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -201,7 +202,7 @@ class Lists(Case):
 
 
 class Steps(Case):
-    """A death, a failure or an interruption between two steps."""
+    """Tests of a crash, a failure or an interruption between two steps."""
 
     def test_what_was_begun_beside_objects_is_swept(self) -> None:
         content = self.write([10])
@@ -331,7 +332,7 @@ class Steps(Case):
             unittest.mock.patch.object(job.Run, "_every_while", interrupt),
             unittest.mock.patch.object(worker.Worker, "poll", lambda one, timeout: []),
         ):
-            # With --verify this process does it; otherwise the library's jobs do, as below.
+            # With --verify, this process encrypts. Otherwise the library's jobs do, as below.
             status, said = said_by("encrypt", "-k", self.key, "--verify", self.source, self.target)
         self.assertEqual(status, 130, said)
         self.assertIn("run the same command to continue", said)
@@ -351,7 +352,7 @@ class Steps(Case):
 
             def go_on() -> bool:
                 asked[0] += 1
-                while asked[0] > 1 and proceed():  # until the worker is closed
+                while asked[0] > 1 and proceed():  # wait until the worker is closed
                     time.sleep(0.001)
                 return proceed()
 
@@ -401,7 +402,7 @@ class Steps(Case):
             said = refusal(*given, self.folder / number, "--workers", number)
             self.assertIn("vault-transit://", said)
             self.assertEqual(said.count("\n"), 1, said)
-        # The key source can be opened here and not by workers.
+        # The key source can be opened here, but not by workers.
         make, bad = job.make_pool, keys.KeySpec("vault-transit://nothing-else", None)
         ours = ("encrypt", "-k", self.key, self.source)
 
@@ -417,7 +418,7 @@ class Steps(Case):
         self.assertEqual(bulk(*ours, self.target)[0], 0)
 
     def test_a_backend_by_name(self) -> None:
-        """In a separate process, because it is chosen once."""
+        """The test uses a separate process, because a backend is chosen only once."""
         self.write([10])
         command = [
             sys.executable,
@@ -446,7 +447,7 @@ class Steps(Case):
         given: dict[int, list[int]] = {}
 
         class Two(pool.Pool):
-            """Workers that finish at once."""
+            """Workers that finish immediately."""
 
             size = 2
 
@@ -507,7 +508,7 @@ class Locks(Case):
         self.assertIn("locked by process ?", out.getvalue())
 
     def test_an_old_lock_of_a_process_that_lives_is_no_driver_to_join(self) -> None:
-        """Whoever can write to the target puts back a lock that this process once held."""
+        """Another writer of the target restores a lock that this process once held."""
         self.write([10])
         bulk("encrypt", "-k", self.key, self.source, self.target)
         target = stores.open_storage(str(self.target))
@@ -519,7 +520,7 @@ class Locks(Case):
         self.assertIn("is working on it", refusal("encrypt", "--update", "-k", self.key2, self.source, self.target))
 
     def test_a_process_of_another_container_is_not_taken_for_dead(self) -> None:
-        """Its process ID belongs to another container: the local process with that ID is unrelated."""
+        """The lock's process ID belongs to another container. The local process with that ID is unrelated."""
         target = stores.open_storage(str(self.target))
         first = Lock(target, "encrypt", beat=0.2, expiry=1e6)
         first._mine.update(numbers="pid:[1]", process=2**22 + 1)

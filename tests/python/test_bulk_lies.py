@@ -1,4 +1,4 @@
-"""warpaes bulk and a lying object store: names, sizes, versions, and endless listings."""
+"""warpaes bulk and an object store that lies about names, sizes and versions, or lists endlessly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 def page(*items: dict[str, Any], token: str = "") -> bytes:
-    """A page of a listing."""
+    """Return one page of a listing."""
     contents = "".join(
         "<Contents>" + "".join(f"<{name}>{escape(str(value))}</{name}>" for name, value in item.items()) + "</Contents>"
         for item in items
@@ -31,7 +31,7 @@ def page(*items: dict[str, Any], token: str = "") -> bytes:
 
 
 class Lies(Case):
-    """Each test sets the store's answers."""
+    """Tests that set the store's responses."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -93,9 +93,9 @@ class Lies(Case):
         )
 
     def test_names(self) -> None:
-        """Each is an error of its row, and nothing is written outside the target."""
+        """Each bad name is an error of its row, and nothing is written outside the target."""
         names = ["../x", "a/../../x", "/etc/x", "a//x", "./x", "..", "n" * 300, "p/" * 2500 + "x"]
-        good = ["good", "\x7f", "\u202e", "x\u0085y"]  # other control characters have no place in XML
+        good = ["good", "\x7f", "\u202e", "x\u0085y"]  # XML cannot contain other control characters
         self.listing(*({"Key": f"raw/{name}", "Size": 1, "ETag": '"1"'} for name in [*names, *good]))
         before = {path.name for path in self.folder.iterdir()}
         status, report = self.encrypt()
@@ -125,7 +125,7 @@ class Lies(Case):
                 self.listing({"Key": "raw/x", "Size": 1, "ETag": version}, {"Key": "raw/y", "Size": 1, "ETag": '"1"'})
                 self.target = self.folder / f"target{len(os.listdir(self.folder))}"
                 status, report = self.encrypt()
-                if version != '"':  # which a request can contain
+                if version != '"':  # a request can contain this version
                     self.assertEqual((status, report["done"], report["errors"]), (1, 1, 1), report)
                     self.assertIn("is not an ETag", report["first_errors"][0]["error"])
         there = self.store()
@@ -162,7 +162,7 @@ class Lies(Case):
             self.store().sweep({"x"})
 
     def test_answers_that_lack_something(self) -> None:
-        """A sentence that names it, from each caller."""
+        """Each caller reports the missing field in a message."""
         given = (
             "encrypt",
             "-k",

@@ -1,4 +1,4 @@
-"""Names and places of all kinds, in every locale and on every terminal, for warpaes bulk."""
+"""Tests names and places of all kinds in warpaes bulk, in every locale and on every terminal."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class Names(Case):
                     self.assertEqual(self.files(out), content)
 
     def test_another_suffix_to_decrypt(self) -> None:
-        """The rows of the new manifest are in order, and names that become equal are errors."""
+        """The rows of the new manifest are sorted, and names that become equal are errors."""
         names = ["a", "a-x", "a.enc", "a.enc-x", "b"]
         self.make(names)
         for suffix in ("", ".enc", ".e"):
@@ -295,10 +295,10 @@ class Lists(Case):
         self.assertEqual((status, report["done"], report["errors"]), (1, 1, 4))
 
     def peak(self, path: pathlib.Path) -> int:
-        """Return the MiB that reading a list adds to a process; check that it is refused or has these names."""
+        """Return the MiB that reading a list adds to a process. Check that the list is refused or has these names."""
         return int(
             run_python(
-                # Not ru_maxrss, which is at least that of the process that started this one.
+                # ru_maxrss is unsuitable, because it is at least that of the process that started this one.
                 "import pathlib, re\n"
                 "from warpaes.bulk import tables\n"
                 "def now(): return int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) >> 10\n"
@@ -316,7 +316,7 @@ class Lists(Case):
         path = self.folder / "x.parquet"
         count = 30_000
         noise = pa.array([os.urandom(8) for _ in range(count)])
-        for length in (4000, 25_000):  # one text in many rows
+        for length in (4000, 25_000):  # many rows share one text
             names = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), ["x" * length])
             pq.write_table(pa.table({"key": names, "noise": noise}), path)
             self.assertLess(self.peak(path), 60, length)
@@ -328,7 +328,7 @@ class Lists(Case):
                 dictionary_pagesize_limit=1 << 30, data_page_size=1 << 30,
             )  # fmt: skip
             data = bytearray(out.getvalue())
-            # The footer claims a content of one byte: its two sizes are numbers of five bytes.
+            # The footer claims one byte of content. Its two sizes are five-byte numbers.
             footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
             group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
             for size in (group.total_byte_size, group.column(0).total_uncompressed_size):
@@ -349,7 +349,7 @@ class Lists(Case):
         return out + bytes([value])
 
     def test_altered_tables(self) -> None:
-        """Each is read, or raises the one kind of error that names the file."""
+        """Each altered table is read, or raises the kind of error that names the file."""
         out = io.BytesIO()
         pq.write_table(pa.table({"key": ["a", "b"], "size": [1, 2], "etag": ["x", None]}), out)
         data = out.getvalue()
@@ -364,7 +364,7 @@ class Lists(Case):
 
 
 class Objects(StoreCase):
-    """Names and URLs on an object store."""
+    """Tests of names and URLs on an object store."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -381,7 +381,7 @@ class Objects(StoreCase):
         names = [name for name in NAMES + OBJECTS if len(name.encode()) <= 1000]
         for name in names:
             self.store.put("raw/" + name, name.encode())
-        self.store.put("raw/folder/", b"")  # as web consoles create them
+        self.store.put("raw/folder/", b"")  # web consoles create such folders
         for envelope in ("", "object"):
             with self.subTest(envelope):
                 sealed, back, out = f"s3://bucket/s{envelope}", f"s3://bucket/b{envelope}", self.folder / f"o{envelope}"

@@ -1,4 +1,4 @@
-"""--limit-rate of warpaes bulk, and --dry-run of rekey and rewrap."""
+"""Tests --limit-rate of warpaes bulk, and --dry-run of rekey and rewrap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATE = 1000
 
 
 class Clock:
-    """A clock that stands still: every wait ends at once, and is recorded."""
+    """A clock that stands still. Every wait ends at once and is recorded."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
@@ -49,7 +49,7 @@ class Clock:
 
     @property
     def bytes(self) -> float:
-        """Return how many bytes the limit lets through until the last wait has ended."""
+        """Return the number of bytes that the limit allows before the last wait has ended."""
         return max(self.waits, default=0) * RATE
 
 

@@ -1,4 +1,4 @@
-"""Datasets of Parquet files that stay Parquet files: `warpaes bulk` with a template for Parquet."""
+"""Tests datasets of Parquet files that stay Parquet files: `warpaes bulk` with a template for Parquet."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Files(Case):
         used = set()
         for name, data in sealed.items():
             self.assertEqual((data[:4], data[-4:]), (b"PARE", b"PARE"))
-            # Any reader with the data key reads it; the prefix is the object's associated data.
+            # Any reader with the data key can read the file. The prefix is the object's associated data.
             key = self.data_key(name)
             used.add(key)
             prefix = self.name_data(self.target, name)
@@ -117,7 +117,7 @@ class Files(Case):
         self.assertEqual(len(used), len(sealed))
         self.same_tables(self.opened())
         self.assertEqual(bulk("verify", "-k", self.key, self.target)[0], 0)
-        # Again: there is nothing to do, and nothing changes.
+        # A second run has nothing to do, and changes nothing.
         self.assertEqual(self.encrypt()["run_objects"], 0)
         self.assertEqual(self.sealed(), sealed)
 
@@ -138,7 +138,7 @@ class Files(Case):
         self.assertNotEqual(bulk("verify", "-k", self.key2, self.target)[0], 0)
 
     def test_alterations(self) -> None:
-        """Bytes of any part, lengths, exchanged and earlier files: verify and decrypt notice each."""
+        """Verify and decrypt detect altered bytes in any part, altered lengths, exchanged files and earlier files."""
         self.encrypt()
         sealed = self.sealed()
         name, other = "day=1/part-0.parquet", "v2.parquet"
@@ -161,7 +161,7 @@ class Files(Case):
         return ("decrypt", "-k", self.key, "--include", name, self.target, self.folder / "plain")
 
     def test_an_earlier_file_is_refused(self) -> None:
-        """An authentic earlier version with its own key record."""
+        """The file is an authentic earlier version with its own key record."""
         self.encrypt()
         name = "v2.parquet"
         early = [(self.target / one).read_bytes() for one in (name, name + ".warpaes-key")]
@@ -187,7 +187,8 @@ class Files(Case):
         self.assertEqual((status, report["errors"]), (1, 2), report)
 
     def test_what_a_manifest_is_not_needed_for(self) -> None:
-        """Files in clear, of another algorithm, and of their own data key without a prefix or with another one."""
+        """Refused without a manifest: files in clear, with another algorithm, or under their own data key with a wrong
+        or missing prefix."""
         self.encrypt()
         name = "v2.parquet"
         key, sealed = self.data_key(name), self.sealed()[name]
@@ -222,7 +223,7 @@ class Files(Case):
         self.same_tables(self.opened())
 
     def test_a_run_that_died(self) -> None:
-        """Its files are adopted where their content is the source's; anything else stays, and is an error."""
+        """Files of such a run are adopted if their content equals the source's. Other files stay, and are errors."""
         self.encrypt()
         sealed = self.sealed()
         self.forget(self.target, self.key)
@@ -246,7 +247,7 @@ class Files(Case):
         self.assertEqual(self.sealed(), {})
 
     def test_other_sources(self) -> None:
-        """Other files, and damaged or encrypted Parquet files, are errors of their rows."""
+        """Sources that are not Parquet, damaged or already encrypted are errors of their rows."""
         encrypted = io.BytesIO()
         properties = pe.create_encryption_properties(bytes(16))
         pq.write_table(table(9), encrypted, encryption_properties=properties)
@@ -310,7 +311,7 @@ class Files(Case):
             files.open(f"{other}/v2.parquet")
 
     def test_nothing_in_clear_is_left(self) -> None:
-        """Names of columns and statistics are in no file of the target."""
+        """No file of the target contains names of columns or statistics."""
         self.encrypt()
         for path in self.target.rglob("*"):
             if path.is_file():
@@ -373,7 +374,7 @@ class Store(StoreCase):
 
 
 class Windows(unittest.TestCase):
-    """Objects in windows, read in any order."""
+    """Objects are read in windows, in any order."""
 
     def test_any_order(self) -> None:
         rng = random.Random(7)
@@ -394,7 +395,7 @@ class Windows(unittest.TestCase):
                 file.close()
 
     def test_one_form_in_clear(self) -> None:
-        """Encrypted and decrypted, a file has the bytes of its original's compact form."""
+        """A file that is encrypted and decrypted has the same bytes as the compact form of its original."""
         from warpaes.parquet import Encryption, Keys
         from warpaes.parquet import open as open_view
         from warpaes.parquet._rewrite import rewritten

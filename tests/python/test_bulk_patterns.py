@@ -1,4 +1,4 @@
-"""--include, --exclude and --dry-run of warpaes bulk: the same meaning as in the command's directories."""
+"""--include, --exclude and --dry-run of warpaes bulk have the same meaning as for the command's directories."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Jobs(Case):
             (self.source / name).write_bytes(name.encode())
 
     def everything(self) -> dict[str, tuple[int, bytes]]:
-        """All files below the test's folder, including bulk's own."""
+        """Return all files below the test's folder, including bulk's own."""
         return {
             str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
             for path in self.folder.rglob("*")
@@ -308,7 +308,7 @@ class Jobs(Case):
 
 
 class Same(Case):
-    """The command's directories and bulk leave out the same files."""
+    """The command's directories and bulk skip the same files."""
 
     def test_random_patterns(self) -> None:
         program = os.environ.get("WARPAES")

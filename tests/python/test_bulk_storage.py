@@ -1,4 +1,4 @@
-"""warpaes bulk on files in folders that others can write to: links, modes, pipes, names."""
+"""Tests warpaes bulk on files in folders that others can write to: links, modes, pipes, names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def seen(folder: pathlib.Path) -> dict[str, Any]:
 
 
 class Below(Case):
-    """A root, and files outside it that must not be reached."""
+    """Tests with a root, and files outside it that must not be reached."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -112,7 +112,7 @@ class Links(Below):
             self.assertEqual(local.read(entries[0], 0, 7), b"inside!")
 
     def test_a_folder_that_becomes_a_link_leads_nowhere(self) -> None:
-        """Every operation, after its object was listed and its folder opened."""
+        """The test covers every operation after its object was listed and its folder was opened."""
         for swapped, key in (("a", "a/x"), ("a", "a/b/x"), ("a/b", "a/b/x"), ("y", "y"), ("a/x", "a/x")):
             operations: dict[str, Callable[[LocalStorage, storage.Entry], Any]] = {
                 "stat": lambda local, entry: local.stat(entry.key),
@@ -130,7 +130,7 @@ class Links(Below):
                     local = LocalStorage(str(self.source))
                     entry = local.stat(key)
                     local.read(entry, 0, 7)
-                    # A link to a file with the listed version.
+                    # The name is a link to a file with the listed version.
                     os.utime(self.outside / "x", ns=(0, (self.source / key).stat().st_mtime_ns))
                     self.before = seen(self.outside)
                     self.swap(swapped, self.outside / "x" if swapped == key else None)
@@ -162,7 +162,7 @@ class Links(Below):
         self.assertEqual(set(self.files(self.source)), {"a/x", "a/b/x", "y"})
 
     def test_the_folder_is_moved_away_while_a_file_is_written(self) -> None:
-        """Its descriptor stays with the moved folder, where the file would appear."""
+        """The folder's descriptor follows the moved folder, where the file would appear."""
         with ThreadPoolExecutor(1) as threads:
             upload = self.local.create("a/new", 1, None, storage.Attempt(), threads)
             (self.source / "a").rename(self.outside / "a")
@@ -186,7 +186,7 @@ class Links(Below):
             list(listing)
 
     def test_jobs_on_planted_links(self) -> None:
-        """Instead of folders, of bulk's own folder, and of files in both, before the first job and after it."""
+        """Links replace folders, bulk's own folder, and files in both, before and after the first job."""
         own = (".warpaes-bulk", manifest.NAME, ".warpaes-bulk/lock")
         keys, number = ("-k", self.key), 0
         for planted in (*own, "a", "a/b", "a/x"):
@@ -216,7 +216,7 @@ class Links(Below):
                 with self.subTest(planted, command=command, said=said):
                     self.untouched()
                     looked_at = planted in own[:2] or command in ("first", "rekey")
-                    if command in ("decrypt", "verify"):  # which do not lock their source
+                    if command in ("decrypt", "verify"):  # these commands do not lock their source
                         looked_at = not planted.endswith("lock")
                     self.assertIn(code, (1, 2) if looked_at else (0, 1, 2))
 
@@ -229,7 +229,7 @@ class Links(Below):
         for make in (os.mkfifo, listen, os.mkdir):
             (self.source / "y").unlink()
             make(self.source / "y")
-            # Even if its attributes equal the file's.
+            # Such a node is refused even if its attributes equal the file's.
             with unittest.mock.patch.object(local_files, "_version", lambda info: entry.version):
                 for operation in (self.local.read, lambda *_: self.local.get("y")):
                     with self.assertRaisesRegex(storage.PermanentError, "/y is "):
@@ -280,7 +280,7 @@ class Links(Below):
 
 
 class Walked(Links):
-    """The same where the system has no openat2."""
+    """Runs the same tests on a system without openat2."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -419,7 +419,7 @@ class Told(Case):
             "[::1",
         ):
             self.assertEqual(self.ask(port, "/metrics", Host=host), 403, host)
-        # A server that listens for other machines cannot know all its names.
+        # A server that accepts other machines cannot know all its names.
         self.assertEqual(self.ask(self.server("0.0.0.0"), "/metrics", Host="node7.example:9100"), 200)
 
     def test_what_is_asked_for(self) -> None:

@@ -1,5 +1,5 @@
-"""Attackers who can write to a dataset's storage and have no key control nothing: no key, no check, no object, no end
-of a job."""
+"""Attackers without a key who can write to a dataset's storage control nothing: no key, no check, no object, and no
+job's result."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Trust(Case):
             (self.source / name).write_text(text)
 
     def opens(self, keyset: warpaes.Keyset, name: str) -> bool:
-        """Whether a keyset opens an object, bound to its name in any way."""
+        """Return whether a keyset opens an object that is bound to its name in any way."""
         sealed = (self.target / name).read_bytes()
         dataset = self.load(self.target).dataset
         for associated in (b"", name.encode(), keys.name_data(dataset, name)):
@@ -76,7 +76,7 @@ class Trust(Case):
         return path
 
     def alter_root(self, change: Any) -> None:
-        """Alter the root as its storage's owner can: without the manifest key."""
+        """Alter the root without the manifest key, as the storage's owner can."""
         path = self.target / manifest.NAME
         text, _, code = path.read_bytes().partition(b"\n")
         root = json.loads(text)
@@ -173,7 +173,7 @@ class Choices(Trust):
         self.assertTrue(self.opens(self.keyset, "a"))
 
     def test_a_manifest_key_of_another_dataset(self) -> None:
-        """A key that the same keyset wrapped for another dataset."""
+        """The attacker plants a key that the same keyset wrapped for another dataset."""
         self.put(a="1")
         bulk("encrypt", "-k", self.key, self.source, self.target)
         other = self.folder / "other"
@@ -210,7 +210,7 @@ class Choices(Trust):
         self.assertIn("no manifest", refusal("verify", "-k", self.key, self.target))
         self.assertIn("no manifest", refusal("decrypt", "-k", self.key, self.target, self.out))
         self.assertIn("adopt", refusal("rekey", "-k", self.key, "--new-key", self.key2, self.target))
-        # Names are bound to the dataset, so without its ID nothing opens.
+        # Names are bound to the dataset, so nothing opens without its ID.
         without = ("--no-manifest", self.target, self.out)
         self.assertEqual(bulk("decrypt", "-k", self.key, *without)[0], 1)
         shutil.rmtree(self.out)
@@ -241,7 +241,7 @@ class Choices(Trust):
         self.assertIn("manifest key", refusal("verify", "-k", self.key, "--pin", "0" * 16, self.target))
 
     def test_another_dataset_in_the_place_of_this_one(self) -> None:
-        """Authentic and under the same key, but written elsewhere."""
+        """The dataset is authentic and under the same key, but was written elsewhere."""
         self.put(a="1")
         other = self.folder / "other"
         bulk("encrypt", "-k", self.key, self.source, other)
@@ -261,7 +261,7 @@ class Choices(Trust):
         self.assertEqual(bulk("decrypt", "-k", self.key, *known, moved, self.out)[0], 0)
         self.assertEqual(self.files(self.out), {"a": b"2"})
         self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, *known, moved)[0], 0)
-        self.assertEqual(bulk("verify", "-k", self.key2, moved)[0], 0)  # which is its place now
+        self.assertEqual(bulk("verify", "-k", self.key2, moved)[0], 0)  # this is now its place
 
     def test_a_pin_survives_an_interrupted_rekey(self) -> None:
         self.put(a="1", b="2")
@@ -275,7 +275,7 @@ class Choices(Trust):
         self.assertIn("manifest key", refusal(*rekey))
 
     def test_a_successor_that_nothing_names(self) -> None:
-        """A client that may only wrap keys makes a manifest key, and claims that it follows the pinned one."""
+        """A client that may only wrap keys makes a manifest key, and claims that it replaces the pinned one."""
         self.put(a="1")
         _, report = bulk("encrypt", "-k", self.key, self.source, self.target)
         there = self.load(self.target, self.key)
@@ -321,7 +321,7 @@ class Choices(Trust):
         self.assertEqual(bulk(*again)[0], 0)
 
     def test_status_of_a_root_with_any_number(self) -> None:
-        """It is not authenticated, so every field may be any JSON value."""
+        """The root is not authenticated, so every field may be any JSON value."""
         self.put(a="1")
         bulk("encrypt", "-k", self.key, self.source, self.target)
         good = (self.target / manifest.NAME).read_bytes()
@@ -330,7 +330,7 @@ class Choices(Trust):
                 with self.subTest(field=field, value=value):
                     (self.target / manifest.NAME).write_bytes(good)
                     self.alter_root(lambda root: root.update({field: value}))  # noqa: B023
-                    with unittest.mock.patch("warpaes.bulk.verify.GETS", 1):  # no waiting for a running job
+                    with unittest.mock.patch("warpaes.bulk.verify.GETS", 1):  # do not wait for a running job
                         self.assertIn(said_by("status", self.target)[0], (0, 2))
 
     def test_status_says_whether_it_is_authentic(self) -> None:
@@ -343,7 +343,7 @@ class Choices(Trust):
 
 
 class Objects(Trust):
-    """An object is the one that was written under its name, or an error."""
+    """An object is the one that was written under its name, or its use is an error."""
 
     def test_swapped_and_old_objects(self) -> None:
         for bound in ("--bind-names", "--no-bind-names"):
@@ -382,7 +382,7 @@ class Objects(Trust):
         status, report = bulk(*rekey)
         self.assertEqual((status, report["errors"], report["run_objects"]), (1, 1, 1))
         self.assertIn("rekey has not finished", refusal("decrypt", "-k", self.key2, self.target, self.out))
-        (self.target / "a").write_bytes(new)  # mended, as another file
+        (self.target / "a").write_bytes(new)  # repaired, as a new file
         self.assertEqual(bulk(*rekey)[0], 0)
         self.assertEqual(bulk("decrypt", "-k", self.key2, self.target, self.out)[0], 0)
         self.assertEqual(self.files(self.out), {"a": b"new!", "b": b"bbbb"})
@@ -430,7 +430,7 @@ class Objects(Trust):
         self.assertEqual(self.files(self.out), {"a": b"1", "c": b"3"})
 
     def test_rekey_adopts_nothing_but_its_own_objects(self) -> None:
-        """Under the new key, but with another name, of another dataset, or an old copy."""
+        """The object is under the new key, but has another name, belongs to another dataset, or is an old copy."""
         for envelope in ([], ["--envelope", "job"], ["--envelope", "object"]):
             for planted in ("another name", "another dataset"):
                 with self.subTest(envelope, planted=planted):
@@ -497,7 +497,7 @@ class Objects(Trust):
         self.assertEqual((status, report["first_errors"][0]["key"]), (1, "a"))
 
     def test_two_rekeys_of_unbound_objects(self) -> None:
-        """The first run binds them, and finds an object that is not in the manifest."""
+        """The first run binds the objects, and finds one that is not in the manifest."""
         kek = self.kek("kek")
         self.put(a="1")
         bulk("encrypt", "-k", kek, "--envelope", "object", "--no-bind-names", self.source, self.target)
@@ -522,7 +522,7 @@ class Objects(Trust):
                 self.assertEqual(bulk("verify", "-k", new, target)[0], 0)
                 (target / "x").unlink()
                 self.assertEqual(bulk(*rekey)[0], 0)
-                self.assertEqual(bulk(*rekey)[1]["run_objects"], 0)  # it has ended
+                self.assertEqual(bulk(*rekey)[1]["run_objects"], 0)  # the rekey has finished
                 # With the key that opens the dataset, it is a different rekey.
                 again = ("rekey", "-k", new, "--envelope", envelope, target)
                 self.assertEqual(bulk(*again)[1]["run_objects"], 1)
@@ -556,7 +556,7 @@ class Records(Trust):
         return found
 
     def data_keyset(self, kek: pathlib.Path, record: dict[str, Any]) -> warpaes.Keyset:
-        """A data key that its owner shared."""
+        """The attacker knows a data key that its owner shared."""
         source = keys.KeySpec.read(str(kek)).open()
         return warpaes.Keyset.from_raw(record["template"], keys.unwrap([source], record))
 
@@ -574,7 +574,7 @@ class Records(Trust):
         self.assertEqual(bulk("decrypt", "-k", kek, self.target, self.out)[0], 0)
 
     def test_an_altered_record_of_an_unsaved_object_is_not_replaced(self) -> None:
-        """An earlier attempt has written record and object, and died before the manifest was saved."""
+        """An earlier attempt wrote the record and the object, and died before the manifest was saved."""
         kek, new = self.kek("kek"), self.kek("new")
         self.put(a="1")
         encrypt = ("encrypt", "-k", kek, "--envelope", "object", self.source, self.target)
@@ -611,7 +611,7 @@ class Records(Trust):
                 self.assertEqual(bulk("verify", "-k", key, self.target)[0], 0)
 
     def test_what_is_no_record_in_its_place(self) -> None:
-        """A link, folder, pipe or file of any size there is an error of the object, which can be repaired."""
+        """A link, folder, pipe or large file in the record's place is an error of the object, and can be repaired."""
         kek = self.kek("kek")
         how = ("encrypt", "-k", kek, "--envelope", "object", "--update", self.source, self.target)
         outside = self.folder / "outside"
@@ -645,7 +645,7 @@ class Records(Trust):
         self.assertEqual(outside.read_text(), "content")
 
     def test_a_record_of_who_may_only_wrap(self) -> None:
-        """Like a producer with access to a key manager: it can make any record, but cannot sign it."""
+        """The attacker, like a producer with access to a key manager, can make any record but cannot sign it."""
         kek = self.kek("kek")
         self.put(first="1")
         how = ("encrypt", "-k", kek, "--envelope", "object", "--update", self.source, self.target)
@@ -659,7 +659,7 @@ class Records(Trust):
         self.assertFalse(self.opens(known, "next"))
 
     def test_without_a_manifest_a_record_of_another_dataset_opens_nothing(self) -> None:
-        """A data key of one dataset cannot make objects of another one under the same key."""
+        """A data key of one dataset cannot make objects of another dataset under the same key."""
         kek, theirs = self.kek("kek"), self.folder / "theirs"
         self.put(a="1", b="2")
         for envelope in ("object", "job"):
@@ -686,7 +686,7 @@ class Records(Trust):
                 self.assertEqual((status, report["errors"], report["first_errors"][0]["key"]), (1, 1, "a"))
 
     def test_an_object_whose_key_is_gone_is_replaced_by_overwrite(self) -> None:
-        """Its key was in a record next to it and not yet in a manifest: the message says what to do."""
+        """The object's key was in a record next to it, and not yet in a manifest. The message gives the remedy."""
         kek = self.kek("kek")
         self.put(a="1")
         how = ("encrypt", "-k", kek, "--envelope", "object", self.source, self.target)
@@ -743,7 +743,7 @@ class Records(Trust):
         self.assertEqual(len(keys.unwrap([source], record)), 32)
 
     def test_names_are_not_labels_of_wrapped_keys(self) -> None:
-        """No object name leads to associated data that has another use."""
+        """No object name produces associated data that has another use."""
         uploads, vault = self.folder / "uploads", self.folder / "vault"
         uploads.mkdir()
         name, known = "warpaes bulk data key " + "0" * 32, b"K" * 32
@@ -760,10 +760,10 @@ class Records(Trust):
 
 
 class Adoption(Trust):
-    """Datasets of warpaes 1.0 are adopted once, only by the command for it."""
+    """Datasets of warpaes 1.0 are adopted only once, with the command adopt."""
 
     def seal(self, bound: bool) -> list[rows.Row]:
-        """A dataset made by 1.0."""
+        """Write a dataset as version 1.0 did."""
         every = []
         self.target.mkdir()
         for path in sorted(self.source.iterdir()):
@@ -895,7 +895,7 @@ class Adoption(Trust):
 
 
 class Drivers(Trust):
-    """Several drivers share one job."""
+    """Tests in which several drivers share one job."""
 
     def test_two_drivers_take_different_shards(self) -> None:
         content = {f"{i:04}": f"content {i}" for i in range(300)}
@@ -916,13 +916,13 @@ class Drivers(Trust):
                     self.assertEqual(self.files(out), {name: text.encode() for name, text in content.items()})
 
     def both(self, command: list[Any]) -> list[int]:
-        """Objects that each of two drivers has processed."""
+        """Run two drivers, and return the number of objects that each has processed."""
         reports: list[dict[str, Any]] = []
         real, barrier = worker.Worker._encrypt, threading.Barrier(2)
         waited = threading.local()
 
         def together(self: Any, number: int, row: Any, share: Any) -> Any:
-            # Each driver waits for the other with its first object.
+            # With its first object, each driver waits for the other.
             if not hasattr(self, "has_met"):
                 self.has_met = True
                 barrier.wait(60)
@@ -943,7 +943,7 @@ class Drivers(Trust):
         return [report["run_objects"] for report in reports]
 
     def test_a_driver_that_joins_ends_with_the_errors_of_all(self) -> None:
-        """Exit status 0 of a rekey means that the old key opens nothing, whichever driver returns it."""
+        """If any driver of a rekey returns exit status 0, the old key opens nothing."""
         self.put(**{f"{i:02}": f"content {i}" for i in range(40)})
         bulk("encrypt", "-k", self.key, self.source, self.target)
         (self.target / "00").write_bytes(b"x")
@@ -954,7 +954,7 @@ class Drivers(Trust):
 
         def slow(its: Any, number: int, row: Any, share: Any) -> Any:
             begun.set()
-            if row.key == "00":  # of the driver that began the job
+            if row.key == "00":  # an object of the driver that began the job
                 ends.wait(3)
             return real(its, number, row, share)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""When a sealed file is completed: on close after success. Not after an exception, whatever closes it, and not by the
+"""A sealed file is completed on close after success, but not after an exception, whatever closes it, and not by the
 garbage collector."""
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def in_tar(file: Any) -> Any:
     return archive
 
 
-# Wrappers that close the file, for text and for bytes.
+# Wrappers for text and for bytes that close the file.
 AROUND: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "nothing": (lambda file: file, b"half"),
     "text": (lambda file: io.TextIOWrapper(file, "utf-8"), "half"),
@@ -185,7 +185,8 @@ class AfterAnException(Case):
             self.assertIsNone(self.content())
 
     def test_it_is_said(self) -> None:
-        """The handler's own close raises the exception that it handles: no file is missing silently."""
+        """Closing the file in the handler raises the exception that is being handled, so no file is missing
+        silently."""
         file = self.open()
         with self.assertRaises(BrokenError) as raised:
             try:
@@ -216,7 +217,7 @@ class AfterSuccess(Case):
             self.path.unlink()
 
     def test_in_a_handler(self) -> None:
-        """A file opened during the handling of an exception, or of two."""
+        """The file is opened while one exception, or two, are being handled."""
         for make in (self.open, lambda: io.BufferedWriter(self.open())):
             try:
                 raise BrokenError
@@ -325,7 +326,7 @@ class WithoutClose(Case):
 
 
 class Forwards(io.RawIOBase):
-    """A file object of a package, which closes the underlying one."""
+    """A file object of a package that closes the underlying one."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -342,7 +343,7 @@ class Forwards(io.RawIOBase):
 
 
 class WithDel:
-    """As zipfile.ZipFile, wave and others do."""
+    """Closes the file in its destructor, like zipfile.ZipFile, wave and others."""
 
     def __init__(self, file: Any) -> None:
         self.file, self.write, self.close = file, file.write, file.close
@@ -361,7 +362,8 @@ class Finalized:
 
 
 class NotIO:
-    """Closed in the destructor of an object written in C: here an iterator that a generator's end closes."""
+    """The file is closed in the destructor of an object written in C: here an iterator that a generator closes at its
+    end."""
 
     def __init__(self, file: Any) -> None:
         self.write = file.write
@@ -408,7 +410,7 @@ class Closers(Case):
         for name, around in CLOSERS.items():
             for way in ("del", "rebound", "returned", "cycle", "in a list"):
                 if (name, way) == ("text over a RawIOBase", "in a list"):
-                    continue  # not detected: the call destroys a wrapper that does not inform the RawIOBase
+                    continue  # not detected, because the call destroys a wrapper that does not inform the RawIOBase
                 with self.subTest(name, way=way), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     if way == "del":
@@ -447,7 +449,7 @@ class Closers(Case):
                 self.assertIsNone(self.content())
 
     def test_a_file_that_a_finalizer_writes(self) -> None:
-        """It is complete when the finalizer closes it."""
+        """The file is complete when the finalizer closes it."""
         case = self
 
         class Saves:
@@ -507,7 +509,7 @@ class Closers(Case):
                 )
                 with self.subTest(name, end=end), contextlib.suppress(AssertionError if end else BrokenError):
                     run_python(program)
-                # A program that ends well and asks for it at exit closes the file by itself.
+                # A program that ends normally and registers this at exit closes the file.
                 self.assertEqual(self.content(), b"half" if not end and name.startswith("atexit") else None)
                 self.path.unlink(missing_ok=True)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Key sources of Google Cloud KMS and Azure Key Vault, with their own clients and small servers on this machine."""
+"""Tests key sources of Google Cloud KMS and Azure Key Vault, with their own clients and small servers on this
+machine."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ KEY = "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k"
 
 
 class _Kms:
-    """Encrypt and Decrypt of Cloud KMS. ``fault``: a status, or a function that alters answers."""
+    """Encrypt and Decrypt of Cloud KMS. ``fault``: a status, or a function that alters responses."""
 
     def __init__(self) -> None:
         import grpc
@@ -166,7 +167,7 @@ class Gcp(Sources):
                 self.fails(BadAnswerError, "altered", lambda: self.source.unwrap(wrapped))
 
     def test_lengths_that_no_key_has(self) -> None:
-        """They are refused before any work is done with them."""
+        """Invalid keys are refused before any work is done with them."""
         wrapped = self.source.wrap(DATA_KEY)
         with mock.patch("warpaes.keysources._gcp.crc32c", lambda data: crc32c(data) if len(data) <= 65536 else 1 / 0):
             self.fails(InvalidUnwrap, "has 65537", lambda: self.source.unwrap(bytes(65537)))
@@ -217,7 +218,7 @@ class Gcp(Sources):
 
 
 class _Vault(http.server.BaseHTTPRequestHandler):
-    """Keys of a vault. ``fault``: a status and an answer instead of the right one."""
+    """Keys of a vault. ``fault``: a status and a response instead of the right one."""
 
     server: Any
 
@@ -459,7 +460,7 @@ class Azure(Sources):
         self.fails(ValueError, "RSA-OAEP-256", lambda: keysources.from_url(f"{self.url}?algorithm=RSA1_5"))
 
 
-del Sources  # only its subclasses are tests
+del Sources  # only its subclasses contain tests
 
 if __name__ == "__main__":
     unittest.main()

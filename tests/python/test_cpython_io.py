@@ -25,7 +25,7 @@ KEYSET = Keyset.generate("AES256_GCM_HKDF_4KB")
 
 
 def setUpModule() -> None:
-    """Its tests write to the working directory."""
+    """Change to a temporary folder, because these tests write to the working directory."""
     folder = tempfile.TemporaryDirectory()
     unittest.addModuleCleanup(folder.cleanup)
     unittest.addModuleCleanup(os.chdir, os.getcwd())
@@ -40,7 +40,7 @@ def sealed(data: bytes) -> bytes:
 
 
 def content(raw: Any) -> bytes:
-    """Return everything that a mock has to read."""
+    """Return everything that can be read from a mock."""
     data, buffer = b"", bytearray(1 << 16)
     try:
         while 0 < (got := raw.readinto(buffer) or 0) <= len(buffer):
@@ -64,7 +64,7 @@ class Forward(io.RawIOBase):
 
 
 class OfSealed(SealedReader):
-    """The content of a mock, sealed and read at any position."""
+    """Reads the content of a mock from a sealed file, at any position."""
 
     source: Any = io.BytesIO
 
@@ -73,13 +73,13 @@ class OfSealed(SealedReader):
 
 
 class OfSealedStream(OfSealed):
-    """The content of a mock, sealed and read forward."""
+    """Reads the content of a mock from a sealed file, forward."""
 
     source = Forward
 
 
 def sealed_open(file: Any, mode: str = "r", buffering: int = -1, *text: Any, **options: Any) -> Any:
-    """As ``open``, whose modes without ``b`` are for text."""
+    """Behaves like ``open``, whose modes without ``b`` are for text."""
     for name, value in zip(("encoding", "errors", "newline"), text):
         options[name] = value
     options = {name: value for name, value in options.items() if name not in ("closefd", "opener")}
@@ -87,7 +87,7 @@ def sealed_open(file: Any, mode: str = "r", buffering: int = -1, *text: Any, **o
 
 
 class SealedBytes(io.BytesIO):
-    """The content of a sealed file; memory if there is none, which is then written."""
+    """Reads the content of a sealed file. If there is none, writes to memory first."""
 
     def __new__(cls, data: bytes = b"") -> Any:
         if cls is SealedBytes and data:
@@ -99,10 +99,10 @@ MOCK = "is about the underlying mock, which a sealed file does not have: its cal
 BUFFER = "is about the size of the buffer, which a sealed file chooses"
 WRITING = "a sealed file is written from front to back: no seek, no concurrent read, no append"
 DESCRIPTOR = "a sealed file has no descriptor, and is opened by a path or a file object"
-CLEAR = "reads by other means what it has written, which is encrypted"
+CLEAR = "reads its output by other means, but the output is encrypted"
 STREAM = "the position of a stream is known, though it cannot be changed"
 
-#: Tests of a class that do not apply, with the reason.
+#: For each class, the tests that do not apply, with the reason.
 READERS = {
     "test_buffering": BUFFER,
     "test_close_error_on_close": MOCK,
@@ -155,7 +155,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
 }
 
 
-if sys.version_info >= (3, 12):  # whose tests are others
+if sys.version_info >= (3, 12):  # this version has different tests
     READERS |= {
         "test_error_through_destructor": MOCK,
         "test_recursive_repr": MOCK,
@@ -178,15 +178,15 @@ def prepared(case: type[unittest.TestCase], **members: Any) -> type[unittest.Tes
 
 
 class Opened(test_io.IOTest):
-    """``open`` and file objects on disk."""
+    """Tests of ``open`` and of file objects on disk."""
 
 
 class Readers(test_io.BufferedReaderTest):
-    """Readers at any position."""
+    """Tests of readers at any position."""
 
 
 class Streams(test_io.BufferedReaderTest):
-    """Readers of sources that cannot seek."""
+    """Tests of readers of sources that cannot seek."""
 
 
 class Texts(test_io.TextIOWrapperTest):
@@ -201,7 +201,7 @@ prepared(Texts, BytesIO=SealedBytes, io=io, is_C=True, open=staticmethod(sealed_
 for _case in (Opened, Readers, Streams, Texts):
     for _name in EXCEPTIONS[_case.__name__]:
         setattr(_case, _name, None)
-del _case  # or its tests run twice
+del _case  # otherwise its tests would run twice
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Enveloped datasets in an object store, read by other programs, each with one URL and one key place.
+"""Other programs read enveloped datasets in an object store, each with one URL and one key place.
 
 The names of the datasets are encrypted; `InClear` reads one whose names are not. `Blocks` runs the programs of
 docs/with-your-tools.md, which have at most three lines after their imports. Programs that are not installed are
@@ -36,7 +36,7 @@ BLOCK = re.compile(r"^```python\n# needs: (.*?)\n(.*?)^```$", re.MULTILINE | re.
 
 
 class Texts:
-    """Items of a map-style torch dataset, each an object."""
+    """A map-style torch dataset whose items are objects."""
 
     def __init__(self, files: WarpaesFileSystem, folder: str) -> None:
         self.files, self.paths = files, [f"{folder}/texts/{text}.txt" for text in TEXTS]
@@ -181,7 +181,7 @@ class Readers(Dataset):
                 self.assertEqual([batch[0] for batch in loader], TEXTS)
 
     def test_processes(self) -> None:
-        """The same without torch: a file system is sent to other processes with the place of its key."""
+        """Without torch, a file system is sent to other processes with its key place."""
         for how in ("fork", "spawn", "forkserver"):
             with self.subTest(how), multiprocessing.get_context(how).Pool(2) as pool:
                 texts = Texts(self.files, self.prefix)
@@ -199,7 +199,7 @@ class Readers(Dataset):
             ray.shutdown()
 
     def test_zip_and_text(self) -> None:
-        """Formats of the standard library."""
+        """The standard library reads these formats."""
         with io.TextIOWrapper(self.files.open(f"{self.prefix}/table.csv")) as file:
             self.assertEqual(sum(int(row["x"]) for row in csv.DictReader(file)), sum(range(ROWS)))
 

@@ -1,4 +1,4 @@
-"""Objects of warpaes bulk that other programs read: through warpaes.open and the file system for fsspec, by the path or
+"""Other programs read objects of warpaes bulk through warpaes.open and the file system for fsspec, given the path or
 URL of an object and the place of a key."""
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Local(Case):
                 self.assertEqual(unwrap.call_count, count, envelope)
 
     def test_planted_files_cost_no_requests(self) -> None:
-        """An attacker who writes the storage cannot make a reader query the key manager repeatedly."""
+        """An attacker who can write to the storage cannot make a reader query the key manager repeatedly."""
         self.write([10, 20])
         target = self.encrypt("object")
         for i in range(30):
@@ -125,7 +125,7 @@ class Local(Case):
 
     @contextlib.contextmanager
     def unwraps(self, act: Callable[[bytes], None] = lambda _: None) -> Iterator[list[bytes]]:
-        """Collect what the key is asked to unwrap; ``act`` is called before each."""
+        """Collect the keys that are unwrapped. ``act`` is called before each unwrap."""
         asked: list[bytes] = []
         real = keys.KeysetSource.unwrap
 
@@ -271,7 +271,7 @@ class Local(Case):
         self.assertEqual((wrong, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])), ([], 0))
 
     def test_what_lies_in_the_storage_decides_nothing(self) -> None:
-        """An attacker moves, copies and plants objects: the result is the object's own content or an error."""
+        """An attacker moves, copies and plants objects. The result is the object's own content or an error."""
         self.write([11, 22])
         one, two = "a/0/o b.11", "a/1/o b.22"
         for envelope in HOW:
@@ -303,7 +303,7 @@ class Local(Case):
                 (target / ".warpaes-bulk/manifest.jsonl").unlink()
                 refused(one, FileNotFoundError)
                 restored()
-                # A whole dataset instead of this one, and one in a nearer folder.
+                # Another complete dataset replaces this one, or is in a nearer folder.
                 shutil.copytree(kept, target / "a/0", dirs_exist_ok=True)
                 self.assertIn(str(target), refused(one))
                 restored()
@@ -318,7 +318,7 @@ class Local(Case):
                 self.assertIn("is not authentic", refused(one))
                 restored()
                 other = self.folder / "other"
-                target.rename(other)  # a dataset that was moved
+                target.rename(other)  # the dataset was moved
                 with self.assertRaises(InvalidTag) as caught:
                     self.read(other / one)
                 found = str(caught.exception)
@@ -350,7 +350,7 @@ class Local(Case):
                 files.cat(found)
             new = WarpaesFileSystem(self.place(self.key2), target_protocol="file")
             self.assertEqual(sorted(new.cat(found).values()), sorted(content.values()))
-            if envelope:  # under the same key: an open file system reads the new manifest
+            if envelope:  # under the same key, an open file system reads the new manifest
                 self.assertEqual(bulk("rekey", "-k", self.key2, *how, target)[0], 0)
                 self.assertEqual(sorted(new.cat(found).values()), sorted(content.values()))
 
@@ -460,7 +460,7 @@ class KeptValues(unittest.TestCase):
 
 
 class Store(Case):
-    """Objects of S3 under a key of AWS KMS, by moto's servers."""
+    """Tests of S3 objects under a key of AWS KMS, with moto's servers."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -489,7 +489,7 @@ class Store(Case):
                     self.assertEqual(file.read(), data)
             fsspec.register_implementation(
                 "warpaes", WarpaesFileSystem, clobber=True
-            )  # as the wheel's entry point does
+            )  # the wheel's entry point does the same
             with fsspec.open(f"warpaes::{target}/a/1/o b.123", warpaes={"keyset": manager}) as file:
                 self.assertEqual(file.read(), content["a/1/o b.123"])
             self.store.put(f"{envelope}/set/planted", self.store.get(f"{envelope}/set/a/1/o b.123"))

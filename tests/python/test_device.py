@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tensors in device memory, on the simulated GPU (tests/simulated): an otherwise equal library that is loaded first."""
+"""Tests tensors in device memory, on the simulated GPU (tests/simulated), whose library is loaded first and is
+otherwise equal."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def on_device(data: bytes) -> Memory:
 
 
 class Part:
-    """Bytes of device memory, exported like CuPy's and Numba's arrays."""
+    """Bytes in device memory, exported like CuPy's and Numba's arrays."""
 
     def __init__(self, memory: Memory, at: int, length: int, *, writable: bool = True, **more: Any) -> None:
         self.memory = memory
@@ -216,7 +217,7 @@ class Mistakes(unittest.TestCase):
 
 
 class GcmSiv(unittest.TestCase):
-    """Its work cannot be enqueued: a call waits for the stream, and is complete when it returns."""
+    """GCM-SIV cannot be enqueued. A call waits for the stream, and is complete when it returns."""
 
     LISTENER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
@@ -318,7 +319,7 @@ class GcmSiv(unittest.TestCase):
 
 class ForkedChild(unittest.TestCase):
     def test_every_use_is_refused_with_the_reason(self) -> None:
-        """A child of fork computes on the CPU; the sentence says so, and does not mention missing backends."""
+        """A child of fork computes on the CPU. The message states that, and does not mention missing backends."""
         if "torch" not in sys.modules:
             fake_torch.install()
         data, out, tag = on_device(text(100)), Memory(100, "device"), Memory(16, "device")
@@ -384,7 +385,7 @@ class Torch(unittest.TestCase):
 
     def test_another_stream_is_told_to_the_allocator(self) -> None:
         data = torch_tensor(on_device(text(4096)))
-        stream = fake_torch.Stream(1)  # the legacy default stream by its other name
+        stream = fake_torch.Stream(1)  # another handle of the legacy default stream
         Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encrypt_into(data, data, stream=stream)
         self.assertIn(stream, data.recorded)
         self.assertEqual(bytes_of(data.owner, 0, 16), self.ctr(text(16)))
@@ -410,7 +411,7 @@ class Torch(unittest.TestCase):
             )
 
     def test_whose_stream_it_is(self) -> None:
-        """The work is enqueued on the stream of a tensor's library, whichever tensor has one."""
+        """The work is enqueued on the stream of a tensor's library, whichever tensor has a stream."""
         gcm, driver = AESGCM(KEY), ctypes.CDLL(os.environ["WARPAES_FAKE_DRIVER"])
         waited: list[Any] = []
         listener = GcmSiv.LISTENER(lambda stream: waited.append(stream) or 0)
@@ -435,7 +436,7 @@ class Torch(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "different streams"):
                 gcm.decrypt_into(NONCE, data, None, out)
             gcm.decrypt_into(NONCE, data, None, out, stream=1)
-        # DLPack's exporter makes the data ready for the default stream; another stream must wait for it.
+        # DLPack's exporter makes the data ready for the default stream. Another stream must wait for it.
         waited.clear()
         address = sealed.__cuda_array_interface__["data"][0]
         exported = Capsule((size,), (2, 0), address)
@@ -538,7 +539,8 @@ class Pipe(io.RawIOBase):
 
 
 class Weights(unittest.TestCase):
-    """Encrypted tensors from a file to the device: long ones, short ones read together, and some in clear."""
+    """Encrypted tensors are loaded from a file to the device: long ones, short ones that are read together, and some in
+    clear."""
 
     def setUp(self) -> None:
         np = needed("numpy")
@@ -594,7 +596,7 @@ class Weights(unittest.TestCase):
             places = {
                 name: opened._file._begin + entry["data_offsets"][0] for name, entry in opened._file.entries.items()
             }
-        # In the order of the file, from the end.
+        # The tensors are altered in file order, starting at the end.
         for name, chunk in (("whole", 1), ("149", 0), ("099", 0), ("001", 0), ("long", 12), ("long", 3)):
             file[places[name] + 65536 * chunk + 5] ^= 1
             self.path.write_bytes(file)
@@ -621,7 +623,7 @@ class Weights(unittest.TestCase):
 
 class Confidential(unittest.TestCase):
     def test_memory_that_cannot_be_page_locked(self) -> None:
-        """cudaHostRegister is not supported, and everything that page-locks does without it."""
+        """cudaHostRegister is not supported, and all code that page-locks memory works without it."""
         said = run_python(
             "import tempfile, warpaes\n"
             "from warpaes.aead import AESGCM\n"

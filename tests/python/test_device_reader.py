@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Encrypted tensors that KvikIO reads into device memory, on the simulated GPU with a KvikIO that is made up.
+"""Tests encrypted tensors that KvikIO reads into device memory, on the simulated GPU with a fake KvikIO.
 
-KvikIO's interface is that of the wheel kvikio-cu13 26.10. tools/serving_bench.py runs the real one on a GPU.
+The fake has the interface of the wheel kvikio-cu13 26.10. tools/serving_bench.py runs the real one on a GPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from warpaes import exceptions
 
 
 class Files(Weights):
-    """All tests of loads through host memory, and those of this reader."""
+    """Runs all tests of loads through host memory, and those of this reader."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -141,7 +141,7 @@ class Files(Weights):
             self.load()
 
     def test_on_the_cpu(self) -> None:
-        """Without a GPU, the file is read as others are."""
+        """Without a GPU, the file is read like any other."""
         found = self.safetensors.load_file(self.path, reader="kvikio", allow_clear=True, **self.keys)
         for name, tensor in self.tensors.items():
             self.assertEqual(found[name].tobytes(), tensor.tobytes())
@@ -167,7 +167,7 @@ class Files(Weights):
 
 
 class Models(Case):
-    """Model folders, local and in an object store."""
+    """Tests of model folders, local and in an object store."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -216,7 +216,7 @@ class Models(Case):
                 self.check("s3://bucket/model", storage_options={"anon": True})
 
 
-del Weights, Case  # their own programs run their tests
+del Weights, Case  # other programs run these tests
 
 if __name__ == "__main__":
     main_on_simulated_gpu()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the Python blocks in docs/python.md, in order, in one process. The extension's docstrings and signatures equal
-those of its stub, which is the reference.
+"""Runs the Python blocks in docs/python.md, in order, in one process. The extension's docstrings and signatures must
+equal those of its stub, which is the reference.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAGE = ROOT / "docs/python.md"
 STUB = ROOT / "python/warpaes/_native.pyi"
 #: Classes of the stub that have other names in the extension, because several share them.
 SHARED = {"_Single": "AESGCMSIV", "_Many": "AESGCM", "_Pieces": "CipherContext"}
-#: Functions that only other modules of the package call.
+#: Functions called only by other modules of the package.
 PRIVATE = {"_refuse_subinterpreters", "context", "crypt", "shape"}
 
 
@@ -51,7 +51,7 @@ class Blocks(unittest.TestCase):
 
 
 def declared(node: ast.Module | ast.ClassDef, prefix: str = "") -> list[tuple[str, str]]:
-    """Names and docstrings of the stub's functions and classes."""
+    """Return names and docstrings of the stub's functions and classes."""
     found = []
     for child in node.body:
         if isinstance(child, (ast.FunctionDef, ast.ClassDef)) and child.name not in PRIVATE:

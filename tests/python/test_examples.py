@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples of examples/python, run as programs in a separate folder. Their assertions check their results."""
+"""Runs the examples in examples/python as programs in a separate folder. Their assertions check their results."""
 
 from __future__ import annotations
 

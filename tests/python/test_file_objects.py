@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""File objects of other packages: streams that cannot seek, unflushed buffers, positions, short and odd results,
-text."""
+"""Tests file objects of other packages: streams that cannot seek, unflushed buffers, positions, short and unusual
+results, and text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Case(unittest.TestCase):
         return warpaes.open(file, mode, keyset=options.pop("keyset", self.keyset), **options)
 
     def pipe(self, data: bytes, *, pieces: int = 1 << 16) -> io.FileIO:
-        """The read end of a pipe, which a thread fills."""
+        """Return the read end of a pipe that a thread fills."""
         reading, writing = os.pipe()
 
         def fill() -> None:
@@ -119,7 +119,7 @@ class Lies(io.RawIOBase):
 
 STREAMS: dict[str, Callable[[bytes], Any]] = {
     "only read": OnlyRead,
-    "only read, a byte each": lambda data: OnlyRead(data, 1),
+    "only read, one byte per call": lambda data: OnlyRead(data, 1),
     "only read, little": lambda data: OnlyRead(data, 1000),
     "seekable() is False": SaysNo,
     "seekable() is wrong": Lies,
@@ -198,7 +198,7 @@ class Streams(Case):
             self.assertEqual((file.reader.seekable(), file.reader.read(0, 1 << 60)), (False, b"one\ntwo\nthree"))
 
     def test_a_segment_comes_when_it_is_there(self) -> None:
-        """Not if the whole buffer or file is text."""
+        """The hint does not appear if the whole buffer or file is text."""
         text = TEXT[:20_000]
         sealed = self.seal(text)
         ours, theirs = socket.socketpair()
@@ -443,7 +443,7 @@ class Buffered(Case):
                     with self.open(file) as reader:
                         self.assertEqual(reader.read(), text)
                     with self.open(file) as reader:
-                        self.assertEqual(reader.read(), text, "again, from any position")
+                        self.assertEqual(reader.read(), text, "a second read, from any position")
 
     def test_bytes_that_are_not_flushed(self) -> None:
         sealed = self.seal(TEXT[:50_000])
@@ -456,7 +456,7 @@ class Buffered(Case):
                     self.assertEqual(reader.read(), TEXT[:50_000])
 
     def test_read_ahead(self) -> None:
-        """The position is that of the file object, and not of its descriptor, which is further on."""
+        """The position is that of the file object, not that of its descriptor, which is further ahead."""
         sealed = self.seal(TEXT[:50_000])
         path = self.folder / "file"
         path.write_bytes(b"HEADER\n" + sealed)
@@ -497,7 +497,8 @@ class Buffered(Case):
                 self.assertEqual(self.open(content[6:-3]).read(), b"text")
 
     def test_flushed_when_it_is_complete(self) -> None:
-        """A full disk is an error of our close, not of the file object's close, whose errors are often ignored."""
+        """A full disk is reported by the sealed file's close, not by the underlying close, whose errors are often
+        ignored."""
         with open(self.folder / "file", "wb") as file:
             with self.open(file, "wb") as writer:
                 writer.write(b"text")
@@ -511,7 +512,7 @@ class Buffered(Case):
 
 
 class Odd(Case):
-    """Results that the protocol allows, and others."""
+    """Functions return results that the protocol allows, and others."""
 
     def test_write_returns_nothing(self) -> None:
         class Sftp:  # as paramiko's
@@ -654,7 +655,7 @@ class Odd(Case):
                         self.open(wrong, mode)
 
     def test_a_path_in_bytes(self) -> None:
-        """Bytes to read are the content of a file, also if they could be a path; the error mentions this."""
+        """Bytes to read are the content of a file, even if they could be a path. The error mentions this."""
         path = os.fsencode(self.folder / "file")
         self.open(path, "wb").close()
         self.assertEqual(self.open(os.fsdecode(path)).read(), b"")
@@ -670,7 +671,7 @@ class Odd(Case):
 
 class Reads(Case):
     def test_the_buffer_follows_the_reads(self) -> None:
-        """After a jump only the segment is read; sequential reads fetch more and more at once."""
+        """After a seek, only the segment is read. Sequential reads fetch increasing amounts at once."""
         sealed = self.seal(TEXT)
         asked: list[int] = []
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sealed files as file objects: positions, misbehaving sources, layers of other packages, and Tink's library."""
+"""Tests sealed files as file objects: positions, misbehaving sources, layers of other packages, and Tink's library."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Reading(Files):
         self.assertEqual(wrong, [])
 
     def test_front_to_back_to_an_altered_segment(self) -> None:
-        """Everything before it is read, and no byte of it."""
+        """All bytes before the segment are read, and none of its bytes."""
         self.write(LONG)
         sealed = self.path.read_bytes()
         for segment in (1, 100, 200, 700, 1000):
@@ -246,7 +246,7 @@ class Reading(Files):
             (NotADirectoryError, f"{self.path}/x", "wb"),
             (FileExistsError, str(self.path), "xb"),
         ]
-        if os.geteuid() != 0:  # to whom nothing is denied
+        if os.geteuid() != 0:  # root is never denied access
             (self.folder / "closed").mkdir(0o000)
             cases += [(PermissionError, f"{self.folder}/closed/x", mode) for mode in ("rb", "wb")]
         for kind, path, mode in cases:
@@ -285,7 +285,7 @@ class Reading(Files):
 
 
 class Sources(Files):
-    """File objects that misbehave."""
+    """Tests of file objects that misbehave."""
 
     def sealed(self) -> bytes:
         self.write(TEXT)
@@ -374,7 +374,7 @@ class Sources(Files):
             bytes(self.kept_by_exception(lambda: warpaes.Writer(write, self.keyset), "piece"))
 
     def kept_by_exception(self, action: Any, name: str) -> Any:
-        """A local variable of a function that raised. (assertRaises would clear them.)"""
+        """Return a local variable of a function that raised. (assertRaises would clear it.)"""
         try:
             action()
         except ConnectionError as error:
@@ -384,7 +384,8 @@ class Sources(Files):
         raise AssertionError("nothing was raised")
 
     def test_a_view_that_is_kept_reads_no_freed_memory(self) -> None:
-        """It keeps its bytes, unchanged by later use of the library's memory, and changes none of them."""
+        """The view keeps its bytes. Later use of the library's memory does not change them, and the view changes no
+        other bytes."""
         np = needed("numpy")
         sealed, seen, kept = self.sealed(), [], []
 
@@ -419,7 +420,7 @@ class Sources(Files):
                 writer.finish()
             del reader, writer
         keep = None
-        for _ in range(20):  # takes whatever memory is free
+        for _ in range(20):  # uses any free memory
             reader = warpaes.Reader(read, self.keyset, size=len(sealed))
             self.assertEqual(reader.read(0, len(TEXT)), TEXT)
             writer = warpaes.Writer(write, self.keyset)
@@ -433,7 +434,7 @@ class Sources(Files):
         self.assertEqual(reader.read(0, len(TEXT)), TEXT)
 
     def test_a_part_of_a_view_that_is_kept(self) -> None:
-        """Only the function can release it, so it must copy the part that it keeps."""
+        """Only the function can release the view, so the library must give it a copy that it can keep."""
         np = needed("numpy")
         sealed = self.sealed()
         for keep in (lambda view: view[1:], np.frombuffer, memoryview, lambda view: memoryview(view.obj)):
@@ -461,7 +462,7 @@ class Sources(Files):
             try:
                 raise ConnectionError("once")
             except ConnectionError as error:
-                failed = error  # which holds this frame, which holds it
+                failed = error  # a reference cycle: the error holds this frame, and the frame holds the error
             part[:] = sealed[offset : offset + len(part)]
             assert failed
 
@@ -469,8 +470,8 @@ class Sources(Files):
         self.assertEqual(reader.read(0, len(TEXT)), TEXT)
 
     def test_whose_exception_it_is(self) -> None:
-        """A read fails while another thread's succeeds; only the failed one gets the function's exception."""
-        size = 32 << 20  # which is wiped after the failure: the other read ends meanwhile
+        """One read fails while another thread's read succeeds. Only the failed read gets the function's exception."""
+        size = 32 << 20  # wiped after the failure, while the other read ends
         self.write(bytes(size))
         sealed = self.path.read_bytes()
         other_reads, raised = threading.Event(), threading.Event()
@@ -522,7 +523,7 @@ class Sources(Files):
             reader.read_into(Closes(), bytearray(10))  # type: ignore[arg-type]
 
     def test_compressed_file_objects(self) -> None:
-        """Their descriptor is that of the compressed file."""
+        """The descriptor of such an object belongs to the compressed file."""
         import bz2
         import gzip
         import lzma
@@ -628,7 +629,7 @@ class Keysets(Files):
                 method(1 << 32)
 
     def test_it_is_not_changed_once_another_uses_it(self) -> None:
-        """During a conversion of arguments another thread can begin the same call."""
+        """While arguments are converted, another thread can begin the same call."""
         keyset, begun, go_on = Keyset.generate(TEMPLATE), threading.Event(), threading.Event()
         number = keyset.add(TEMPLATE)
 
@@ -723,7 +724,7 @@ class WithTink(Files):
 
 
 class Users(Files):
-    """Layers of other packages on file objects."""
+    """Tests with layers of other packages on top of file objects."""
 
     def test_zip(self) -> None:
         with warpaes.open(self.path, "wb", keyset=self.keyset) as file, zipfile.ZipFile(file, "w") as archive:
@@ -771,7 +772,7 @@ class Users(Files):
             import pyarrow
             import pyarrow.parquet
         except ModuleNotFoundError:
-            return  # large, and one more that reads at positions: with it installed this runs
+            return  # pyarrow is large, so this runs only if it is installed
         table = pyarrow.table({"a": list(range(10_000))})
         with warpaes.open(self.path, "wb", keyset=self.keyset) as file:
             pyarrow.parquet.write_table(table, file)
@@ -785,7 +786,7 @@ class Fsspec(Files):
         self.fsspec = needed("fsspec")
         from warpaes.fs import WarpaesFileSystem
 
-        # An installed wheel's entry point does it.
+        # An installed wheel's entry point does the same.
         self.fsspec.register_implementation("warpaes", WarpaesFileSystem, clobber=True)
 
     def test_chained_urls(self) -> None:
@@ -861,7 +862,7 @@ class Fsspec(Files):
         self.assertEqual(files.cat_file(str(self.path)), TEXT)
         with self.assertRaises(FileExistsError):
             files.open(str(self.path), "xb")
-        # Nor is a file replaced that was created in the meantime.
+        # A file that was created in the meantime is not replaced either.
         self.path.unlink()
         file = files.open(str(self.path), "xb")
         self.path.write_bytes(b"theirs")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every object in a child process: of os.fork, and of multiprocessing's three start methods."""
+"""Tests every object in a child process, created by os.fork or by one of multiprocessing's three start methods."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY, NONCE, TEXT = bytes(range(32)), bytes(12), bytes(100_003)
 AES = algorithms.AES(KEY)
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
 
-# A child's use of an object, in the words of docs/python.md.
+# Outcomes of a child's use of an object, in the words of docs/python.md.
 WORKS = "works"
 OPENED_AGAIN = "opened again"
 REFUSED = "refused"
@@ -40,7 +40,7 @@ FUNCTION = "-"
 
 
 class Row(NamedTuple):
-    """An object: its creation in a folder, its use, the rights of a child, and its pickle."""
+    """An object: its creation in a folder, its use, the outcome in a child, and its pickle."""
 
     name: str
     make: Callable[[pathlib.Path], Any]
@@ -121,7 +121,7 @@ def from_the_start(generator: Any) -> bytes:
 
 
 def list_of(made: Any) -> bytes:
-    """Use a file system, which may have been pickled and has no attributes of ours."""
+    """Use a file system, which may have been pickled and then lacks our attributes."""
     return bytes(made.cat_file(os.environ["TEST_SEALED"], 0, 100))
 
 
@@ -192,7 +192,7 @@ def in_fork(row: Row, made: Any) -> bytes:
     child = os.fork()
     if child == 0:
         found = tried(row, made)
-        for end in ("abort", "close"):  # whatever the child does, the parent's file stays unchanged
+        for end in ("abort", "close"):  # the parent's file stays unchanged, whatever the child does
             with contextlib.suppress(Exception):
                 getattr(made, end)()
         os.write(write, found)
@@ -237,7 +237,7 @@ class Children(unittest.TestCase):
                 self.assertEqual(one[:1], b"+")
         if row.in_child == OTHER:
             self.assertEqual(len({*found, ours}), len(found) + 1)
-        self.assertEqual(ours[:1], b"+", "the parent's goes on")
+        self.assertEqual(ours[:1], b"+", "the parent's object still works")
 
     def test_fork(self) -> None:
         for row in ROWS:
@@ -253,7 +253,7 @@ class Children(unittest.TestCase):
 
     def test_spawn_and_forkserver(self) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # files that are not closed
+            warnings.simplefilter("ignore")  # some files are not closed
             for row in ROWS:
                 if row.pickled == FUNCTION:
                     continue

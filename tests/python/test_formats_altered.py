@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every readable format: flip every byte, truncate everywhere, append, swap parts between two files.
+"""For every readable format: flip every byte, truncate everywhere, append, and swap parts between two files.
 
-Each must end in a documented exception, with nothing handed out that is not authentic. For large files the tests draw a
-sample of alterations. ``test_formats_altered.py --all [GROUP…]`` tries all of them and prints the counts.
+Each reading must end in a documented exception, and must not return data that is not authentic. For large files the
+tests draw a sample of alterations. ``test_formats_altered.py --all [GROUP…]`` tries all of them and prints the counts.
 
-``openssl enc`` is left out: it does not authenticate. So are the texts of AWS KMS, Vault and PKCS #11 tokens, which
-only these services open, and the configuration of OpenSSL, which its owner trusts.
+``openssl enc`` is excluded, because it does not authenticate. Ciphertexts of AWS KMS, Vault and PKCS #11 tokens, which
+only these services open, and OpenSSL's configuration, which its owner trusts, are also excluded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from altered_files import small_files, template_files, tensor_files
 from altered_keys import key_files
 from warpaes import exceptions, keysources
 
-#: Groups of formats, with the number of alterations of a kind that the tests draw; None: all.
+#: Groups of formats, with the number of alterations per kind that the tests draw. None means all.
 GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]] = {
     "small": (small_files, None),
     "templates": (template_files, 8),
@@ -36,7 +36,7 @@ GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]]
     "bulk": (bulk_files, 60),
     "dataset": (dataset_files, 6),
 }
-#: With the command: files in directories, single files, and keysets.
+#: Groups read with the command: files in directories, single files, and keysets.
 COMMAND = {"directories": 25, "files": 3, "keysets": 8}
 MEMORY = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
 
@@ -53,7 +53,7 @@ def run(group: str, everything: bool = False, seed: int = 1) -> Iterator[Count]:
 
 
 def run_command(everything: bool = False, seed: int = 1) -> Iterator[Count]:
-    """Count with the command, which the environment's WARPAES names."""
+    """Count with the command, whose path is in the environment variable WARPAES."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         folder = pathlib.Path(name)
         many = None if everything else COMMAND["directories"]
@@ -68,7 +68,7 @@ class Altered(unittest.TestCase):
         self.judge(list(run(group)))
 
     def judge(self, counts: list[Count]) -> None:
-        """Check that nothing was accepted or handed out, and that every reader was tried."""
+        """Check that nothing was accepted or returned, and that every reader was tried."""
         self.assertNotEqual(counts, [])
         self.assertEqual([fault for count in counts for fault in count.faults[:3]], [])
         for count in counts:
@@ -100,7 +100,7 @@ class Altered(unittest.TestCase):
 
 
 class Bounds(unittest.TestCase):
-    """Input that would cost more than its length is refused before."""
+    """Input whose cost would exceed its length is refused first."""
 
     def test_a_keyset_is_at_most_as_long_as_for_the_command(self) -> None:
         source = keysources.LocalSource("test", lambda: bytes(range(32)))

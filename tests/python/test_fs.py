@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The file system for fsspec: nothing appears before it is complete and authentic, and no key leaves the process."""
+"""Tests the file system for fsspec: nothing appears before it is complete and authentic, and no key leaves the
+process."""
 
 from __future__ import annotations
 
@@ -107,7 +108,8 @@ class Getting(Case):
             self.files.cat(str(self.path))
 
     def test_modes_and_links(self) -> None:
-        """Incomplete plaintext is readable only by the owner; a replaced file keeps its mode; no link is followed."""
+        """Incomplete plaintext is readable only by the owner, a replaced file keeps its mode, and no link is
+        followed."""
         self.write()
         modes: list[int] = []
         parts: list[str] = []
@@ -230,7 +232,7 @@ class Putting(Case):
 
 class Transactions(Case):
     def both(self) -> list[tuple[Any, Any, str]]:
-        """Local files, and a file system with its own commit; names that are not temporary; a folder."""
+        """Cases: local files, a file system with its own commit, names that are not temporary, and a folder."""
         other = self.folder / "other"
         other.mkdir(exist_ok=True)
         below = self.fsspec.filesystem("dir", path=str(other), target_protocol="file")
@@ -314,7 +316,7 @@ class Transactions(Case):
 
 class Keys(Case):
     def secrets(self) -> list[bytes]:
-        """The key in all its written forms."""
+        """Return the key in all its written forms."""
         text = self.keyset.to_json()
         value = json.loads(text)["key"][0]["keyData"]["value"]
         return [value.encode(), value[8:40].encode(), b"keyData"]
@@ -353,7 +355,7 @@ class Keys(Case):
                 self.assertEqual(pool.apply(read, (files, str(self.path))), TEXT, method)
 
     def test_a_descriptor(self) -> None:
-        """A descriptor belongs to this process; another process has other files under the same number."""
+        """A descriptor belongs to this process. In another process the same number is another file."""
         self.write()
         with open(self.key, "rb") as file:
             files = self.make(keyset=f"fd:{file.fileno()}")
@@ -371,11 +373,11 @@ class Keys(Case):
             wrapped.write_bytes(keysources.write_keyset(self.keyset, source))
         files = self.make(keyset=f"file:{wrapped}", kek=f"file:{kek}")
         self.assertEqual(pickle.loads(pickle.dumps(files)).cat_file(str(self.path)), TEXT)
-        with self.assertRaises(exceptions.KeysetError):  # an unencrypted one in its place
+        with self.assertRaises(exceptions.KeysetError):  # an unencrypted keyset in its place
             self.make(keyset=f"file:{self.key}", kek=f"file:{kek}")
         with self.assertRaises(exceptions.KeysetError):
             self.make(keyset=f"file:{wrapped}")
-        with self.assertRaisesRegex(ValueError, "kek: applies only"):  # an option without effect
+        with self.assertRaisesRegex(ValueError, "kek: applies only"):  # an option that has no effect
             self.make(keyset=self.keyset, kek=f"file:{kek}")
 
     def test_in_memory(self) -> None:

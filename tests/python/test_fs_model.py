@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random sequences of calls of fsspec on a plain file system and on sealed files: equal results, equal trees.
+"""Random sequences of fsspec calls give equal results and equal trees on a plain file system and on sealed files.
 
 `test_fs_model.py SEED…` runs the given sequences, and prints the call that differed.
 """
@@ -27,8 +27,8 @@ SOURCES = ["f1", "", "/", "sub", "*", "**"]
 
 
 class Tree:
-    """A file system with its root and a folder of local files, and a random source that makes the same choices for two
-    of them."""
+    """A file system with its root, a folder of local files, and a random source that makes the same choices for two
+    such trees."""
 
     def __init__(self, files: Any, root: str, local: pathlib.Path) -> None:
         self.files, self.root, self.local = files, root, local
@@ -63,7 +63,7 @@ class Tree:
     def below(self) -> str:
         return str(self.pick(self.root, self.slashed()))
 
-    # Calls. What they return is compared.
+    # Calls whose results are compared.
 
     def pipe_file(self) -> None:
         self.files.pipe_file(self.path(), self.data(), mode=self.pick("overwrite", "overwrite", "create"))
@@ -144,7 +144,8 @@ class Tree:
 
     def du(self) -> Any:
         sizes = self.files.du(self.below(), total=False, maxdepth=self.pick(None, 1))
-        return {path: size for path, size in sizes.items() if not self.files.isdir(path)}  # in memory it may be both
+        return {path: size for path, size in sizes.items() if not self.files.isdir(path)}  # in memory a path may be
+        # both
 
     def sizes(self) -> Any:
         return self.files.sizes([path for path in (self.path() for _ in range(2)) if not self.files.isdir(path)])
@@ -189,7 +190,7 @@ class Tree:
         options = {"recursive": self.chance(0.5), "maxdepth": self.pick(None, None, 1)}
         options["on_error"] = self.pick(None, "raise", "ignore")
         fixed = source.split("*")[0].split("?")[0].split("[")[0].rstrip("/")
-        if not target.startswith(fixed):  # a folder into itself never ends
+        if not target.startswith(fixed):  # copying a folder into itself never ends
             self.files.copy(source, target, **options)
 
     def mv(self) -> None:
@@ -213,7 +214,7 @@ class Tree:
         source, slash = self.pick(self.slashed(), self.pattern()), "/" if self.chance(0.3) else ""
         options = {"recursive": self.chance(0.6), "maxdepth": self.pick(None, None, 1)}
         if any(self.files.isfile(str(parent)) for parent in pathlib.PurePosixPath(source).parents):
-            return None  # a path below a file is reported as missing by some, and as not a folder by others
+            return None  # file systems report a path below a file as missing or as not a folder
         self.files.get(source, f"{target}{slash}", **options)
         found = [target, *sorted(target.rglob("*"))] if target.exists() else []
         return [(str(path.relative_to(self.local)), path.is_file() and path.read_bytes()) for path in found]
@@ -239,7 +240,7 @@ def comparable(value: Any, tree: Tree) -> Any:
     if isinstance(value, str):
         return value.replace(tree.root, "ROOT")
     if isinstance(value, (FileExistsError, NotADirectoryError)):
-        return NotADirectoryError  # for a path below a file: the error depends on the first call
+        return NotADirectoryError  # for a path below a file, the error depends on the first call
     return type(value) if isinstance(value, Exception) else value
 
 

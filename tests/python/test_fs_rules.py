@@ -73,7 +73,7 @@ class Paths(Case):
         self.assertEqual(self.files.ls(self.data, detail=False), [str(self.path)])
 
     def test_urls(self) -> None:
-        """A path's URL leads back to it, through every layer and with the options of each."""
+        """A path's URL leads back to the path, through every layer and with the options of each layer."""
         options = {"warpaes": {"keyset": self.keyset}, "file": {"auto_mkdir": True}}
         url = f"warpaes::file://{self.data}/new/folder/file"
         with self.fsspec.open(url, "wb", **options) as file:
@@ -112,7 +112,7 @@ class Paths(Case):
 
 
 class Files(Case):
-    """Files of ``open`` where fsspec wraps them."""
+    """Tests of files from ``open`` that fsspec wraps."""
 
     def test_compression(self) -> None:
         """The file appears only when the compressor that writes to it is closed."""
@@ -152,7 +152,7 @@ class Files(Case):
         self.assertEqual(self.files.cat(str(self.data / "a.txt")), b"plain")
 
     def test_caches(self) -> None:
-        """fsspec's caches of whole files around it."""
+        """fsspec's caches of whole files work on top of it."""
         self.files.pipe(str(self.path), bytes(range(256)) * 100)
         for protocol in ("simplecache", "filecache"):
             for _ in range(2):
@@ -173,7 +173,7 @@ class Files(Case):
 
 
 class Unopened(Case):
-    """Files that the keyset does not open, among others, for every method."""
+    """Every method handles files that the keyset does not open among files that it opens."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -263,7 +263,7 @@ class Unopened(Case):
         with self.assertRaises((exceptions.InvalidTag, exceptions.FormatError, PermissionError)):
             self.files.get(str(self.tree), str(self.got), recursive=True)
         for folder, _, files in os.walk(self.got):
-            for name in files:  # an existing file is complete
+            for name in files:  # a file that exists is complete
                 relative = os.path.relpath(os.path.join(folder, name), self.got)
                 self.assertEqual(pathlib.Path(folder, name).read_bytes(), relative.encode())
 
@@ -279,7 +279,7 @@ class Unopened(Case):
         self.assertEqual(os.listdir(self.data), ["tree"])
 
     def test_bound_to_paths(self) -> None:
-        """Copies and moves that encrypt again stop at a file that does not open; nothing is removed then."""
+        """Copies and moves that encrypt again stop at a file that does not open, and remove nothing."""
         files = self.make(keyset=self.keyset, associated_data=str.encode)
         tree, target = self.data / "bound", self.data / "target"
         names = ["a", "s/b", "s/t/c"]
@@ -305,7 +305,7 @@ class Unopened(Case):
 
 
 class Reads(Case):
-    """Numbers of reads of sealed files."""
+    """Tests of the number of reads of sealed files."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -344,7 +344,7 @@ class Reads(Case):
             self.assertEqual(self.reads(call), 0)
 
     def test_sizes(self) -> None:
-        """Each file is opened once, with two reads, by any listing, until it is replaced."""
+        """Any listing opens each file once, with two reads, until the file is replaced."""
         files = self.files
         calls = {
             "ls": lambda: [files.ls(f"/d/{i}") for i in range(4)],
@@ -374,7 +374,7 @@ class Reads(Case):
 
 
 class Below(Case):
-    """Other file systems, with their own faults."""
+    """Tests on other file systems, with their particular faults."""
 
     def test_memory_shows_a_file_when_it_is_whole(self) -> None:
         memory = type(self.fsspec.filesystem("memory"))
@@ -410,7 +410,7 @@ class Below(Case):
                     files.open("/folder", mode)
 
     def test_two_readers_in_memory(self) -> None:
-        """fsspec's file in memory is one object with one position for all."""
+        """fsspec's file in memory is one object with one shared position."""
         files = self.make(keyset=self.keyset, fs=type(self.fsspec.filesystem("memory"))(global_store=False))
         text = os.urandom(1 << 20)
         files.pipe("/a", text)
@@ -439,7 +439,7 @@ class Below(Case):
             self.assertEqual((modes, os.listdir(self.data / "folder")), ({0o600}, []))
 
     def test_moving_onto_a_file_in_a_folder(self) -> None:
-        """A local file system refuses it, also where a move encrypts again."""
+        """A local file system refuses this, even if a move encrypts again."""
         for options in ({}, {"associated_data": str.encode}):
             files = self.make(keyset=self.keyset, **options)
             (self.data / "folder").mkdir(exist_ok=True)
@@ -582,7 +582,7 @@ class Below(Case):
             self.files.put_file("/proc/version", str(self.data / "new"), mode="create")
 
     def test_callbacks(self) -> None:
-        """The same steps and bytes as fsspec's own file system reports."""
+        """Callbacks get the same steps and bytes as from fsspec's own file system."""
         source = self.folder / "source"
         (source / "sub").mkdir(parents=True)
         for name in ("a", "sub/b"):
@@ -604,7 +604,7 @@ class Below(Case):
 
 
 class S3(Case):
-    """Objects of S3, in moto's server."""
+    """Tests of S3 objects on moto's server."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -657,7 +657,8 @@ class S3(Case):
         self.assertEqual(self.files.du("bucket/d"), 9001)
 
     def test_trees(self) -> None:
-        """Copies and moves of folders that are bound to their paths, and sizes next to files that do not open."""
+        """Copies and moves of folders whose files are bound to their paths, and sizes next to files that do not
+        open."""
         files = self.make(keyset=self.keyset, fs=self.files.fs, associated_data=str.encode)
         files.pipe({"bucket/a/x": b"1", "bucket/a/s/y": b"22"})
         files.copy("bucket/a", "bucket/b", recursive=True)

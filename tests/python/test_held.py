@@ -33,7 +33,7 @@ def sealed(text: bytes = bytes(SIZE)) -> bytes:
 
 class Case(unittest.TestCase):
     def free(self, *buffers: bytearray) -> None:
-        """They are not exported any more, so they can grow."""
+        """Check that the buffers are no longer exported, so that they can grow."""
         for number, buffer in enumerate(buffers):
             try:
                 buffer.append(0)
@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
             buffer.pop()
 
     def check(self, action: Callable[..., Any], *buffers: Any, fails: Any = None) -> None:
-        """Call an action; a stored exception with its traceback must not hold a buffer."""
+        """Call an action. A stored exception with its traceback must not hold a buffer."""
         if fails is None:
             result = action(*buffers)
             self.free(*buffers)
@@ -169,7 +169,7 @@ class Batches(Case):
         asyncio.run(run())
 
     def test_a_buffer_that_runs_code_when_it_is_released(self) -> None:
-        """The callback may query the batch."""
+        """Code that runs during the release may query the batch."""
         np = needed("numpy")
         seen: list[Any] = []
 

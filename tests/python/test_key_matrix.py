@@ -1,4 +1,4 @@
-"""Each part opens the files of each other part, from every kind of place: generated from lists of both.
+"""Each part opens the files of every other part, with every kind of place. The cases are generated from two lists.
 
 Three matrices: single files, trees whose names are encrypted, and datasets of warpaes bulk.
 """
@@ -49,13 +49,13 @@ DATASETS = [
 #: The plain path of the file in a tree or a dataset.
 NAMED = "a folder/the tensor"
 
-#: A keyset with a passphrase prompt; only for parts whose prompt a program can answer.
+#: A keyset with a passphrase prompt, only for parts whose prompt a program can answer.
 ASKED = ["passphrase:locked", "passphrase:env:MATRIX_LOCKED"]
 
 
 @contextlib.contextmanager
 def opened(place: str) -> Iterator[tuple[str, list[int]]]:
-    """The place with an open descriptor instead of the name in ``fd:NAME``, and the descriptor."""
+    """Return the place with an open descriptor instead of the name in ``fd:NAME``, and the descriptor."""
     if not place.startswith("fd:"):
         yield place, []
         return
@@ -67,12 +67,12 @@ def opened(place: str) -> Iterator[tuple[str, list[int]]]:
 
 
 class Part:
-    """Writes the file ``plain`` under the keyset at a place, and reads such a file."""
+    """A part of the project that writes the file ``plain`` under the keyset at a place, and reads such files."""
 
-    own = True  #: opens the keyset in front of a file
-    trees = True  #: writes and reads trees whose names are encrypted
-    datasets = True  #: reads objects of datasets
-    asks = False  #: asks the test for a passphrase
+    own = True  #: whether it opens the keyset in front of a file
+    trees = True  #: whether it writes and reads trees whose names are encrypted
+    datasets = True  #: whether it reads objects of datasets
+    asks = False  #: whether it asks the test for a passphrase
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -111,7 +111,7 @@ class Program(Part):
 
 
 class Command(Program):
-    # --no-sync: tests need not survive a power failure.
+    # --no-sync, because tests need not survive a power failure.
     def write(self, place: str, name: str) -> None:
         self.run("WARPAES", "encrypt", place, "--no-sync", "-o", name, "plain")
 
@@ -157,7 +157,7 @@ class Cpp(C):
 
 
 def asked(place: str) -> Any:
-    """The keyset at a place with a prompt, which a function answers."""
+    """Load the keyset at a place with a prompt, which a function answers."""
     return Keyset.load(place, passphrase=lambda _: WORD) if place.startswith("passphrase:") else place
 
 
@@ -237,7 +237,7 @@ class Fsspec(Part):
 
 
 class Safetensors(Open):
-    """Tensors, by the package safetensors; the text is a file of its format."""
+    """Tensors. The text is a file in the format of the package safetensors."""
 
     def write(self, place: str, name: str) -> None:
         tensors = needed("safetensors.numpy").load(self.text)
@@ -260,9 +260,9 @@ class Safetensors(Open):
 
 
 class Bulk(Part):
-    """Folders with one object; if another part reads it, it is bound neither to its name nor to a manifest.
+    """Folders with one object. If another part reads the object, it is bound neither to its name nor to a manifest.
 
-    Trees with encrypted names are only of the other parts: bulk encrypts the names of datasets.
+    Only the other parts have trees with encrypted names, because bulk encrypts the names of datasets.
     """
 
     own = trees = False
@@ -350,9 +350,9 @@ class Matrix(unittest.TestCase):
         return {name: make(self.folder) for name, make in there.items()}
 
     def test_each_opens_what_each_wrote(self) -> None:
-        """Every part writes at each place, and reads the files of every part at each place, each time at another place.
+        """Every part writes with each place, and reads the files of every part, each time with another place.
 
-        Each use of a passphrase takes long, so every part reads the files of one part.
+        Each use of a passphrase takes long, so with a passphrase every part reads the files of only one part.
         """
         parts, cells, written = self.parts(), 0, {}
         for writer, part in parts.items():
@@ -375,7 +375,7 @@ class Matrix(unittest.TestCase):
         self.assertEqual(cells, len(parts) * (len(parts) * fast + slow) + asking * len(ASKED))
 
     def test_trees_with_encrypted_names(self) -> None:
-        """The same with trees; a place with a passphrase reads the tree of one part."""
+        """Do the same with trees. A place with a passphrase reads the tree of one part."""
         parts = {name: part for name, part in self.parts().items() if part.trees}
         cells = 0
         for writer, part in parts.items():
@@ -394,10 +394,10 @@ class Matrix(unittest.TestCase):
         self.assertEqual(cells, len(parts) * (len(parts) * (len(PLACES) - slow) + slow))
 
     def test_datasets(self) -> None:
-        """Every part but C and C++ reads every kind of dataset at every place, also at others than it was written.
+        """Every part except C and C++ reads every kind of dataset, also with a place that the writer did not use.
 
-        A place with a passphrase has datasets of one kind. The command, whose Python starts for each, reads one of
-        each place.
+        A place with a passphrase has datasets of one kind. The command starts Python for each dataset, so it reads
+        one for each place.
         """
         parts = {name: part for name, part in self.parts().items() if part.datasets}
         cells, wanted = 0, 0
@@ -426,7 +426,7 @@ class Matrix(unittest.TestCase):
                 parts[name].read("dataset:clear", "plain")
 
     def test_keysets_in_front_of_files(self) -> None:
-        """Parts that use one keyset for all files refuse ``own:`` with a sentence about it."""
+        """Parts that use one keyset for all files refuse ``own:`` with a specific message."""
         parts = self.parts()
         owns = [name for name, part in parts.items() if part.own]
         for i, place in enumerate(OWN):
@@ -453,7 +453,7 @@ class Matrix(unittest.TestCase):
         random, opened = Random(43), 0
         for number in range(3000):
             place = "".join(random.choices(pieces, k=random.randint(1, 7)))
-            if number % 3 == 0:  # a valid place, or nearly
+            if number % 3 == 0:  # a valid or almost valid place
                 place = "".join(random.choices(openers, k=2)) + random.choice(["clear", "under", "bound"])
             if "passphrase=word" in place and "locked" in place:
                 continue  # takes long

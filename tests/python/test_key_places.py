@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Places of keys and programs that print them: their environment and how messages show their command."""
+"""Tests places of keys, and programs that print keys: their environment, and their command in messages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Places(unittest.TestCase):
 
 class Programs(Places):
     def test_they_get_no_variable_of_keys(self) -> None:
-        """Nor one that a later place names, but their own variables and credentials."""
+        """Programs get their own variables and credentials, but no variable that a later place names."""
         secret = {"KEK": "kek", "OTHER": "other", "PIN": "pin", "WARPAES_KEYSET": "k", "WARPAES_KEYSET_OLD": "k"}
         kept = {"VAULT_TOKEN": "token", "WARPAES_PKCS11_PIN": "1234", "MINE": "mine"}
         os.environ.update(secret | kept)
@@ -70,7 +70,7 @@ class Programs(Places):
                 os.set_inheritable(descriptor, True)
             self.assertEqual(_places.read_secret(f"fd:{file.fileno()}"), key.read_bytes())
             listed = _places.read_secret("exec:for each in /proc/self/fd/*; do readlink $each; done; cat").decode()
-        # readlink's own standard streams; its standard error is ours.
+        # The list contains only readlink's standard streams. Its standard error is that of this process.
         ours = os.readlink("/proc/self/fd/2")
         for line in listed.splitlines():
             self.assertTrue(line == ours or line == "/dev/null" or line.startswith(("pipe:", "/proc/")), listed)
@@ -119,7 +119,7 @@ class Programs(Places):
                 self.assertEqual(_places.shown(f"exec:{text}"), f"exec:{name}")
 
     def test_a_quoted_secret_in_any_words(self) -> None:
-        """Secrets of random characters, quoted as Python quotes for the shell, and in double quotes."""
+        """Secrets of random characters are quoted as Python does for the shell, and in double quotes."""
         rng = random.Random(38)
         letters = "secretSECRET '\"\\$`=;|&<>(){}[]#*?!~\t\n-/.:,%@+_01"
         shown: dict[str, int] = {}
@@ -134,7 +134,7 @@ class Programs(Places):
         self.assertGreater(shown["exec:get-key"], 5000)
 
     def test_the_shell_runs_the_program_that_is_shown(self) -> None:
-        """For random settings before it, the shell and the parser agree on the first word."""
+        """The shell and the parser agree on the first word after random assignments."""
         rng = random.Random(39)
         pieces = ["A=", "b", "'x y'", '"z w"', " ", "\t", "$", "\\", "'", '"', ";", "=", "prog", "/", "(", "\n", "C=1 "]
         agreed = 0
@@ -225,7 +225,7 @@ class Warnings(Places):
         clear.chmod(0o644)
         said = self.said_by(command, "wrap", f"file:{kek}", clear, "-o", self.folder / "wrapped")
         self.assertEqual(said, self.sentence(clear, 0o644))
-        # The wrapped keyset itself is not secret.
+        # The wrapped keyset is not secret.
         (self.folder / "wrapped").chmod(0o644)
         self.assertEqual(self.said_by(command, "open", f"file:{kek}", self.folder / "wrapped", "-o", f"{clear}2"), "")
 
@@ -257,7 +257,7 @@ class Counts(Places):
             source.wrap(b"key")
             with self.assertRaisesRegex(keysources.ExhaustedError, "local: .*4294967296.*new key"):
                 source.wrap(b"key")
-            source.close()  # which does not restart the count
+            source.close()  # close() does not reset the count
             with self.assertRaises(keysources.ExhaustedError):
                 source.wrap(b"key")
             self.assertEqual(source.unwrap(wrapped), b"key")

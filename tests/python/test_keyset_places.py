@@ -1,4 +1,4 @@
-"""Places of keysets: the grammar, every way to open and save, and refusals that repeat no secret."""
+"""Tests places of keysets: the grammar, every way to open and save, and error messages that do not repeat a secret."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECRET = "correct horse battery"
 TEXT = b"some text " * 50
 
 
-#: Every kind of place of one keyset, and every kind of place of the key that opens it.
+#: Every kind of place for one keyset, and every kind of place for the key that opens it.
 PLACES = [
     "clear", "clear:clear", "file:clear", "clear:file:clear", "exec:cat clear", "env:TEST_KEYSET",
     "passphrase=passphrase;locked", "passphrase=env:TEST_PASSPHRASE;exec:cat locked",
@@ -32,7 +32,7 @@ PLACES = [
     "kek=env:TEST_KEK;under", "kek=kek;file:under", "kek=file:kek;under", "kek=exec:true;; cat kek;under",
     "kek=kek;kek-aad=backup;; of May;bound", "kek-aad=backup;; of May;kek=kek;exec:cat bound",
 ]  # fmt: skip
-#: Places that every part refuses.
+#: Places that all parts refuse.
 REFUSED = [
     "clear:", "kek=env:TEST_KEK;", "kek=;clear", "kek=kek;kek=kek;under", "pasphrase=hunter2;locked",
     "passphrase=hunter2;;", "passphrase=passphrase;kek=kek;under", "passphrase=passphrase;passphrase:locked",
@@ -54,7 +54,7 @@ def list_of(keyset: Keyset) -> list[Any]:
 
 
 class Case(unittest.TestCase):
-    made: ClassVar[dict[str, bytes]] = {}  # under the passphrase; each guess takes long
+    made: ClassVar[dict[str, bytes]] = {}  # shared keysets; each guess at a passphrase takes long
 
     def setUp(self) -> None:
         holder = tempfile.TemporaryDirectory()
@@ -246,7 +246,7 @@ class Loading(Case):
 
 @unittest.skipUnless(os.environ.get("WARPAES"), "WARPAES does not name the command; a build with it runs this")
 class Matrix(Case):
-    """Each part writes and reads by each place, and opens the files of each other part."""
+    """Each part writes and reads with each place, and opens the files of the other parts."""
 
     def command(self, verb: str, place: str, content: bytes) -> bytes:
         command = [os.environ["WARPAES"], verb, "-k", place]

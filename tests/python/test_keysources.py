@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Key sources: files and programs, moto's KMS, SoftHSM, a simulated TPM, and a small server with Vault's interface."""
+"""Tests key sources: files and programs, moto's KMS, SoftHSM, a simulated TPM, and a small server with Vault's API."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ SOFTHSM = pathlib.Path("/usr/lib/softhsm/libsofthsm2.so")
 
 
 def needed_program(name: str, package: str) -> None:
-    """In CI, where `tools/setup test` has run, it is installed."""
+    """Skip the test if a program is missing. In CI, where `tools/setup test` has run, a missing program is a
+    failure."""
     if shutil.which(name) is None:
         if os.environ.get("CI") == "true":
             raise RuntimeError(f"{name} is missing")
-        raise unittest.SkipTest(f"there is no {name}; a machine that has Debian's {package} runs this")
+        raise unittest.SkipTest(f"{name} is missing; a machine that has Debian's {package} runs this")
 
 
 def free_port() -> int:
@@ -68,7 +69,7 @@ class Sources(unittest.TestCase):
         self.assertIs(type(raised.exception), kind, raised.exception)
 
     def works(self, source: keysources.KeySource) -> bytes:
-        """Tests of every source."""
+        """Tests that apply to every source."""
         for key in (b"k", DATA_KEY, bytes(4096)):
             for aad in (b"", b"row 7", bytes(range(256))):
                 wrapped = source.wrap(key, aad)
@@ -177,7 +178,7 @@ class Local(Sources):
             self.fails(KeysetError, "new-kek", lambda: self.source(content).wrap(DATA_KEY))  # noqa: B023
 
     def test_rotation(self) -> None:
-        """The primary encrypts, every enabled key decrypts."""
+        """The primary key encrypts, and every enabled key decrypts."""
         first, second = (json.loads(keysources.generate_kek()) for _ in range(2))
         old = self.source(json.dumps(first).encode()).wrap(DATA_KEY, b"aad")
         both = {"primaryKeyId": second["primaryKeyId"], "key": first["key"] + second["key"]}
@@ -236,7 +237,7 @@ class Local(Sources):
                 keysources.read_keyset(json.dumps({"encryptedKeyset": sealed}), source)
 
     def test_the_command(self) -> None:
-        """Also `warpaes -k exec:` with it, as in docs/keys.md."""
+        """The test includes `warpaes -k exec:` with this command, as in docs/keys.md."""
         kek, wrapped, clear = (str(self.folder / name) for name in ("kek", "wrapped", "clear"))
         self.assertEqual(command(["new-kek", "-o", kek]), 0)
         self.assertEqual(os.stat(kek).st_mode & 0o777, 0o600)
@@ -291,7 +292,7 @@ class Local(Sources):
 
 
 class _Vault(http.server.BaseHTTPRequestHandler):
-    """The used part of transit's interface, as documented."""
+    """The part of transit's documented API that warpaes uses."""
 
     server: Any
 
@@ -435,7 +436,7 @@ class AwsKms(Sources):
         wrapped = self.source.wrap(DATA_KEY)
         other = keysources.from_url(f"aws-kms://{self.kms.create_key()['KeyMetadata']['Arn']}")
         with self.assertRaises((InvalidUnwrap, DeniedError)):
-            if other.unwrap(wrapped) == DATA_KEY:  # moto does not look at KeyId, as AWS does
+            if other.unwrap(wrapped) == DATA_KEY:  # moto does not check KeyId, but AWS does
                 raise InvalidUnwrap
         unknown = keysources.from_url(self.source.name[:-12] + "0" * 12)
         self.fails(UnknownKeyError, "NotFoundException", lambda: unknown.wrap(DATA_KEY))
@@ -523,7 +524,7 @@ class Pkcs11(Sources):
         self.fails(InvalidUnwrap, "the key or the associated data differ", lambda: other.unwrap(source_wrapped))
 
     def test_several_sources_at_once(self) -> None:
-        """On one token, with one login per process."""
+        """The sources use one token, with one login per process."""
         failed: list[Exception] = []
 
         def work() -> None:
@@ -567,7 +568,7 @@ class Tpm2(Sources):
         self.url = f"tpm2:?flush=yes&tcti=swtpm:port={self.start('one')}"
 
     def start(self, name: str) -> int:
-        """Its control channel needs the next port, which may be in use."""
+        """Start swtpm. Its control channel needs the next port, which may be in use."""
         state = self.folder / name
         state.mkdir()
         for _ in range(10):
@@ -606,7 +607,7 @@ class Tpm2(Sources):
         source = keysources.from_url(self.url + "&pcr=sha256:0,16")
         wrapped = source.wrap(DATA_KEY, b"aad")
         self.assertEqual(source.unwrap(wrapped, b"aad"), DATA_KEY)
-        with self.assertRaises(InvalidUnwrap):  # the TPM enforces the policy, and the source must not skip it
+        with self.assertRaises(InvalidUnwrap):  # the TPM enforces the policy, and the source must apply it
             keysources.from_url(self.url).unwrap(wrapped, b"aad")
         self.tpm("pcrextend", "16:sha256=" + "1" * 64)
         self.fails(InvalidUnwrap, "state", lambda: source.unwrap(wrapped, b"aad"))

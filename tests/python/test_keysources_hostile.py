@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Key sources against untrusted input: servers with arbitrary answers, and modified key files."""
+"""Tests key sources with untrusted input: servers with arbitrary responses, and modified key files."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Vault(Folder):
         return keysources.from_url(f"vault-transit+http://127.0.0.1:{self.server.server_address[1]}/transit/keys/k")
 
     def refused(self, words: str) -> None:
-        """In every use of an object, including the second."""
+        """Check that every use of an object is refused, including the second."""
         wrapped = b"vault:v1:" + base64.b64encode(bytes(12) + aead.AESGCM(bytes(32)).encrypt(bytes(12), DATA_KEY, None))
         for use in (lambda s: s.wrap(DATA_KEY, b"a"), lambda s: s.wrap(DATA_KEY), lambda s: s.unwrap(wrapped, b"a"),
                     lambda s: s.unwrap(wrapped)):  # fmt: skip
@@ -119,7 +119,7 @@ class Vault(Folder):
         for said in ([WARNING], ["another", WARNING], WARNING, {"x": WARNING}):
             self.server.warns = said
             self.refused("ignores associated data")
-        # A cluster with one old server, whose answers are refused even after the proof.
+        # In a cluster with one old server, that server's responses are refused even after the proof.
         self.server.binds, self.server.warns = True, None
         source = self.source()
         wrapped = source.wrap(DATA_KEY, b"a")
@@ -171,7 +171,7 @@ class Vault(Folder):
 
 class Others(Folder):
     def test_a_module_that_leaves_associated_data_out(self) -> None:
-        """A token's module with python-pkcs11's interface."""
+        """A token's module with the API of python-pkcs11."""
 
         class Key:
             def __init__(self, binds: bool) -> None:
@@ -209,7 +209,8 @@ class Others(Folder):
                     use(source(False))
 
     def test_every_source_binds_them(self) -> None:
-        """The kinds that encrypt here bind them here; the others pass them on, and prove it, but for AWS and Google."""
+        """Sources that encrypt in this process bind associated data themselves. The others pass it on and, except for
+        AWS and Google, prove that it is bound."""
         from warpaes.keysources import _aws, _azure, _gcp, _local, _pkcs11, _source, _tpm2, _vault
 
         modules = (_aws, _azure, _gcp, _local, _pkcs11, _tpm2, _vault)
@@ -224,7 +225,7 @@ class Others(Folder):
 
 
 class _Raw(socketserver.BaseRequestHandler):
-    """Answers every request with the bytes of ``server.pieces``, with a pause after each."""
+    """Responds to every request with the bytes of ``server.pieces``, with a pause after each piece."""
 
     server: Any
 
@@ -240,14 +241,15 @@ class _Raw(socketserver.BaseRequestHandler):
 
 
 def answer(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
-    # The server closes after each answer; without a notice a client may send its next request on that connection.
+    # The server closes the connection after each response. Without a notice a client may send its next request on that
+    # connection.
     lines = [f"HTTP/1.1 {status}", *headers, "Connection: close", f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body
 
 
 class Servers(Folder):
-    """Garbage, huge and slow answers, redirects, sent to Vault's client, whose HTTP code the KME's client shares, and
-    to boto3."""
+    """The server sends garbage, huge and slow responses and redirects to Vault's client, whose HTTP code the KME's
+    client shares, and to boto3."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -292,7 +294,7 @@ class Servers(Folder):
                     use()
 
     def test_garbage_for_boto3(self) -> None:
-        """boto3's errors are less exact; its parser accepts answers without a body."""
+        """boto3's errors are less exact, and its parser accepts responses without a body."""
         needed("boto3")
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
         endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
@@ -331,7 +333,8 @@ class Servers(Folder):
         self.assertEqual((self.server.requests, other.requests), (6, 0))
 
     def test_slow_answers_end(self) -> None:
-        """Byte by byte, each well within a socket's timeout: in the status, a header, the body or a chunk."""
+        """The response arrives byte by byte, each well within a socket's timeout, in the status, a header, the body or
+        a chunk."""
         head = b"HTTP/1.1 200 OK\r\n"
         for first, rest in (
             (b"", head * 100),
@@ -422,7 +425,8 @@ class Servers(Folder):
 
 
 class Altered(Folder):
-    """Every file that key sources store: each byte changed, cut everywhere, something appended."""
+    """In every file that key sources store, each byte is changed, the file is truncated everywhere, and bytes are
+    appended."""
 
     def variants(self, content: bytes) -> Any:
         for at in range(len(content)):
@@ -484,7 +488,7 @@ class Altered(Folder):
         keysources.read_keyset(json.dumps({"encryptedKeyset": one["encryptedKeyset"]}), source)
 
     def test_keys_that_wrap(self) -> None:
-        """A key in clear is not authenticated: an altered one opens nothing, or is the same key."""
+        """A key in clear is not authenticated. An altered one opens nothing, or is the same key."""
         kek = keysources.generate_kek()
         wrapped = keysources.LocalSource("file:kek", lambda: kek).wrap(DATA_KEY, b"aad")
         refused = same = 0

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""KV blocks and other messages in device memory, each under its own key, on the simulated GPU and in host memory."""
+"""Tests KV blocks and other messages in device memory, each under a separate key, on the simulated GPU and in host
+memory."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ LENGTHS = (4096, 1, 0, 17, 1000)
 
 
 class Enqueued(unittest.TestCase):
-    """AESGCM.enqueue_into: several keys in one call."""
+    """Tests of AESGCM.enqueue_into with several keys in one call."""
 
     def setUp(self) -> None:
         fake_torch.install()
@@ -119,13 +120,13 @@ class Enqueued(unittest.TestCase):
         refused(ValueError, "message 4 extends past", self.encrypt, data, data, tags)
         self.lengths[4], self.offsets[4] = 1, 2**64 - 1
         refused(ValueError, "message 4 extends past", self.encrypt, data, data, tags)
-        self.offsets[4] = 10  # within the first message
+        self.offsets[4] = 10  # inside the first message
         refused(ValueError, "overlap", self.encrypt, data, data, tags)
         self.assertEqual(bytes_of(data, 0, 6000), self.plain, "nothing was done")
 
 
 class Blocks(unittest.TestCase):
-    """warpaes.kv, on tensors like PyTorch's in both kinds of memory."""
+    """Tests of warpaes.kv on tensors like PyTorch's, in both kinds of memory."""
 
     def setUp(self) -> None:
         needed("cryptography")
@@ -154,7 +155,7 @@ class Blocks(unittest.TestCase):
         return array.array("i", self.content(tensor)).tolist()
 
     def test_a_block_is_a_frame(self) -> None:
-        """Code that takes frames opens a block that was encrypted on the GPU, and the reverse."""
+        """Code for frames opens a block that was encrypted on the GPU, and the reverse."""
         for device in ("cuda", "cpu"):
             data = self.tensor(text(4000), device)
             seals = self.blocks.encrypt(data, self.names)
@@ -191,7 +192,7 @@ class Blocks(unittest.TestCase):
             data = self.tensor(text(4000), device)
             seals = self.blocks.encrypt(data, self.names)
             sealed = self.content(data)
-            # Two blocks of a tenant exchanged, and one of another tenant.
+            # Two blocks of a tenant are exchanged, and one belongs to another tenant.
             swapped = sealed[2000:3000] + sealed[1000:2000] + sealed[:1000] + sealed[3000:]
             found = self.tensor(swapped, device)
             exchanged = seals.select([2, 1, 0, 3])
@@ -215,7 +216,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(self.statuses(rotated.decrypt(data, seals, self.names)), [0] * 4)
 
     def test_copies_overlap_the_encryption(self) -> None:
-        """A part is copied on another stream after its encryption, and the current stream waits for all copies."""
+        """Each part is copied on another stream after its encryption, and the current stream waits for all copies."""
         self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
         self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
         data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")

@@ -1,4 +1,4 @@
-"""Frames of encrypted KV caches, compared with pyca and, where it is installed, LMCache."""
+"""Compares frames of encrypted KV caches with pyca and, if installed, LMCache."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class KvFrames(unittest.TestCase):
         self.assertEqual(AESGCM(key).decrypt(frame[5:17], frame[17:], bound), plain)
 
     def test_who_writes_the_storage(self) -> None:
-        """Flipped bits, truncations, another tenant's frame, and another object's second frame."""
+        """Flipped bits, truncations, another tenant's frame, and another object's second frame are refused."""
         plain = os.urandom(64)
         for frames in self.frames():
             frame = sealed(frames, plain, self.name)
@@ -124,7 +124,7 @@ class KvFrames(unittest.TestCase):
                 )
             ]
             for other in others:
-                if frames.version == 1:  # LMCache's frame does not bind it
+                if frames.version == 1:  # LMCache's frame does not bind the name
                     self.assertEqual(self.opened(frames, frame, 64, other), plain)
                 else:
                     with self.assertRaises(InvalidTag):
@@ -159,7 +159,7 @@ class KvFrames(unittest.TestCase):
             sealed(frames, b"x", self.name._replace(cache_salt="another"))
 
     def test_clients_that_choose_many_tenants(self) -> None:
-        """They cost no memory without a limit, and a key that was forgotten does not start to count at 0 again."""
+        """Such clients do not use unlimited memory, and a key that was dropped does not restart its count at 0."""
         for opens in (False, True):
             frames = self.module.Frames(2, [(1, b"secret")])
             with mock.patch.object(self.module, "MOST_TENANTS", 4), mock.patch.object(self.module, "MOST_OBJECTS", 3):
@@ -226,7 +226,7 @@ class KvFrames(unittest.TestCase):
             self.assertEqual(len(set(ivs)), 300, how)
 
     def test_a_child_that_is_forked_while_a_thread_encrypts(self) -> None:
-        """The parent's lock may be held, and nobody in the child would release it."""
+        """The parent's lock may be held, and no thread in the child would release it."""
         frames = self.module.Frames.of_keyset(self.keyset)
         with frames._lock:
             child = os.fork()
@@ -244,7 +244,7 @@ class KvFrames(unittest.TestCase):
 
 
 class Lmcache(unittest.TestCase):
-    """LMCache's own classes on both sides."""
+    """Tests with LMCache's own classes on both sides."""
 
     def setUp(self) -> None:
         try:
@@ -317,7 +317,7 @@ class Lmcache(unittest.TestCase):
         task = processor.submit_deserialize(frames, outs, keys)
         self.assertTrue(self.done(processor.query_deserialize_result, task))
         self.assertEqual([bytes(out.byte_array) for out in outs], plains)
-        task = processor.submit_deserialize(frames[:1], outs[:1], keys[1:2])  # two objects exchanged: a miss
+        task = processor.submit_deserialize(frames[:1], outs[:1], keys[1:2])  # exchanged objects are a miss
         self.assertFalse(self.done(processor.query_deserialize_result, task))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Encrypted model folders: encryption, refusals, and loading by transformers and diffusers."""
+"""Tests encrypted model folders: encryption, refusals, and loading by transformers and diffusers."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Folders(Case):
         self.assertEqual(self.load().keys(), tensors.keys())
 
     def test_links_to_files_of_others(self) -> None:
-        """A model that was cloned may link to a key of the user, which would be copied in clear."""
+        """A cloned model may contain a link to a key of the user, which would be copied in clear."""
         self.make()
         (self.folder / "id_rsa").write_text("secret")
         (self.source / "README.md").symlink_to("../id_rsa")
@@ -147,7 +147,7 @@ class Folders(Case):
             (folder / ".gitattributes").write_text("*")
             (folder / "odd.dat").write_text("0")
         self.assertEqual(self.load().keys(), tensors.keys())
-        for name in (".gitattributes.safetensors", ".gitignore.py", ".cache.py"):  # names that only begin so
+        for name in (".gitattributes.safetensors", ".gitignore.py", ".cache.py"):  # names that only share this prefix
             (self.target / name).write_text("x")
             with self.assertRaisesRegex(FormatError, "was added"):
                 self.load()
@@ -201,11 +201,11 @@ class Folders(Case):
             self.models.verify(self.target, warpaes.Keyset.generate())
         found = json.loads(self.key.read_text())
         found["key"][0]["keyData"] = json.loads(warpaes.Keyset.generate().to_json())["key"][0]["keyData"]
-        with self.assertRaisesRegex(InvalidTag, "not authentic"):  # another key of the same number
+        with self.assertRaisesRegex(InvalidTag, "not authentic"):  # another key with the same ID
             self.models.verify(self.target, warpaes.Keyset.parse(json.dumps(found)))
 
     def refused(self, words: str = "") -> None:
-        """No tensor is yielded, verify fails, and from_pretrained would fail."""
+        """Check that no tensor is yielded, that verify fails, and that from_pretrained would fail."""
         yielded = []
         with self.assertRaisesRegex(REFUSED, words):
             for name, _ in self.models.load(self.target, str(self.key), framework="numpy"):
@@ -277,7 +277,7 @@ class Folders(Case):
             self.load()
 
     def test_a_tensor_that_was_changed(self) -> None:
-        """Tags are checked when a tensor is read: it is not yielded."""
+        """Tags are checked when a tensor is read, so the tensor is not yielded."""
         self.encrypt()
         path = sorted(self.target.glob("model-*.safetensors"))[0]
         content = bytearray(path.read_bytes())
@@ -340,7 +340,7 @@ class Folders(Case):
         self.assertEqual((status, "config.json" in err), (22, True))
         self.assertEqual(run("verify", "-k", self.folder / "none", self.target)[0], 16)
         self.assertEqual(run("inspect", self.source)[0], 16)
-        # Nothing of this is authenticated, and it goes to a terminal.
+        # These fields are not authenticated, and they are printed to a terminal.
         place = self.target / "warpaes-model.json"
         about = json.loads(place.read_text().partition("\n")[0])
         name = "model-00001-of-00003.safetensors"
@@ -357,14 +357,14 @@ class Folders(Case):
 
 class Unlocked(Case):
     def open_all(self, folder: pathlib.Path) -> None:
-        """Read the shards of a folder as ``from_pretrained`` does: those of its index."""
+        """Read the shards listed in a folder's index, as ``from_pretrained`` does."""
         index = json.loads((folder / "model.safetensors.index.json").read_text())
         for name, shard in index["weight_map"].items():
             with needed("safetensors").safe_open(str(folder / shard), framework="numpy") as file:
                 file.get_tensor(name)
 
     def test_a_configuration_above_an_encrypted_folder(self) -> None:
-        """An attacker moves the folder into one of his own, whose index leads to its shards."""
+        """An attacker moves the folder into another folder, whose index leads to its shards."""
         self.encrypt()
         inner = self.folder / "sub"
         self.target.rename(inner)
@@ -478,7 +478,7 @@ class Unlocked(Case):
             shutil.rmtree(self.target)
 
     def test_weights_in_clear_in_their_place(self) -> None:
-        """An attacker replaces the shards by pickles, to which transformers falls back."""
+        """An attacker replaces the shards by pickles, which transformers loads as a fallback."""
         torch = optional("torch")
         transformers = optional("transformers")
         config = transformers.LlamaConfig(

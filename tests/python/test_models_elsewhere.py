@@ -28,7 +28,7 @@ class Elsewhere(Case):
         self.fsspec = needed("fsspec")
 
     def upload(self, url: str, options: dict[str, Any] | None = None) -> Any:
-        """Copy the encrypted folder; return the file system there."""
+        """Copy the encrypted folder, and return the file system there."""
         files, root = self.fsspec.core.url_to_fs(url, **(options or {}))
         for path in self.target.rglob("*"):
             if path.is_file():
@@ -51,8 +51,8 @@ class Elsewhere(Case):
         options = {"endpoint_url": moto.url, "key": "test", "secret": "test"}
         self.fsspec.filesystem("s3", **options).mkdir("bucket")
         files = self.upload("s3://bucket/models/one", options)
-        files.pipe_file("bucket/models/one/adapter/", b"")  # as the console marks a folder
-        for name in (".gitattributes", "adapter/.cache/x.lock"):  # of a hub's client
+        files.pipe_file("bucket/models/one/adapter/", b"")  # the console marks folders in this way
+        for name in (".gitattributes", "adapter/.cache/x.lock"):  # files of a hub's client
             files.pipe_file(f"bucket/models/one/{name}", b"x")
         for url in ("s3://bucket/models/one", "s3://bucket/models/one/"):
             found = dict(self.models.load(url, self.keyset, framework="numpy", storage_options=options))
@@ -99,7 +99,7 @@ class Elsewhere(Case):
             dict(self.models.load(url, self.keyset, framework="numpy"))
 
     def test_answers_that_are_not_whole(self) -> None:
-        """A server may return less or more than the range that it was asked for."""
+        """A server may return less or more than the requested range."""
         tensors = self.encrypt()
         self.upload("memory://models/one")
         memory: Any = type(self.fsspec.filesystem("memory"))
@@ -118,7 +118,7 @@ class Elsewhere(Case):
             return bytes(real(files, path, start, end)) if not start else b""
 
         with mock.patch.object(memory, "cat_file", less), self.assertRaises(FormatError):
-            load()  # of a manifest there is no second request
+            load()  # a manifest is requested only once
         whole = importlib.import_module("warpaes.models._places").RemotePlace
         manifest = (self.target / "warpaes-model.json").read_bytes()
         with mock.patch.object(whole, "read", lambda *_: manifest):
@@ -167,7 +167,7 @@ class Devices(Case):
                 next(self.models.load(self.target, self.keyset, **options))
 
     def test_transformers_own_map(self) -> None:
-        """accelerate's map of a real model fits."""
+        """accelerate's device map of a real model is accepted."""
         torch, accelerate, transformers = (optional(name) for name in ("torch", "accelerate", "transformers"))
         config = transformers.LlamaConfig(
             vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2
@@ -182,7 +182,7 @@ class Devices(Case):
 
 
 class Stopped(Case):
-    """Loads that end before their last tensor."""
+    """Tests of loads that end before their last tensor."""
 
     def test_closed_early(self) -> None:
         self.encrypt()
@@ -214,7 +214,7 @@ class Stopped(Case):
         self.assertFalse(made[0].any())
 
     def test_interrupted(self) -> None:
-        """Ctrl-C ends a slow load: its threads stop after the piece that they have."""
+        """Ctrl-C ends a slow load. Its threads stop after their current piece."""
         self.encrypt()
         program = (
             "import os, sys, threading, time, warpaes.models\n"
@@ -271,7 +271,7 @@ if action == "alone":
 
 
 class Ranks(Case):
-    """Two ranks of torchrun, over gloo: none hangs."""
+    """Tests with two ranks of torchrun, over gloo. No rank hangs."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -293,7 +293,7 @@ class Ranks(Case):
         self.assertEqual((status, sorted(re.findall("rank . has .*", said))), (0, ["rank 0 has 8", "rank 1 has 8"]))
 
     def test_a_tensor_of_one_rank(self) -> None:
-        """The last byte belongs to the adapter. One rank has its only tensor."""
+        """The last byte belongs to the adapter, whose only tensor one rank loads."""
         self.spoil(self.target / "adapter/adapter_model.safetensors", -1)
         status, said = self.run_ranks("together")
         self.assertEqual(status, 0, said)
@@ -309,7 +309,7 @@ class Ranks(Case):
         self.assertEqual((status, len(re.findall("rank . 0 InvalidTag .*config.json was altered", said))), (0, 2), said)
 
     def test_ranks_that_see_two_models(self) -> None:
-        """The storage shows each rank another model under the same key."""
+        """The storage shows each rank a different model under the same key."""
         self.target.rename(f"{self.target}0")
         self.models.encrypt(self.source, f"{self.target}1", str(self.key))
         status, said = self.run_ranks("mixed")

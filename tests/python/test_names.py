@@ -1,4 +1,5 @@
-"""Encrypted names: warpaes.names against the command and a second implementation; warpaes.fs over such a tree."""
+"""Tests encrypted names: warpaes.names compared with the command and a second implementation, and warpaes.fs on such a
+tree."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ class Names(unittest.TestCase):
                 if changed != stored:
                     with self.assertRaises((InvalidTag, FormatError), msg=changed):
                         self.names.decrypt(changed)
-            if i != stored.index("/"):  # where the path of the folder ends
+            if i != stored.index("/"):  # the end of the folder's path
                 with self.assertRaises((InvalidTag, FormatError)):
                     self.names.decrypt(stored[:i])
 
@@ -225,7 +226,7 @@ class FileSystem(unittest.TestCase):
         self.command("keys", "add", "--primary", self.keyset)
         files = self.files()
         self.assertEqual(self.all_files(files), FILES)
-        files.pipe_file(f"{self.tree}/photos/raw/b.jpg", b"new")  # in its place, under its old name
+        files.pipe_file(f"{self.tree}/photos/raw/b.jpg", b"new")  # unmoved, under its old name
         files.pipe_file(f"{self.tree}/photos/new", b"new")
         expected = FILES | {"photos/raw/b.jpg": b"new", "photos/new": b"new"}
         self.assertEqual(self.all_files(files), expected)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Files that the package writes: no incomplete file under the name, no writes through links, no wider mode."""
+"""Tests files that the package writes: no incomplete file has the final name, no write goes through a link, and no mode
+gets wider."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def mode_of(path: pathlib.Path) -> int:
 
 
 def access_list(user: int, rights: int) -> bytes:
-    """An access list: rw for the owner, nothing for group and others, and rights for one more user."""
+    """Return an access list: rw for the owner, nothing for group and others, and rights for one more user."""
     none = 0xFFFFFFFF
     entries = [(1, 6, none), (2, rights, user), (4, 0, none), (0x10, rights, none), (0x20, 0, none)]
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
@@ -74,7 +75,7 @@ class Outputs(unittest.TestCase):
             pass
         found = self.path.stat()
         self.assertEqual((found.st_uid, found.st_gid, mode_of(self.path)), (1234, 5678, 0o640))
-        # Without the right to set the group, the new group gets only the permissions of others.
+        # If the group cannot be set, the new group gets only the permissions of others.
         with unittest.mock.patch("os.fchown", side_effect=PermissionError(1, "no")), Output(self.path, replace=True):
             pass
         self.assertEqual((self.path.stat().st_uid, mode_of(self.path)), (0, 0o600))
@@ -130,7 +131,7 @@ class Outputs(unittest.TestCase):
                 output.commit()
             self.assertEqual(self.names(), ["file"])
             self.path.unlink()
-        # A file that appears between the last check and the link.
+        # A file appears between the last check and the link.
         output = Output(self.path)
         self.path.write_bytes(b"old")
         with unittest.mock.patch.object(Output, "_check", return_value=None), self.assertRaises(FileExistsError):
@@ -144,7 +145,7 @@ class Outputs(unittest.TestCase):
         refused = PermissionError(1, "Operation not permitted")
         with unittest.mock.patch("os.link", side_effect=refused) as link, Output(self.path) as output:
             output.write(b"new")
-        self.assertEqual(link.call_count, 1)  # the lack of links was not detected before
+        self.assertEqual(link.call_count, 1)  # missing support for links was not detected earlier
         self.assertEqual((self.names(), self.path.read_bytes()), (["file"], b"new"))
         with (
             unittest.mock.patch("os.link", side_effect=refused),
@@ -168,7 +169,7 @@ class Outputs(unittest.TestCase):
         with self.assertRaisesRegex(OSError, "symbolic link"):
             output.commit()
         self.path.unlink()
-        # A symbolic link at the temporary name.
+        # The temporary name is a symbolic link.
         (self.folder / "planted").symlink_to("other")
         self.assertRaises(FileExistsError, Output, self.path, temporary="planted")
         (self.folder / "planted").unlink()

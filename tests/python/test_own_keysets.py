@@ -1,4 +1,4 @@
-"""Files that begin with their own keyset: through open and fsspec, with the command, and altered."""
+"""Tests files that begin with their own keyset: opened with open, fsspec and the command, and altered."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ class Opens(Case):
 
 class Commands(Case):
     def test_agree_on_every_line_of_a_front(self) -> None:
-        """A line that the command refuses is refused here, and a line that it skips is skipped."""
+        """The package refuses each line that the command refuses, and skips each line that it skips."""
         command = os.environ.get("WARPAES")
         if not command:
-            self.skipTest("WARPAES, the command, is not built")
+            self.skipTest("the command is not built (WARPAES)")
         content = self.sealed()
         slot, _, _ = content[21:PAGE].partition(b"\n")
         lines = {
@@ -157,7 +157,7 @@ class Commands(Case):
     def test_open_each_others_files(self) -> None:
         command = os.environ.get("WARPAES")
         if not command:
-            self.skipTest("WARPAES, the command, is not built")
+            self.skipTest("the command is not built (WARPAES)")
         self.sealed()
         decrypt = [command, "decrypt", "-k", KEK, "file"]
         self.assertEqual(subprocess.run(decrypt, capture_output=True, check=True).stdout, TEXT)
@@ -195,10 +195,10 @@ class Files(Case):
 
 
 class Kept(Case):
-    """The keysets of many files, which one object opens."""
+    """Tests of the keysets of many files, which one object opens."""
 
     def files(self) -> tuple[OwnKeysets, list[Any]]:
-        """Return an object, and a function for each of three files that opens its front."""
+        """Return an object, and for each of three files a function that opens its front."""
         fronts = []
         for _ in range(3):
             content = io.BytesIO(self.sealed())
@@ -207,7 +207,7 @@ class Kept(Case):
         return keysets, [lambda front=front: keysets.open(front) for front in fronts]
 
     def asked(self, act: Any = lambda _: None) -> list[bytes]:
-        """Collect the keysets that a key is asked to open."""
+        """Collect the keysets that are opened with a key."""
         slots: list[bytes] = []
         real = _own_keysets.read_keyset
 
@@ -265,7 +265,7 @@ class Kept(Case):
 
 
 class Altered(Case):
-    """By the attacker who writes the storage."""
+    """Files altered by an attacker who can write to the storage."""
 
     def test_not_a_file_of_its_own_keyset(self) -> None:
         Keyset.generate().save("keyset")

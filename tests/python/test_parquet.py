@@ -1,4 +1,5 @@
-"""Encrypted Parquet through the plain view: pyarrow's files, altered files, missing keys, bytes read."""
+"""Tests encrypted Parquet through the plain view: pyarrow's files, altered files, missing keys, and the number of bytes
+read."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def read(data, keys=KEY, **options):
 
 
 class Kms(pe.KmsClient):
-    """Wraps keys by XOR; tests need no more."""
+    """Wraps keys by XOR, which suffices for tests."""
 
     def __init__(self, config=None):
         super().__init__()
@@ -96,7 +97,7 @@ def with_column_keys(double=True, plaintext=False, algorithm="AES_GCM_V1", bits=
 
 
 def missing(column):
-    """All keys but one column's."""
+    """Return all keys except that of one column."""
     ring = wp.KeyMaterial(Kms())
     keep = ring.column
     ring.column = lambda path, metadata: None if path == column else keep(path, metadata)
@@ -227,7 +228,7 @@ class Counting(io.BytesIO):
 
 
 class Reads(unittest.TestCase):
-    """Any range of the view has the same bytes."""
+    """Any range of the view returns the same bytes."""
 
     def test_any_range(self):
         data = written(data_page_size=300, write_batch_size=20, write_page_index=True, row_group_size=200)
@@ -243,7 +244,8 @@ class Reads(unittest.TestCase):
                 self.assertEqual(view.read_at(offset, length), whole[offset : offset + length])
 
     def test_a_read_in_the_middle(self):
-        """A page is found by the OffsetIndex or by two length fields per page, without reading everything before it."""
+        """A page is located with the OffsetIndex or with two length fields per page, without reading everything before
+        it."""
         values = pa.table({"a": pa.array([f"value {i}" for i in range(100_000)])})
         for index in (True, False):
             for dictionary in (True, False):
@@ -269,7 +271,7 @@ class Reads(unittest.TestCase):
                     self.assertLess(file.count - before, chunk.length // (20 if index else 9))
 
     def test_an_index_that_does_not_fit_is_not_used(self):
-        """The writer of an index has the key, so a wrong index is not an attack, but it may be wrong."""
+        """The writer of an index has the key, so a wrong index is not an attack, but it is possible."""
         data = written(data_page_size=300, write_batch_size=20, write_page_index=True)
         with wp.open(io.BytesIO(data), KEY) as view:
             whole = view.read()
@@ -300,14 +302,14 @@ class Reads(unittest.TestCase):
 
 
 def content(span):
-    """The bytes of a span, wherever they are."""
+    """Return the bytes of a span in any memory."""
     whole = bytearray(len(span.memory))
     warpaes.copy(whole, span.memory)
     return bytes(whole[span.base : span.base + span.size])
 
 
 class ColumnChunks(unittest.TestCase):
-    """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory; otherwise they are the same."""
+    """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory, and are otherwise the same."""
 
     def setUp(self):
         self.device = "cuda" if any(one["name"] == "cuda" and one["usable"] for one in warpaes.backends()) else "cpu"
@@ -347,7 +349,7 @@ class ColumnChunks(unittest.TestCase):
                     self.assertEqual(content(span), whole[offset : offset + size])
 
     def test_many_chunks(self):
-        """Several threads; their staging buffers contain no data afterwards."""
+        """Several threads decrypt, and their staging buffers contain no data afterwards."""
         from warpaes.parquet import _device
 
         data = hundred_columns()
@@ -364,7 +366,7 @@ class ColumnChunks(unittest.TestCase):
             self.assertEqual(bytes(memory).count(0), len(memory))
 
     def test_pieces(self):
-        """A chunk and a page that are longer than a staging buffer."""
+        """The chunk and the page are longer than a staging buffer."""
         from warpaes.parquet import _device
 
         data = written(hundred_rows(), use_dictionary=False, compression="none", data_page_size=5000)
@@ -409,7 +411,7 @@ class ColumnChunks(unittest.TestCase):
 
 
 class OnS3(unittest.TestCase):
-    """Ranges of an object."""
+    """A file object that reads ranges of an object."""
 
     def test_a_projection_fetches_one_column(self):
         support.needed("boto3")
@@ -457,7 +459,7 @@ class OnS3(unittest.TestCase):
 
 
 class OverS3fs(unittest.TestCase):
-    """A URL of the fsspec protocol, with s3fs and a moto server."""
+    """Tests of URLs of the fsspec protocol, with s3fs and a moto server."""
 
     def test_a_projection_fetches_one_column(self):
         s3fs = support.needed("s3fs")
@@ -465,8 +467,8 @@ class OverS3fs(unittest.TestCase):
         fsspec = support.needed("fsspec")
         fsspec.register_implementation("warpaes-parquet", "warpaes.parquet._fs.ParquetFileSystem", clobber=True)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        # moto names the server in each response, so werkzeug must not: in Python's development mode aiohttp
-        # refuses a header that comes twice.
+        # moto adds a Server header to each response, so werkzeug must not: in Python's development mode aiohttp refuses
+        # duplicate headers.
         once = unittest.mock.patch(
             "werkzeug.serving.WSGIRequestHandler.send_response",
             lambda handler, code, message=None: handler.send_response_only(code, message),
@@ -507,7 +509,7 @@ class OverS3fs(unittest.TestCase):
 
 
 class Hostile(unittest.TestCase):
-    """Altered files, and other keys."""
+    """Tests of altered files and of wrong keys."""
 
     def setUp(self):
         self.small = pa.table({"a": pa.array(range(40), pa.int64()), "b": pa.array([f"s{i}" for i in range(40)])})
@@ -530,7 +532,7 @@ class Hostile(unittest.TestCase):
                 except REFUSALS:
                     continue
                 unnoticed.append(at)
-            # FileCryptoMetaData lies outside all modules: an unknown field in it changes nothing.
+            # FileCryptoMetaData lies outside all modules. An unknown field in it has no effect.
             with wp.open(io.BytesIO(data), KEY) as view:
                 start = view.footer.start
             self.assertLessEqual(len(unnoticed), 2)
@@ -603,7 +605,7 @@ class Hostile(unittest.TestCase):
                 self.assertTrue(pq.read_table(view, columns=others).equals(table().select(others)))
                 with self.assertRaisesRegex(Exception, r"column 0 \(number\)"):
                     pq.ParquetFile(view, pre_buffer=False).read(columns=["number"])
-                # No byte of it is invented: every kind of read over it is refused.
+                # No byte of the missing column is made up. Every kind of read that includes it is refused.
                 for chunk in (row[0] for row in view.footer.chunks):
                     for offset, length in (
                         (chunk.start, 1),
@@ -621,7 +623,7 @@ class Hostile(unittest.TestCase):
                     view.read_at(0, view.size)
 
     def test_a_footer_of_nothing_but_structs(self):
-        """Unauthenticated bytes create no objects: each of these structs would become one."""
+        """Unauthenticated bytes do not create objects. Each of these structs would become one."""
         count = 1 << 20
         many = b"\x19\xfc\x80\x80\x40" + bytes(count)  # a list of empty structs
         signed = written(self.small, {"plaintext_footer": True})
@@ -652,7 +654,7 @@ class Hostile(unittest.TestCase):
             self.whole(bytes(renamed))
         with self.assertRaisesRegex(ValueError, "require_gcm"):
             wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
-        # The format does not protect the algorithm (docs/parquet.md): every page is also altered.
+        # The format does not protect the algorithm (docs/parquet.md), so every page is also altered.
         for row in wp.open(io.BytesIO(data), KEY).footer.chunks:
             for chunk in row:
                 renamed[chunk.start + chunk.length - 1] ^= 1
@@ -662,7 +664,7 @@ class Hostile(unittest.TestCase):
             wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
 
     def test_random_alterations(self):
-        """Only documented refusals, and the same table or none."""
+        """Check that a file gives the same table, or a documented refusal."""
         import random
 
         rng = random.Random(44)
@@ -695,7 +697,7 @@ LAYOUT = {
 
 
 class Rewritten(unittest.TestCase):
-    """The package's files, read by pyarrow, and files rewritten page by page."""
+    """pyarrow reads the package's files, including files rewritten page by page."""
 
     def test_written_for_pyarrow(self):
         for algorithm, plaintext, prefix, store, version in itertools.product(
@@ -714,7 +716,7 @@ class Rewritten(unittest.TestCase):
                 self.assertTrue(read(out.getvalue(), aad_prefix=supplied).equals(table()))
 
     def test_column_keys_for_pyarrow(self):
-        """pyarrow opens column keys through its CryptoFactory only."""
+        """pyarrow opens column keys only through its CryptoFactory."""
         kms = Kms()
         keys = {"number": b"1" * 16, "deep.b.c": b"2" * 32}
 
@@ -881,7 +883,7 @@ class Command(unittest.TestCase):
         self.run_command("rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "new", "out")
         with wp.open(self.path("new/b.parq"), b"another key, 16B", b"new/b.parq") as view:
             self.assertEqual(pq.read_table(view).num_rows, 20)
-        # Exchanged files of one dataset under one key.
+        # Files of one dataset under one key are exchanged.
         os.rename(self.path("out/day=1/a.parquet"), self.path("out/kept"))
         os.rename(self.path("out/day=2/a.parquet"), self.path("out/day=1/a.parquet"))
         os.rename(self.path("out/kept"), self.path("out/day=2/a.parquet"))
@@ -892,7 +894,8 @@ class Command(unittest.TestCase):
         )
 
     def test_links_below_folders_are_not_followed(self):
-        """Anyone who writes the folders could choose the files to read and the place of the plaintext."""
+        """Otherwise anyone who can write to the folders could choose the files to read and the place of the
+        plaintext."""
         for name in ("in/sub", "elsewhere", "out", "plain"):
             os.makedirs(self.path(name))
         for name in ("in/sub/a.parquet", "other.parquet"):
@@ -912,7 +915,7 @@ class Command(unittest.TestCase):
         self.run_command("verify", *common, "out")  # a link to a folder is not entered
         os.unlink(self.path("out/sub"))
         os.rename(self.path("moved"), self.path("out/sub"))
-        # Links that are planted after the folder was listed.
+        # Links are planted after the folder was listed.
         from warpaes.parquet import _trees
 
         (job,), _ = _trees.jobs([self.path("out")], self.path("new"), True)
@@ -971,7 +974,7 @@ class FileSystem(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.fsspec = support.needed("fsspec")
-        # Like the entry point of the installed package.
+        # The entry point of the installed package does the same.
         name = "warpaes.parquet._fs.ParquetFileSystem"
         cls.fsspec.register_implementation("warpaes-parquet", name, clobber=True)
 
@@ -1061,7 +1064,7 @@ class Thrift(unittest.TestCase):
 
 
 class Iceberg(unittest.TestCase):
-    """Key metadata of manifests."""
+    """Tests of the key metadata in manifests."""
 
     def test_key_metadata(self):
         for key, prefix, length in ((KEY, b"", None), (KEY * 2, b"prefix", 123_456), (KEY, b"p" * 200, None)):
@@ -1073,7 +1076,7 @@ class Iceberg(unittest.TestCase):
         whole = wp.IcebergKeyMetadata(KEY, b"prefix", 5).to_bytes()
         for end in range(len(whole) - 1):
             if whole[:end] and end == len(whole) - 2:
-                continue  # before the length, which may be absent
+                continue  # the end before the length, which is optional
             with self.assertRaises(FormatError):
                 wp.IcebergKeyMetadata.parse(whole[:end])
 
@@ -1123,7 +1126,7 @@ class Iceberg(unittest.TestCase):
         swapped = sealed[:8] + sealed[66:124] + sealed[8:66] + sealed[124:]
         with self.assertRaisesRegex(InvalidTag, "block 0 "):
             whole(swapped, unbound)
-        # Whole blocks removed from the end: only the recorded length reveals it.
+        # Whole blocks are removed from the end, which only the recorded length reveals.
         self.assertEqual(whole(sealed[: 8 + 58], unbound), bytes(range(30)))
         with self.assertRaisesRegex(ValueError, "records"):
             whole(sealed[: 8 + 58])

@@ -1,4 +1,4 @@
-"""Encrypted Parquet in regular files: whole pages are read and decrypted in one call."""
+"""Tests encrypted Parquet in regular files. Whole pages are read and decrypted in one call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pa = support.needed("pyarrow")
 
 
 class InFiles:
-    """The same with regular files, whose pages are read and decrypted in one call."""
+    """Runs the tests with regular files, whose pages are read and decrypted in one call."""
 
     def setUp(self):
         super().setUp()
@@ -50,14 +50,14 @@ class WrittenInFiles(InFiles, files.Written):
 
 
 class ReadsInFiles(InFiles, files.Reads):
-    """Any range of the view is the same."""
+    """Any range of the view returns the same bytes."""
 
 
 class HostileInFiles(InFiles, files.Hostile):
     """Someone alters files."""
 
     def test_all_pages_in_one_call(self):
-        """Pages longer and shorter than the window, read in pieces of any length."""
+        """Pages are longer and shorter than the window, and are read in pieces of any length."""
         data = files.written(files.hundred_rows(), use_dictionary=False, compression="none", data_page_size=5000)
         with wp._open.open(io.BytesIO(data), KEY) as view:
             whole = view.read()
@@ -72,7 +72,7 @@ class HostileInFiles(InFiles, files.Hostile):
                     self.assertEqual(got, whole)
 
     def test_parts_of_a_chunk_by_threads(self):
-        """The same view; an altered page of any part is named, and nothing is left of the chunk."""
+        """The view is the same. The error names an altered page of any part, and nothing of the chunk is left."""
         values = pa.table({"a": pa.array(range(600_000), pa.int64())})
         for algorithm, dictionary in (("AES_GCM_V1", False), ("AES_GCM_CTR_V1", False), ("AES_GCM_V1", True)):
             data = files.written(
@@ -97,12 +97,12 @@ class HostileInFiles(InFiles, files.Hostile):
         end = chunk.start + chunk.length
         with wp.open(io.BytesIO(data), KEY) as view:
             for begin, stop in ((chunk.start, end), (chunk.start, end - 70_000), (chunk.start + starts[3], end)):
-                view.read_at(begin, 9)  # CTR pages are read apart until one is known to be a CTR page
+                view.read_at(begin, 9)  # pages are read separately until one is known to be a CTR page
                 self.assertEqual(view.read_at(begin, stop - begin), whole[begin:stop])
             self.assertEqual(view.column_pages()[0].starts(), starts)
         for page in (0, 1, len(starts) // 3, len(starts) // 2, len(starts) - 2):
             altered = bytearray(data)
-            altered[chunk.start + starts[page] + 30] ^= 1  # in the header's module
+            altered[chunk.start + starts[page] + 30] ^= 1  # inside the header's module
             with wp.open(io.BytesIO(altered), KEY) as view:
                 buffer = bytearray(b"?" * chunk.length)
                 view.seek(chunk.start)

@@ -1,6 +1,7 @@
-"""What encrypted Parquet files must show, module by module: alterations, exchanges, footers of a hostile key holder.
+"""Tests guarantees of encrypted Parquet files, module by module: alterations, exchanges, and footers of a hostile key
+holder.
 
-WARPAES_PARQUET_TESTING=FOLDER    the encrypted files of apache/parquet-testing are read too
+WARPAES_PARQUET_TESTING=FOLDER    also reads the encrypted files of apache/parquet-testing
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ OWN = b"a key of a colum"
 
 
 def small(seed=0):
-    """Three columns of equal bytes, so that modules of different places have equal lengths."""
+    """Return three columns of equal bytes, so that modules in different places have equal lengths."""
     values = [(i * 7 + seed) % 97 for i in range(20)]
     return pa.table({name: pa.array(values, pa.int64()) for name in ("a", "b", "c")})
 
@@ -47,7 +48,7 @@ def encrypted(encryption, what=None, **options):
 
 
 def modules(data, keys=KEY, prefix=None):
-    """Begin and length of every module outside the footer, with a name."""
+    """Return the start and length of every module outside the footer, with a name."""
     found = []
     with wp.open(io.BytesIO(data), keys, prefix) as view:
         ctr = view.footer.ctr
@@ -91,7 +92,7 @@ RING = wp.Keys(KEY, {"b": OWN})
 
 
 class EveryByte(unittest.TestCase):
-    """Every byte of small files, flipped once."""
+    """Every byte of small files is flipped once."""
 
     def test_noticed_or_outside_all_modules(self):
         for (name, encryption), (layout, options) in itertools.product(VARIANTS.items(), LAYOUTS.items()):
@@ -122,7 +123,8 @@ class EveryByte(unittest.TestCase):
             if at in pages:
                 continue
             self.assertEqual(got, expected, at)
-            # Left are bytes of FileCryptoMetaData: outside all modules, before the footer's.
+            # The remaining bytes belong to FileCryptoMetaData, which lies outside all modules, before the footer's
+            # module.
             self.assertFalse(encryption.plaintext_footer, at)
             self.assertTrue(start <= at < start + 45, at)
 
@@ -152,7 +154,7 @@ class EveryByte(unittest.TestCase):
 
 
 class Exchanges(unittest.TestCase):
-    """Authentic parts in other places."""
+    """Tests of authentic parts in wrong places."""
 
     def refuse(self, data, altered, what, keys=KEY):
         self.assertNotEqual(data, altered)
@@ -160,7 +162,7 @@ class Exchanges(unittest.TestCase):
             whole(altered, keys)
 
     def test_any_two_modules_of_equal_lengths(self):
-        """Pages, headers, indexes and Bloom filters, also of other columns and row groups; exchanged and copied."""
+        """Pages, headers, indexes and Bloom filters are exchanged and copied, also between columns and row groups."""
         kinds = set()
         for layout, options in LAYOUTS.items():
             data = encrypted(VARIANTS["GCM"], **options)
@@ -177,7 +179,8 @@ class Exchanges(unittest.TestCase):
         self.assertLessEqual({(kind, elsewhere) for kind in ("page", "header") for elsewhere in (True, False)}, kinds)
 
     def test_whole_pages_and_chunks(self):
-        """A page with its header, before its neighbour, twice, or left out; chunks of other columns and groups."""
+        """A page with its header is moved before its neighbour, duplicated or omitted. Chunks come from other columns
+        and row groups."""
         data = encrypted(VARIANTS["GCM"], **LAYOUTS["no dictionary, v2"])
         every = modules(data)
         pairs = [
@@ -202,7 +205,7 @@ class Exchanges(unittest.TestCase):
                 self.refuse(data, bytes(altered), f"chunks at {one} and {other}")
 
     def test_parts_of_another_file(self):
-        """With the same key, layout and place; only aad_file_unique differs. The prefix is also the same."""
+        """Key, layout, place and prefix are the same. Only aad_file_unique differs."""
         for name in ("GCM", "stored prefix", "CTR"):
             encryption = VARIANTS[name]
             data, other = encrypted(encryption), encrypted(encryption)
@@ -219,7 +222,7 @@ class Exchanges(unittest.TestCase):
             self.refuse(data, other[:start] + data[start:], name)
 
     def test_columns_metadata(self):
-        """Encrypted metadata of two columns with keys of their own, exchanged by a holder of the footer's key only."""
+        """A holder of only the footer's key exchanges the encrypted metadata of two columns with their own keys."""
         encryption = wp.Encryption(KEY, columns={"a": OWN, "b": OWN})
         data = encrypted(encryption)
         ring = wp.Keys(KEY, {"a": OWN, "b": OWN})
@@ -234,7 +237,7 @@ class Exchanges(unittest.TestCase):
             whole(with_footer(data, change), ring)
 
     def test_a_whole_file_in_the_place_of_another(self):
-        """Only an expected prefix notices it: that of the name."""
+        """Only an expected prefix, derived from the name, detects this."""
         data = encrypted(wp.Encryption(KEY, aad_prefix=b"table/part-1"))
         whole(data, KEY, b"table/part-1")
         with self.assertRaisesRegex(ValueError, "differs from the prefix"):
@@ -242,7 +245,7 @@ class Exchanges(unittest.TestCase):
 
 
 def with_footer(data, change, key=KEY):
-    """Return a file with another footer, which the key's holder has made."""
+    """Return a file with another footer, made by the holder of the key."""
     with wp.open(io.BytesIO(data), wp.Keys(key, {"a": OWN, "b": OWN})) as view:
         start, aad = view.footer.start, view.footer.aad
     tail = data[start:]
@@ -267,7 +270,7 @@ def meta(metadata, index=0):
 
 
 class HostileFooters(unittest.TestCase):
-    """Authentic footers with wrong values, as a writer with the key may make them."""
+    """A writer with the key may make authentic footers with wrong values."""
 
     def test_values(self):
         data = encrypted(VARIANTS["GCM"])
@@ -314,7 +317,7 @@ class HostileFooters(unittest.TestCase):
                 tracemalloc.stop()
 
     def test_a_chunk_that_is_too_short(self):
-        """The last page is cut off by the chunk's length, in files and in objects."""
+        """The chunk's length truncates the last page, in files and in objects."""
         data = encrypted(VARIANTS["GCM"])
         for less in (1, 20, 100):
 
@@ -349,7 +352,8 @@ class HostileFooters(unittest.TestCase):
 
 
 class Combinations(unittest.TestCase):
-    """Random combinations of what pyarrow writes: equal to pyarrow's decryption, with checksums and page indexes."""
+    """Random combinations of pyarrow's options give the same result as pyarrow's decryption, including checksums and
+    page indexes."""
 
     def test_equal_to_pyarrow(self):
         rng = random.Random(2026)
@@ -390,7 +394,7 @@ class Combinations(unittest.TestCase):
                     self.assertTrue(plain.read().equals(reference))
                     one = plain.metadata.row_group(0).column(0)
                     self.assertEqual(one.has_offset_index, options["write_page_index"])
-                # Written again by us, in other ways, pyarrow reads it.
+                # pyarrow also reads the file after warpaes has rewritten it with other options.
                 again = io.BytesIO()
                 with wp.open(io.BytesIO(data), KEY, prefix) as view:
                     wp.rewrite(view, again, wp.Encryption(OWN, plaintext_footer=rng.choice([True, False])))
@@ -400,7 +404,7 @@ class Combinations(unittest.TestCase):
 
 
 class Written(unittest.TestCase):
-    """Files that this package writes."""
+    """Tests of files that this package writes."""
 
     def test_every_module_has_a_nonce_of_its_own(self):
         nonces = []
@@ -418,7 +422,7 @@ class Written(unittest.TestCase):
             encrypted(VARIANTS["GCM"])
 
     def test_a_full_disk(self):
-        """The error of the file object; a path keeps its old file."""
+        """The file object's error is raised, and a path keeps its old file."""
 
         class Full(io.RawIOBase):
             def write(self, data):
@@ -456,7 +460,7 @@ LONG |= {f"kc{i}".encode(): f"123456789012345678901234567890{11 + i}".encode() f
 
 
 class LocalKms:
-    """The KMS of parquet-mr's tests: AES-GCM under master keys, with their names as associated data."""
+    """The KMS of parquet-mr's tests: AES-GCM under master keys, with the keys' names as associated data."""
 
     def unwrap_key(self, wrapped, master):
         data = base64.b64decode(wrapped)
@@ -465,7 +469,7 @@ class LocalKms:
 
 @unittest.skipUnless(FOLDER, "WARPAES_PARQUET_TESTING names no folder with the encrypted files of parquet-testing")
 class ParquetTesting(unittest.TestCase):
-    """Files of parquet-cpp and parquet-mr."""
+    """Tests of files from parquet-cpp and parquet-mr."""
 
     def test_every_file(self):
         paths = sorted(pathlib.Path(FOLDER).rglob("*.parquet.encrypted"))

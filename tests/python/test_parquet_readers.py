@@ -21,7 +21,7 @@ pa = support.needed("pyarrow")
 pq = support.needed("pyarrow.parquet")
 fsspec = support.needed("fsspec")
 
-#: The part of the table that fastparquet reads: it flattens groups, and has no date type.
+#: The columns that fastparquet can read. It flattens groups, and has no date type.
 FLAT = ["number", "text", "real", "flag"]
 
 
@@ -34,7 +34,7 @@ def reader(name):
 
 
 def layouts():
-    """Files of pyarrow, with all kinds of encryption and the kinds of pages that readers treat differently."""
+    """Return pyarrow's files with all kinds of encryption, and the kinds of pages that readers treat differently."""
     for algorithm, plaintext, version, dictionary in itertools.product(
         ("AES_GCM_V1", "AES_GCM_CTR_V1"), (False, True), ("1.0", "2.0"), (True, False)
     ):
@@ -55,7 +55,7 @@ def layouts():
 
 
 class OneReader:
-    """Requirements for every reader; its class defines `read(view, columns)`, which returns lists by column."""
+    """Requirements for every reader. A reader's class defines `read(view, columns)`, which returns lists by column."""
 
     columns = tuple(files.table().column_names)
 
@@ -77,7 +77,7 @@ class OneReader:
             self.assertEqual(got, {column: expected[column] for column in ("number", "text")})
 
     def test_a_missing_key(self):
-        """Other columns are read; the column is left out, or reading it fails."""
+        """Other columns are read. The column is omitted, or reading it fails."""
         expected = files.table().to_pydict()
         others = [column for column in self.columns if column not in ("number", "deep")]
         for plaintext in (False, True):
@@ -87,7 +87,7 @@ class OneReader:
                 self.assertEqual(got, {column: expected[column] for column in others})
                 try:
                     got = self.read(data, ["number"], keys=files.missing("number"), drop_missing=drop)
-                except Exception as error:  # each reader has its own
+                except Exception as error:  # each reader has its own exceptions
                     self.assertIn("number", str(error))
                 else:
                     self.assertTrue(drop and got == {}, got)
@@ -102,7 +102,7 @@ class OneReader:
 
 
 class PyArrow(OneReader, unittest.TestCase):
-    """pyarrow, without its decryption."""
+    """pyarrow without its decryption."""
 
     reads_ranges = True
 
@@ -133,7 +133,7 @@ class DuckDB(OneReader, unittest.TestCase):
 
 
 class Polars(OneReader, unittest.TestCase):
-    """Polars, which reads a whole file object."""
+    """Polars, which reads whole file objects."""
 
     reads_ranges = False
 

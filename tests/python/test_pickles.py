@@ -32,7 +32,7 @@ class OwnGenerator(Generator):
 
 
 def use(made: Any) -> Any:
-    """An operation of an object with its key, in any process."""
+    """Use an object with its key, in any process."""
     if isinstance(made, Keyset):
         return made.to_json()
     if isinstance(made, Generator):
@@ -157,8 +157,8 @@ class ByPlace(Case):
             named = "must be file:PATH, env:NAME"
             for wrong in (KEY.hex(), "", "key", str(self.folder / "key"), "http://x", "pass:x"):
                 if kind is Keyset and wrong == str(self.folder / "key"):
-                    continue  # a path, and there is a key
-                # Keysets also have paths for places: test_keyset_places.py.
+                    continue  # this is a path to an existing key
+                # For keysets, paths are also places; see test_keyset_places.py.
                 expected = (ValueError, FileNotFoundError) if kind is Keyset else ValueError
                 with self.assertRaisesRegex(expected, "" if kind is Keyset else named) as raised:  # type: ignore[arg-type]
                     kind.load(wrong)
@@ -248,7 +248,7 @@ class Copies(Case):
         loaded = Keyset.load(f"file:{self.folder / 'keyset'}")
         self.assertEqual(use(pickle.loads(pickle.dumps(copy.copy(loaded)))), use(loaded))
         with self.assertRaises(exceptions.KeysetError):
-            copy.copy(Keyset.from_raw("C2SP_CHUNKED_256", KEY))  # which has no JSON
+            copy.copy(Keyset.from_raw("C2SP_CHUNKED_256", KEY))  # a raw key has no JSON
 
 
 if __name__ == "__main__":

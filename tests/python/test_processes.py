@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""One engine per process: created when it is needed, again in a child of fork, and destroyed cleanly at exit."""
+"""Each process has one engine, created when it is needed, created again in a child of fork, and destroyed cleanly at
+exit."""
 
 from __future__ import annotations
 
@@ -123,7 +124,7 @@ class Import(unittest.TestCase):
 
 class Fork(unittest.TestCase):
     def in_child(self, action: object) -> str:
-        """Return the action's output in a child of fork."""
+        """Return an action's output in a child of fork."""
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
@@ -236,7 +237,8 @@ class Fork(unittest.TestCase):
 
 
 class Commands(unittest.TestCase):
-    """Their memory contains keys: no other process of the user may read it, and no core file may contain it."""
+    """The memory of these processes contains keys. No other process of the user may read it, and no core file may
+    contain it."""
 
     def setUp(self) -> None:
         needed("fsspec")
@@ -244,7 +246,7 @@ class Commands(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        # Python imports this module at its start, also in workers. It records its findings when a file is opened.
+        # Python imports this module at startup, also in workers. It records its findings when a file is opened.
         (self.folder / "sitecustomize.py").write_text(
             "import ctypes, os, resource, sys\n"
             "def hook(event, arguments):\n"
@@ -279,7 +281,7 @@ class Commands(unittest.TestCase):
         kek = self.folder / "kek"
         kek.write_bytes(keysources.generate_kek())
         target = str(self.folder / "target")
-        script = self.folder / "script"  # as pip makes it
+        script = self.folder / "script"  # as created by pip
         script.write_text(
             "import sys\nfrom warpaes.__main__ import main\nif __name__ == '__main__': sys.exit(main())\n"
         )
@@ -288,7 +290,7 @@ class Commands(unittest.TestCase):
         commands = [
             ("/keyset.json", wrap),
             ("/kek", wrap),
-            (".watched.warpaes-part-", ("-m", "warpaes", *encrypt)),  # which a worker makes
+            (".watched.warpaes-part-", ("-m", "warpaes", *encrypt)),  # a worker creates this file
             (".watched.warpaes-part-", (str(script), *encrypt)),
             ("/qkd.py", ("-m", "warpaes", "qkd", "status")),
         ]
@@ -316,7 +318,7 @@ class Threads(unittest.TestCase):
         self.assertEqual(found, expected)
 
     def test_a_context_is_for_one(self) -> None:
-        """If two threads use a context, one gets an error, or they run in turn. The message is complete in any case."""
+        """If two threads use a context, one gets an error, or they take turns. The message is complete in any case."""
         context = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16))).encryptor()
         data, done, told = bytes(8 << 20), [0], [0]
 
@@ -359,7 +361,7 @@ class Threads(unittest.TestCase):
         entered, go = threading.Event(), threading.Event()
 
         def slow(piece: memoryview) -> None:
-            if len(piece) < 100:  # the header, which is written first
+            if len(piece) < 100:  # the header is written first
                 return
             entered.set()
             go.wait(60)

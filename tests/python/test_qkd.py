@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files under QKD keys: two sites, two simulated key-management entities, mutual TLS, and failures."""
+"""Tests files under QKD keys, with two sites, two simulated key-management entities, mutual TLS, and failures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TEXT = random.Random(1).randbytes(max(LENGTHS))
 
 
 def altered_lines(line: bytes) -> dict[str, bytes]:
-    """Changes of a line by mail, editors, JSON tools and version control, and changes of each field."""
+    """Yield changes of a line by mail, editors, JSON tools and version control, and changes of each field."""
     text, fields = line.decode(), json.loads(line)
     found = {
         "CRLF": line[:-1] + b"\r\n",
@@ -58,7 +58,7 @@ def altered_lines(line: bytes) -> dict[str, bytes]:
     for name, value in fields.items():
         rest = {other: fields[other] for other in fields if other != name}
         others: list[Any] = [None, "", [], 7, True, "x\n", "\u200b"]
-        if name != "key_id":  # another one is the number of another key
+        if name != "key_id":  # another value would be the ID of another key
             others += ["carol", f"{value} ", str(value).upper() + "X"]
         if name == "key_size":
             others += [255, 1 << 20, 256.5]
@@ -115,7 +115,7 @@ class Sites(unittest.TestCase):
         return sorted(os.listdir(self.folder))
 
     def fails(self, kind: type[BaseException], words: str, action: Any) -> None:
-        """Check for this exception, and that nothing new is in the folder."""
+        """Check that this exception is raised, and that no file appears in the folder."""
         before = self.left()
         with self.assertRaisesRegex(kind, words) as raised:
             action()
@@ -215,7 +215,7 @@ class Keys(Sites):
             self.fails(kind, rf"\({code}\): why|status {code}: why", lambda: self.bob.keys("alice", ["x"]))
 
     def test_messages_and_redirects(self) -> None:
-        """A KME's message reaches a terminal; a redirect to another server is not followed."""
+        """A KME's message reaches a terminal safely, and a redirect to another server is not followed."""
         self.link.fault = lambda path: (500, {"message": "a\x1b[2J\nb\u202e" + "x" * 9999})
         self.fails(KeySourceError, r"500: a\?\[2J\?b\?x{192}$", lambda: self.bob.status("alice"))
         self.link.fault = lambda path: (307, {"Location": "https://127.0.0.1/"})
@@ -234,13 +234,15 @@ class Tls(Sites):
 
     def test_certificates_that_are_not_accepted(self) -> None:
         stranger = self.kme("alice", "other-alice")
-        with self.assertRaises((DeniedError, UnavailableError)):  # with TLS 1.3 the connection may just end
+        with self.assertRaises((DeniedError, UnavailableError)):  # with TLS 1.3 the server may simply close the
+            # connection
             stranger.status("bob")
         self.fails(
             DeniedError, "certificate is not accepted", lambda: self.kme("alice", ca="other-ca.pem").status("bob")
         )
         self.assertEqual(self.link.requests, [])
-        named = self.sites.urls["alice"].replace("127.0.0.1", "127.0.0.2")  # which reaches it, and is not in it
+        named = self.sites.urls["alice"].replace("127.0.0.1", "127.0.0.2")  # this address reaches the server, but is
+        # not in its certificate
         files = [str(self.keys / name) for name in ("alice.pem", "alice.key", "ca.pem")]
         with self.assertRaises((DeniedError, UnavailableError)):
             qkd.Kme(named, *files).status("bob")
@@ -281,7 +283,7 @@ class Files(Sites):
         self.assertEqual(self.left(), ["plain"])
 
     def test_tink_opens_it_with_the_key(self) -> None:
-        """A key of 256 bits unchanged; a longer one by HKDF of another library."""
+        """A key of 256 bits is used unchanged. A longer one is derived with HKDF, compared with another library."""
         tink = needed("tink")
         hkdf = needed("cryptography.hazmat.primitives.kdf.hkdf")
         hashes = needed("cryptography.hazmat.primitives.hashes")
@@ -344,8 +346,8 @@ class Files(Sites):
         self.fails(UnknownKeyError, "not found", self.receive)
 
     def test_whatever_changed_in_the_files_no_key_is_lost(self) -> None:
-        """A change that can be detected without the key is detected before the key is fetched; after any other, the key
-        is kept."""
+        """A change that can be detected without the key is detected before the key is fetched. After any other change,
+        the key is kept."""
         header = self.send()
         line, body = qkd.sidecar_of(self.sealed).read_bytes(), self.sealed.read_bytes()
         for name, altered in altered_lines(line).items():
@@ -384,7 +386,7 @@ class Files(Sites):
                 path.unlink()
 
     def test_streams_that_cannot_be_used(self) -> None:
-        """They are refused before a key is requested."""
+        """Such files are refused before a key is requested."""
         wire = io.BytesIO()
         qkd.send_stream(self.alice, "bob", io.BytesIO(TEXT), wire)
         stored = self.link.stored
@@ -412,7 +414,7 @@ class Files(Sites):
         path.write_bytes(change(path.read_bytes()))
 
     def test_links_and_pipes(self) -> None:
-        """An inbox may contain anything; the command does not wait, and requests no key."""
+        """An inbox may contain anything. The command does not wait, and requests no key."""
         self.send()
         for path in (self.sealed, qkd.sidecar_of(self.sealed)):
             aside = self.folder / "aside"
@@ -435,7 +437,7 @@ class Files(Sites):
         self.fails(exceptions.InvalidTag, "", self.receive)
 
     def test_somebody_else_s_file(self) -> None:
-        """Bob's own letter, sent back to him."""
+        """Bob gets his own letter back."""
         self.send()
         self.fails(DeniedError, "from 'alice', not from 'carol'",
                    lambda: qkd.receive(self.bob, "carol", self.sealed, self.target))  # fmt: skip

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""An inbox of QKD letters that others can write to: random edits, swaps, deletions, replays, planted files and links.
-test_qkd_adversary.py a number of runs test_qkd_adversary.py RUNS SEED so many, from this seed on; a fault prints the
-seed of its run
+"""Tests an inbox of QKD letters that others can write to: random edits, swaps, deletions, replays, planted files and
+links. test_qkd_adversary.py run a fixed number of runs test_qkd_adversary.py RUNS SEED run RUNS runs, starting with
+this seed; a fault prints the seed of its run
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from warpaes import exceptions, qkd
 from warpaes.keysources import KeySourceError, UnknownKeyError
 
 RUNS, SEED = 150, 38
-MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # every output is synced
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # used because every output is synced
 EXPECTED = (exceptions.InvalidTag, exceptions.FormatError, KeySourceError, OSError)
 
 
 class LocalKme(qkd.Kme):
-    """A simulated KME in this process, without its TLS."""
+    """A simulated KME in this process, without TLS."""
 
     def __init__(self, link: simulated.Link, sae: str) -> None:
         self.address = f"kme-of-{sae}:443"
@@ -61,7 +61,7 @@ class CrashError(BaseException):
 
 
 class World:
-    """Bob's machine: an inbox that the adversary can write to, and folders that he cannot."""
+    """Bob's machine, with an inbox that the adversary can write to, and folders that he cannot write to."""
 
     def __init__(self, folder: pathlib.Path, rng: random.Random) -> None:
         self.rng = rng
@@ -74,7 +74,7 @@ class World:
         (self.outside / "secret").write_bytes(b"not a letter")
         (self.outside / "secret").chmod(0o640)
         self.untouched = self.look(self.outside)
-        #: By key ID: the letter as it was sent, and its text.
+        #: By key ID: the letter as sent, and its text.
         self.sent: dict[str, tuple[bytes, bytes, bytes]] = {}
         self.delivered: set[str] = set()
         self.number = 0
@@ -83,7 +83,7 @@ class World:
 
     @staticmethod
     def look(folder: pathlib.Path) -> Any:
-        """Everything in a folder: types, modes, content."""
+        """Return types, modes and content of everything in a folder."""
         found = {}
         for path in sorted(folder.rglob("*")):
             info = path.lstat()
@@ -162,7 +162,7 @@ class World:
         self.deliver(self.rng.choice(sorted(self.sent)))
 
     def plant(self) -> None:
-        """A forged letter that names a genuine key."""
+        """Make a forged letter that names a genuine key."""
         rng = self.rng
         body, line, _ = self.sent[rng.choice(sorted(self.sent))]
         fields = json.loads(line)
@@ -203,13 +203,13 @@ class World:
     # ---------------------------------------------------------------------------------------------- bob
 
     def receive(self, path: pathlib.Path, target: pathlib.Path) -> bool:
-        """Return whether a letter opened; only genuine letters may open."""
+        """Return whether a letter opened. Only genuine letters may open."""
         try:
             header = qkd.receive(self.bob, "alice", path, target, state=self.state)
         except EXPECTED:
             return False
         if target.is_symlink() or target.read_bytes() != self.sent[header.key_id][2]:
-            raise AssertionError("a forged letter was handed out")
+            raise AssertionError("a forged letter was returned")
         if target.stat().st_mode & 0o777 != 0o600:
             raise AssertionError("the plaintext is open to others")
         self.delivered.add(header.key_id)
@@ -254,7 +254,7 @@ class World:
 
     def check(self) -> None:
         if self.look(self.outside) != self.untouched:
-            raise AssertionError("something outside was written to")
+            raise AssertionError("a file outside was written to")
         if self.state.exists():
             for path in (self.state, *self.state.iterdir()):
                 if path.stat().st_mode & 0o077:
@@ -264,7 +264,7 @@ class World:
         texts = [text for _, _, text in self.sent.values()]
         for path in self.out.iterdir():
             if path.name.startswith(".") or path.read_bytes() not in texts:
-                raise AssertionError(f"{path.name} was left next to the plaintexts")
+                raise AssertionError(f"{path.name} remains next to the plaintexts")
 
     def run(self) -> None:
         for _ in range(self.rng.randint(3, 12)):
@@ -274,14 +274,14 @@ class World:
         for key_id in self.sent:
             self.receive(self.deliver(key_id), self.out / f"end-{key_id}")
             if key_id not in self.delivered:
-                raise AssertionError("a genuine letter does not open any more")
+                raise AssertionError("a genuine letter no longer opens")
         self.check()
         if self.state.exists() and any(path.name.endswith(".key") for path in self.state.iterdir()):
-            raise AssertionError("a key was kept after its letter had opened")
+            raise AssertionError("a key remains after its letter was opened")
 
 
 def run(runs: int, seed: int) -> dict[str, int]:
-    """Carry out runs; return how many letters were sent and delivered."""
+    """Carry out runs. Return the numbers of letters sent and delivered."""
     counts = {"runs": 0, "letters": 0, "fetched": 0}
     for number in range(seed, seed + runs):
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
@@ -303,7 +303,7 @@ class Adversary(unittest.TestCase):
 
 
 class Kept(unittest.TestCase):
-    """Single cases, those that random runs contain and others."""
+    """Tests of single cases, in addition to random runs."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(dir=MEMORY)
@@ -330,7 +330,7 @@ class Kept(unittest.TestCase):
         return sorted(self.world.state.glob("*.key"))
 
     def test_a_forged_letter_does_not_use_up_the_key(self) -> None:
-        """A file that cannot be a letter requests no key; a plausible one leaves the key for the genuine letter."""
+        """A file that cannot be a letter requests no key. A plausible forgery leaves the key for the genuine letter."""
         for body in (b"", b"\x29" + os.urandom(99), self.body[:40], self.body[:55]):
             with self.assertRaisesRegex(exceptions.FormatError, "does not begin with its header, or is shorter"):
                 self.receive(self.plant(body, self.line))
@@ -417,7 +417,7 @@ class Kept(unittest.TestCase):
         self.assertEqual(self.receive(self.plant(self.body, self.line)), self.text)
 
     def test_a_genuine_letter_waits_for_a_forged_one_that_has_its_key(self) -> None:
-        """The process for the forged letter has fetched the key from the KME but has not stored it yet."""
+        """The process for the forged letter has fetched the key from the KME, but has not stored it yet."""
         fetched, go_on = threading.Event(), threading.Event()
         fetch, flock, opened = self.world.link.fetch, fcntl.flock, []
         forged, letter = self.plant(b"\x28" + os.urandom(99), self.line), self.plant(self.body, self.line)
@@ -467,7 +467,7 @@ class Kept(unittest.TestCase):
         self.assertEqual((self.folder / "new" / "state2").stat().st_mode & 0o777, 0o700)
 
     def another(self) -> tuple[qkd.Kme, str, pathlib.Path, pathlib.Path]:
-        """Arguments for the receipt of one more letter."""
+        """Return arguments for receiving one more letter."""
         self.world.send(self.folder)
         return self.world.bob, "alice", self.world.inbox / f"{self.world.number}.warpaes", self.target
 

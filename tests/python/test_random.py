@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random numbers: the keystream, known answers of the distributions, and their statistics."""
+"""Tests random numbers: the key stream, known answers of the distributions, and their statistics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def series(z: float, factors: list[float]) -> float:
 
 
 def normal_pair(first: int, second: int) -> tuple[float, float]:
-    """The definitions of docs/python.md in Python floats; each operation rounds separately."""
+    """Compute the definitions of docs/python.md in Python floats, where each operation rounds separately."""
     mantissa, exponent = math.frexp(((first >> 11) + 1) * 2.0**-53)
     if mantissa < math.sqrt(0.5):
         mantissa, exponent = mantissa * 2.0, exponent - 1
@@ -47,7 +47,7 @@ def normal_pair(first: int, second: int) -> tuple[float, float]:
 
 
 def normal_floats(np: Any, first: Any, second: Any) -> Any:
-    """The same of arrays of words of 32 bits: NumPy rounds each operation of float32 by itself."""
+    """The same for arrays of 32-bit words. NumPy rounds each float32 operation separately."""
 
     def number(text: str) -> Any:
         return np.float32(float.fromhex(text))
@@ -190,7 +190,7 @@ class Numbers(unittest.TestCase):
                 ours.integers(wrong)  # type: ignore[arg-type]
 
     def test_normal_is_what_it_is_everywhere(self) -> None:
-        """Compared with the machine's logarithm, sine and cosine, up to the last few bits; the bits never change."""
+        """The results equal the machine's logarithm, sine and cosine up to the last few bits. The bits never change."""
         np = self.numpy
         words = np.frombuffer(keystream(160_000), "<u8").reshape(-1, 2)
         first = ((words[:, 0] >> np.uint64(11)) + np.uint64(1)).astype("f8") * 2.0**-53
@@ -224,7 +224,7 @@ class Numbers(unittest.TestCase):
             generator.normal(deviation=math.inf)
 
     def test_distributions(self) -> None:
-        """Mean, variance and counts of a million, within six standard deviations."""
+        """Mean, variance and counts of a million numbers are within six standard deviations."""
         generator, count = warpaes.Generator(KEY), 1_000_000
         uniform = generator.random(count)
         self.assertLess(abs(uniform.mean() - 0.5), 6 * math.sqrt(1 / 12 / count))
@@ -241,7 +241,7 @@ class Numbers(unittest.TestCase):
         self.assertLess(float((counts - count / 10).__abs__().max()), 6 * math.sqrt(count * 0.09))
 
     def test_frequencies_of_bits(self) -> None:
-        """SP 800-22, 2.1 and 2.3: ones, and runs, of eight million bits."""
+        """The numbers of ones and of runs in eight million bits pass SP 800-22, 2.1 and 2.3."""
         bits = self.numpy.unpackbits(self.numpy.frombuffer(warpaes.Generator(KEY).bytes(1_000_000), "u1"))
         ones = int(bits.sum())
         self.assertLess(abs(ones - len(bits) / 2), 6 * math.sqrt(len(bits)) / 2)

@@ -1,4 +1,4 @@
-"""The threads of a worker: the number of rows at once, by storage, size and processor load."""
+"""Tests the threads of a worker: the number of concurrent rows, by storage, size and processor load."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Threads(unittest.TestCase):
         threads = self.threads()
         self.submit(threads, 0, 2, 10)
         self.submit(threads, 2, 3, SMALL + 1)
-        self.submit(threads, 5, 2, -1)  # of a list of names: the size is not known yet
+        self.submit(threads, 5, 2, -1)  # rows from a list of names, whose size is not yet known
         self.expect_running(0, 2, 3, 4, 5, 6)
 
     def test_all_threads_for_storage_that_is_far_away(self) -> None:
@@ -123,7 +123,7 @@ class Threads(unittest.TestCase):
         self.expect_running(0)
         closing = threading.Thread(target=threads.close)
         closing.start()
-        while threads.may_adapt:  # until the rows that wait are gone
+        while threads.may_adapt:  # wait until the waiting rows are dropped
             time.sleep(0.001)
         self.ends.set()
         closing.join(10)

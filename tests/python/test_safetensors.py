@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encrypted safetensors: exchange of files with the package cryptotensors, and messages about mistakes."""
+"""Tests encrypted safetensors: exchange of files with the package cryptotensors, and error messages."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class BothWays(SafetensorsTest):
         self.check(load_file(str(self.path)))
 
     def test_the_header_is_as_theirs(self) -> None:
-        """Everything except random parts: the same names, order and lengths."""
+        """Return everything except random parts: the names, order and lengths."""
         needed("cryptotensors")
         from cryptotensors.numpy import save_file
 
@@ -244,12 +244,12 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.FormatError, "5 unauthenticated bytes follow the last tensor", file + bytes(5))
 
     def test_the_same_header_in_other_bytes(self) -> None:
-        """The signature covers the bytes; other bytes with the same content are refused."""
+        """The signature covers the bytes. Other bytes with the same content are refused."""
         file = self.small()
         length = struct.unpack("<Q", file[:8])[0]
         text, data = file[8 : 8 + length], file[8 + length :]
         signature = json.loads(text)["__metadata__"]["__signature__"].encode()
-        same = signature[:-3] + bytes([signature[-3] + 1]) + b"=="  # the bits that follow the last byte
+        same = signature[:-3] + bytes([signature[-3] + 1]) + b"=="  # changes the unused bits after the last byte
         others = [
             text.replace(signature, same),
             text + bytes(b" " * 8),
@@ -288,7 +288,7 @@ class Altered(SafetensorsTest):
                     self.assertLess(len(str(caught.exception)), 300)
 
     def test_parts_that_are_swapped(self) -> None:
-        """Swaps within a file and between two files of the same keys: data, entries, keys, tags, headers."""
+        """Data, entries, keys, tags and headers are swapped within a file and between two files under the same keys."""
         one, other = self.small(), self.small(10)
         length = struct.unpack("<Q", one[:8])[0]
         self.assertEqual(length, struct.unpack("<Q", other[:8])[0])
@@ -336,7 +336,7 @@ class Altered(SafetensorsTest):
             self.assertIsNone(self.opens(with_header(change)), number)
 
     def signed(self, change: Any) -> bytes:
-        """A file whose signer wrote a wrong header."""
+        """Return a file whose signer wrote a wrong header."""
         file = self.small()
         length = struct.unpack("<Q", file[:8])[0]
         header = json.loads(file[8 : 8 + length])
@@ -422,7 +422,7 @@ class Altered(SafetensorsTest):
             b"null",
             b"",
         ]
-        for depth in (900, 990, 2_000, 20_000):  # deep enough for one of the parser and the writer, or both
+        for depth in (900, 990, 2_000, 20_000):  # too deep for the parser, the writer, or both
             texts.append(
                 json.dumps({"__metadata__": inner, "deep": 0}).encode()[:-2] + b"[" * depth + b"]" * depth + b"}"
             )
@@ -498,7 +498,7 @@ class Saving(SafetensorsTest):
                 self.ours.save_file(self.tensors, self.path, wrong, **self.keys)
 
     def test_a_link_is_not_followed(self) -> None:
-        """Nor do the permissions of a replaced file become wider."""
+        """The permissions of a replaced file do not become wider either."""
         self.save()
         self.path.chmod(0o600)
         self.save()
@@ -535,7 +535,7 @@ class Saving(SafetensorsTest):
             self.check(self.ours.load_file(self.path, **self.keys))
 
     def test_without_other_threads(self) -> None:
-        """At the interpreter's exit no thread can be started."""
+        """At the interpreter's exit, no thread can be started."""
         self.tensors |= {"a": self.numpy.arange(5 << 20, dtype="i4")}
         with unittest.mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread")):
             self.save()

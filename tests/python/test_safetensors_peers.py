@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Encrypted safetensors compared with the packages safetensors and cryptotensors: the files that they open and
-refuse."""
+"""Compares encrypted safetensors with the packages safetensors and cryptotensors: the files that each opens and
+refuses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Peers(SafetensorsTest):
 
 
 class Guards(Peers):
-    """The tensor that stops readers which would mistake the ciphertext for weights."""
+    """Tests of the tensor that stops readers which would mistake the ciphertext for weights."""
 
     def test_the_default(self) -> None:
         self.save()
@@ -113,7 +113,7 @@ class Guards(Peers):
 
 
 class EmptyTensors(Peers):
-    """cryptotensors sorts tensors by offset before it verifies; empty ones at one offset have any order."""
+    """cryptotensors sorts tensors by offset before it verifies. Empty tensors at the same offset may have any order."""
 
     def test_that_cryptotensors_reads_them_every_time(self) -> None:
         np = self.numpy
@@ -151,7 +151,7 @@ class Acceptance(Peers):
     """Headers that the signer wrote are accepted here if and only if cryptotensors accepts them."""
 
     def signed(self, change: Callable[[dict[str, Any]], None], text: Any = None, data: Any = None) -> None:
-        """Write a file with a changed header and cryptotensors' kind of signature; then change its bytes."""
+        """Write a file with a changed header and cryptotensors' kind of signature, and then change its bytes."""
         self.tensors = {"a": self.numpy.arange(4, dtype="f4"), "b": self.numpy.arange(4, dtype="i4")}
         file = self.save(guard="none")
         begin = 8 + struct.unpack("<Q", file[:8])[0]
@@ -205,7 +205,7 @@ class Acceptance(Peers):
         return change
 
     def test_shapes_of_no_memory(self) -> None:
-        """An empty tensor of a shape that no framework makes: the file opens, and the other tensor is read."""
+        """An empty tensor has a shape that no framework creates. The file opens, and the other tensor is read."""
         for shape in ([0, 1 << 62], [0, 1 << 40, 1 << 40]):
 
             def change(header: dict[str, Any], shape: Any = shape) -> None:
@@ -300,7 +300,7 @@ class Acceptance(Peers):
         return made + b" " * (-len(made) % 8)
 
     def test_names_that_are_signed_twice(self) -> None:
-        """With two tensors of one name, the result would depend on the reader."""
+        """With two tensors of the same name, the result would depend on the reader."""
         self.signed(lambda header: None)
         file = self.path.read_bytes()
         begin = 8 + struct.unpack("<Q", file[:8])[0]
@@ -315,7 +315,7 @@ class Acceptance(Peers):
                 self.ours.safe_open(self.path, **self.keys)
 
     def test_bytes_that_are_not_those_that_were_signed(self) -> None:
-        """cryptotensors verifies the parsed header; warpaes refuses any bytes other than the signed ones."""
+        """cryptotensors verifies the parsed header. warpaes refuses any bytes other than the signed ones."""
         texts: dict[str, Callable[[bytes], bytes]] = {
             "spaces before": lambda text: b" " * 8 + text,
             "more spaces after": lambda text: text + b" " * 8,
@@ -386,7 +386,7 @@ class Limits(Peers):
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_alignment(self) -> None:
-        """The data begins at a multiple of 8 bytes, and each tensor at a multiple of its element."""
+        """The data begins at a multiple of 8 bytes, and each tensor at a multiple of its element size."""
         np = self.numpy
         self.tensors = {
             f"{dtype} {n}": np.zeros(n, dtype) for dtype in ("u1", "f2", "f4", "f8", "c8") for n in (0, 1, 3)
@@ -403,7 +403,7 @@ class Limits(Peers):
 
 class Slices(Peers):
     def test_as_safetensors(self) -> None:
-        """The same parts and the same errors as safetensors' own, for random indices."""
+        """Random indices give the same parts and the same errors as in safetensors."""
         np = self.numpy
         self.tensors = {"a": np.arange(60.0).reshape(5, 3, 4), "b": np.arange(7), "c": np.array(1.5)}
         self.save()

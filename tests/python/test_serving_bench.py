@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/serving_bench.py in a small size on the CPU, and the page of its record."""
+"""Tests a small run of tools/serving_bench.py on the CPU, and the page of its record."""
 
 from __future__ import annotations
 

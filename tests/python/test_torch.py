@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tensors of PyTorch, which is too large for the tests' environment: run by hand where it is installed, with or without
-a GPU.
+"""Tests tensors of PyTorch. It is too large for the tests' environment, so run this by hand where it is installed, with
+or without a GPU.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch.py
 """
@@ -82,7 +82,7 @@ DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
 class Operators(unittest.TestCase):
-    """The rules of torch.library for operators, and torch.compile; also on a GPU if there is one."""
+    """Tests of torch.library's rules for operators and of torch.compile, also on a GPU if there is one."""
 
     def test_results(self) -> None:
         gcm = AESGCM(bytes(KEY))
@@ -128,7 +128,7 @@ class Operators(unittest.TestCase):
 
     def test_what_torch_asks_of_operators(self) -> None:
         for device in DEVICES:
-            data = torch.arange(100, device=device).reshape(10, 10)  # not NaN, which is not equal to itself
+            data = torch.arange(100, device=device).reshape(10, 10)  # avoids NaN, which does not equal itself
             sealed, tag = torch.ops.warpaes.gcm_encrypt(KEY, IV, data)
             for operator, arguments in (
                 (torch.ops.warpaes.gcm_encrypt, (KEY, IV, data, AAD)),
@@ -151,7 +151,7 @@ class Operators(unittest.TestCase):
         for device in DEVICES:
             for backend in ("eager", "aot_eager", "inductor") if COMPILER else ("eager", "aot_eager"):
                 compiled = torch.compile(step, fullgraph=True, backend=backend)
-                for shape in ((8, 16), (5, 3), (6, 3)):  # the third: shapes have become symbols
+                for shape in ((8, 16), (5, 3), (6, 3)):  # with the third, shapes have become symbolic
                     data = torch.rand(shape, device=device)
                     numbers, status, tag = compiled(KEY, IV, COUNTER, data)
                     self.assertTrue(torch.equal(numbers, data * 2 + 1), backend)
@@ -217,7 +217,7 @@ class RandomTensors(unittest.TestCase):
             torch_ours.random_(torch.zeros(3, dtype=torch.int32), warpaes.Generator(bytes(16)))
 
     def test_distributions(self) -> None:
-        """Within six standard deviations plus the error of rounding to 8 bits."""
+        """The error is within six standard deviations plus the error of rounding to 8 bits."""
         count = 1_000_000
         for dtype, steps in ((torch.float16, 2048), (torch.bfloat16, 256)):
             generator = warpaes.Generator(bytes(16))
@@ -250,7 +250,7 @@ class Gpu(unittest.TestCase):
                 GCM.decrypt_into(NONCE, out, b"aad", back, tag=tag)
 
     def test_gcm_siv(self) -> None:
-        """Not enqueued, but after the stream's pending work: here a slow product, and then the data."""
+        """The call is not enqueued, but waits for the stream's pending work: here a slow product, and then the data."""
         siv = AESGCMSIV(bytes(32))
         for length in (0, 1, 16, 4096, 1_000_003):
             for name_it in (False, True):
@@ -330,7 +330,7 @@ class Gpu(unittest.TestCase):
         try:
             import jax
         except ModuleNotFoundError:
-            self.skipTest("JAX is not installed here; a machine with it runs this")
+            self.skipTest("JAX is not installed; a machine that has it runs this")
         data = jax.numpy.arange(1000)
         self.assertEqual(next(iter(data.devices())).platform, "gpu")
         out, tag = (torch.empty(size, dtype=torch.uint8, device="cuda") for size in (4000, 16))

@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve()
 
 
 class Runs:
-    """An object whose pickle leaves a file when it is loaded."""
+    """An object whose pickle creates a file when it is loaded."""
 
     def __init__(self, mark: pathlib.Path) -> None:
         self.mark = str(mark)
@@ -123,7 +123,7 @@ class Files(Case):
         self.mark.unlink()
         clear = self.folder / "clear.pt"
         self.torch.save(Runs(self.mark), clear)
-        other = self.folder / "log.warpaes"  # under the same key, with content that an attacker chose
+        other = self.folder / "log.warpaes"  # under the same key, with content chosen by an attacker
         with warpaes.open(other, "wb", keyset=self.keyset) as file:
             file.write(clear.read_bytes())
         for each in (clear, other):
@@ -154,7 +154,7 @@ class Files(Case):
             else:
                 changed[at:at] = b"x"
             path.write_bytes(changed)
-            # A zip archive has its directory at its end; torch.load may skip bytes between members.
+            # A zip archive has its directory at the end, so torch.load may skip bytes between members.
             try:
                 self.same(self.load(path), self.state())
                 self.assertEqual(len(changed), len(content))
@@ -181,7 +181,7 @@ class Files(Case):
 
 
 def save_there(path: str, place: str) -> None:
-    """Save the same checkpoint, in a process of its own."""
+    """Save the same checkpoint in a separate process."""
     import torch
     import warpaes.torch
 
@@ -194,7 +194,7 @@ class Processes(Case):
         save_there(str(self.folder / "parent.pt"), self.place)
         for method in ("fork", "spawn"):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # fork, with threads of PyTorch
+                warnings.simplefilter("ignore", DeprecationWarning)  # fork with running threads of PyTorch
                 context: Any = multiprocessing.get_context(method)
                 children = [
                     context.Process(target=save_there, args=(str(self.folder / f"{method}{i}.pt"), self.place))
@@ -214,14 +214,14 @@ class Processes(Case):
         for path in found:
             content = path.read_bytes()
             salts.add(content[1:40])
-            # Of equal plaintexts; under one key and nonce they would have equal blocks.
+            # The plaintexts are equal. Under one key and nonce the ciphertexts would have equal blocks.
             new = {content[at : at + 16] for at in range(40, 40 + 16 * 4000, 16)}
             blocks |= new
             count += len(new)
         self.assertEqual((len(salts), len(blocks)), (8, count))
 
     def test_a_save_that_a_child_goes_on_with(self) -> None:
-        """A file that was begun before fork belongs to the parent: the child writes nothing under its IV."""
+        """A file that was begun before fork belongs to the parent. The child writes nothing under its IV."""
         path = self.folder / "one.pt"
         file = warpaes.open(path, "wb", keyset=self.keyset)
         self.torch.save(self.state(), file)

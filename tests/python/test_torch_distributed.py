@@ -23,7 +23,7 @@ from test_torch_checkpoints import Case, Runs
 
 
 class Distributed(Case):
-    """torch.distributed.checkpoint, in one process."""
+    """Tests of torch.distributed.checkpoint in one process."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -31,7 +31,7 @@ class Distributed(Case):
 
         self.dcp: Any = dcp
         self.path = self.folder / "step"
-        logging.disable(logging.WARNING)  # PyTorch's, of metadata that it does not find
+        logging.disable(logging.WARNING)  # hides PyTorch's warnings about missing metadata
         self.addCleanup(logging.disable, logging.NOTSET)
         quiet = warnings.catch_warnings()
         quiet.__enter__()
@@ -40,7 +40,7 @@ class Distributed(Case):
         warnings.filterwarnings("ignore", "Detected an existing checkpoint", UserWarning)
 
     def begin_group(self) -> None:
-        """Begin a process group of this process."""
+        """Start a process group of this process."""
         distributed = self.torch.distributed
         distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
 
@@ -56,7 +56,8 @@ class Distributed(Case):
         return target
 
     def refused(self, words: str = "", **options: Any) -> None:
-        """PyTorch wraps exceptions of any rank; none of the values that are read is another checkpoint's."""
+        """Check that loading is refused. PyTorch wraps exceptions of any rank. No value that was read belongs to
+        another checkpoint."""
         target = self.state(9)
         with self.assertRaises(self.dcp.CheckpointException) as raised:
             self.dcp.load(
@@ -174,7 +175,8 @@ class Distributed(Case):
         self.same(self.load(), self.state())
 
     def test_mixtures_of_checkpoints(self) -> None:
-        """Files of three checkpoints under one key, mixed at random: a load returns one of them, or is refused."""
+        """Files of three checkpoints under one key are mixed at random. A load returns one of the checkpoints, or is
+        refused."""
         kept = [self.folder / str(seed) for seed in range(3)]
         for seed, path in enumerate(kept):
             self.save(path, seed)
@@ -218,7 +220,7 @@ class Distributed(Case):
         self.refused("metadata")
 
     def test_a_metadata_of_another_writer(self) -> None:
-        """Under the right key and name, but without the numbers of the files."""
+        """The metadata has the right key and name, but lacks the numbers of the files."""
         self.save()
         files = importlib.import_module("warpaes._torch_distributed")._Files(self.keyset, b"", {})
         files.init_path(self.path)
@@ -245,7 +247,7 @@ class Distributed(Case):
             self.save(self.folder / "file" / "step")
 
     def test_a_thread_that_fails(self) -> None:
-        """PyTorch forgets the exceptions of its threads: the save fails, and the old checkpoint stays."""
+        """PyTorch drops the exceptions of its threads. The save still fails, and the old checkpoint stays."""
         self.save()
         before, threads = {path.name for path in self.path.iterdir()}, set(threading.enumerate())
         files = importlib.import_module("warpaes._torch_distributed")._Files
@@ -262,7 +264,7 @@ class Distributed(Case):
             for thread in set(threading.enumerate()) - threads:  # PyTorch does not wait for all of them
                 thread.join(60)
         self.assertEqual({path.name for path in self.path.iterdir()}, before)
-        self.refused("not authentic")  # old metadata, and files of two saves
+        self.refused("not authentic")  # the metadata is old, and the files are from two saves
 
     def test_ranks_without_coordination(self) -> None:
         writer = self.ours.StorageWriter(self.path, self.place, associated_data=b"step 1")
@@ -303,7 +305,7 @@ dist.destroy_process_group()
 
 
 class Ranks(Case):
-    """Two processes of torchrun, over gloo."""
+    """Tests with two processes of torchrun, over gloo."""
 
     def run_ranks(self, action: str) -> str:
         program = self.folder / "rank.py"
@@ -320,13 +322,13 @@ class Ranks(Case):
         (self.folder / "step").rename(kept)
         self.run_ranks("save")
         shutil.copytree(self.folder / "step", other)
-        found = self.run_ranks("mixed")  # each rank sees another checkpoint, and each is authentic
+        found = self.run_ranks("mixed")  # each rank sees a different, authentic checkpoint
         self.assertEqual(len(re.findall("rank . refused .*the ranks read different checkpoints", found)), 2, found)
         of_rank_1 = self.folder / "step/__1_0.distcp"
         content = bytearray(of_rank_1.read_bytes())
         content[len(content) // 2] ^= 1
         of_rank_1.write_bytes(content)
-        found = self.run_ranks("load")  # both end, also the rank that does not read this file
+        found = self.run_ranks("load")  # both ranks end, including the one that does not read this file
         self.assertRegex(found, "rank 0 refused .*__1_0.distcp.*not authentic")
         self.assertRegex(found, "rank 1 refused .*__1_0.distcp.*not authentic")
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""warpaes.torch.Generator in PyTorch's functions; like test_torch.py, run by hand where PyTorch is installed.
+"""Tests warpaes.torch.Generator in PyTorch's functions. Like test_torch.py, run this by hand where PyTorch is
+installed.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_generator.py
 """
@@ -39,13 +40,13 @@ def raw(tensor: Any) -> bytes:
 
 
 def wide(count: int) -> list[int]:
-    """The key stream as 128-bit numbers, the source of each integer."""
+    """Return the key stream as 128-bit numbers, the source of each integer."""
     bits = source().bytes(16 * count)
     return [int.from_bytes(bits[at : at + 16], "little") for at in range(0, len(bits), 16)]
 
 
 class Definition(unittest.TestCase):
-    """Values made of the source's numbers."""
+    """Tests of values made from the source's numbers."""
 
     def test_uniform_and_normal_numbers(self) -> None:
         for device in DEVICES:
@@ -198,7 +199,7 @@ class Definition(unittest.TestCase):
 
 
 class Distribution(unittest.TestCase):
-    """A million values each, within six standard deviations of the definition."""
+    """A million values of each distribution are within six standard deviations of the definition."""
 
     def test_uniform_numbers_lie_below_their_bound(self) -> None:
         for dtype in FLOATS:
@@ -217,7 +218,7 @@ class Distribution(unittest.TestCase):
             self.assertLess(abs(float(found.var()) - 1), 6 * math.sqrt(8) * 1e-3)
 
     def test_the_rarest_draw(self) -> None:
-        """The draw 0 gives a valid value of each distribution."""
+        """The draw 0 gives a valid value in each distribution."""
 
         def zeros(kind: int, tensor: Any, *others: Any) -> None:
             tensor.zero_()
@@ -260,13 +261,13 @@ class Distribution(unittest.TestCase):
             huge = torch.tensor([3.0, 0, 1], dtype=torch.float64) * 1e307 * 5
             first = torch.multinomial(huge.expand(100_000, 3), 1, replacement, generator=made()).double()
             self.assertLess(abs(float(first.mean()) - 0.5), 6 / math.sqrt(100_000))
-            if not replacement:  # the second of the remaining ones
+            if not replacement:  # the second draw, from the remaining ones
                 after = found[found[:, 0] == 3, 1]
                 self.assertLess(abs(float((after == 2).double().mean()) - 2 / 3), 6 * 0.5 / math.sqrt(len(after)))
 
 
 class Tensors(unittest.TestCase):
-    """Layouts, and PyTorch's own behaviour with the same arguments."""
+    """Tests of layouts, and of PyTorch's own behaviour with the same arguments."""
 
     def test_layouts(self) -> None:
         expected = torch.randn(24, generator=made()).tolist()

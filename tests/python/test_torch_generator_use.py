@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """warpaes.torch.Generator is not bypassed, and works with samplers, data loaders, processes, threads and Opacus. Like
-test_torch.py, run by hand where PyTorch (and opacus) is installed.
+test_torch.py, run this by hand where PyTorch (and opacus) is installed.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_generator_use.py
 """
@@ -52,7 +52,7 @@ class Numbers(data.Dataset):
 
 
 class Safety(unittest.TestCase):
-    """The numbers are exactly the source's, and never repeat."""
+    """The numbers are exactly those of the source, and never repeat."""
 
     def test_every_operator_is_made_or_refused(self) -> None:
         has = torch._C._dispatch_has_computed_kernel_for_dispatch_key
@@ -76,7 +76,7 @@ class Safety(unittest.TestCase):
                 call(made())
 
     def test_kernels_of_pytorchs_refuse_it(self) -> None:
-        """These would use the Mersenne Twister's numbers."""
+        """Otherwise these kernels would use the Mersenne Twister's numbers."""
         aten = torch.ops.aten
         for device in DEVICES:
             data = torch.full((64,), 0.5, device=device)
@@ -171,7 +171,7 @@ class Safety(unittest.TestCase):
         self.assertEqual(generator.source.position, 0)
 
     def test_it_lives_and_dies(self) -> None:
-        """Also at reused addresses."""
+        """Generators also work at reused addresses."""
         for _ in range(1000):
             generator = made()
             first = torch.rand(1, generator=generator).item()
@@ -287,7 +287,7 @@ class Compiled(unittest.TestCase):
 
 
 class Opacus(unittest.TestCase):
-    """Differential privacy: predictable noise could be subtracted."""
+    """Tests of differential privacy, where predictable noise could be subtracted."""
 
     def setUp(self) -> None:
         try:
@@ -331,7 +331,7 @@ class Opacus(unittest.TestCase):
     def noise(self, generator: Any, shapes: list[Any], device: str, secure: bool) -> list[Any]:
         made_up = []
         for shape in shapes:
-            if secure:  # the first is thrown away; the sum of four, halved
+            if secure:  # the first draw is discarded; the noise is half the sum of four draws
                 torch.normal(0.0, 3.0, (1, 1), generator=generator, device=device)
                 draws = [torch.normal(0.0, 3.0, shape, generator=generator, device=device) for _ in range(4)]
                 made_up.append(sum(draws) / 2)
@@ -344,12 +344,12 @@ class Opacus(unittest.TestCase):
             self.assertLess(float((one - other).abs().max()), 1e-5)
 
     def test_secure_mode(self) -> None:
-        """PrivacyEngine(secure_mode=True) imports torchcsprng, for this attribute and nothing else."""
+        """PrivacyEngine(secure_mode=True) imports torchcsprng only for this attribute."""
         for device in DEVICES:
             self.engine.secure_mode, self.engine.secure_rng = True, made()
             sizes, noise, shapes = self.train(device)
             twin = made()
-            torch.empty((), dtype=torch.int64).random_(generator=twin)  # the loader's seed for workers
+            torch.empty((), dtype=torch.int64).random_(generator=twin)  # the loader draws a seed for workers
             sampled = int((torch.rand(64, generator=twin) < 1 / 8).sum())
             self.assertEqual(sizes, [sampled])
             self.check(noise, self.noise(twin, shapes, device, secure=True))

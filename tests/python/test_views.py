@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Data without copies: buffers, NumPy arrays, and tensors by DLPack and the CUDA array interface, in host memory."""
+"""Tests data without copies: buffers, NumPy arrays, and tensors by DLPack and the CUDA array interface, in host
+memory."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ NONCE = bytes(12)
 
 
 class DlpackOnly:
-    """A tensor with only DLPack, like PyTorch's for a long time; `versions`: whether it supports version 1."""
+    """A tensor that supports only DLPack, as PyTorch's did for a long time. `versions`: whether it supports version
+    1."""
 
     def __init__(self, array: Any, *, versions: bool = True, device: tuple[int, int] = (1, 0)) -> None:
         self.array = array
@@ -41,7 +43,7 @@ class DlpackOnly:
 
 
 class Capsule:
-    """A DLPack tensor of bytes, of any shape and on any device, without memory unless it is given."""
+    """A DLPack tensor of bytes, of any shape and on any device, without memory unless given."""
 
     Tensor = type(
         "Tensor",
@@ -215,7 +217,7 @@ class Arrays(unittest.TestCase):
 
 
 class Torch(unittest.TestCase):
-    """The interface of PyTorch's tensors; test_torch.py uses real ones, where PyTorch is installed."""
+    """Tests of the interface of PyTorch's tensors. test_torch.py uses real tensors where PyTorch is installed."""
 
     def tensor(self, array: Any, **flags: Any) -> Any:
         import fake_torch
@@ -236,7 +238,7 @@ class Torch(unittest.TestCase):
         self.assertEqual(GCM.encrypt(NONCE, self.tensor(data), None), expected)
         GCM.encrypt_into(NONCE, self.tensor(data), None, self.tensor(out), tag=self.tensor(tag))
         self.assertEqual(out.tobytes() + tag.tobytes(), expected)
-        # Reading one that requires grad does not affect autograd.
+        # Reading a tensor that requires grad does not affect autograd.
         self.assertEqual(GCM.encrypt(NONCE, self.tensor(data, requires_grad=True), None), expected)
 
     def test_refused(self) -> None:
@@ -255,7 +257,7 @@ class Torch(unittest.TestCase):
 
 
 class Layouts(unittest.TestCase):
-    """Arrays without gaps whose elements are in another order than C's, by every protocol."""
+    """Arrays without gaps whose elements are not in C order work with every protocol."""
 
     def setUp(self) -> None:
         self.numpy = needed("numpy")
@@ -286,7 +288,7 @@ class Layouts(unittest.TestCase):
         ]
 
     def in_memory(self, data: Any) -> bytes:
-        """The bytes in the order of memory."""
+        """Return the bytes in memory order."""
         return ctypes.string_at(data.__array_interface__["data"][0], data.nbytes)
 
     def test_in_place_and_to_the_same_layout(self) -> None:
@@ -346,7 +348,7 @@ class Layouts(unittest.TestCase):
                     ctr.encrypt_into(give(data), bytearray(data.nbytes))
 
     def test_device_memory(self) -> None:
-        """The parts of the data interface that work without a GPU."""
+        """Tests of the parts of the data interface that work without a GPU."""
 
         class OnDevice:
             def __init__(self, data: Any) -> None:
@@ -375,7 +377,7 @@ class LargePages(unittest.TestCase):
 
     @unittest.skipUnless(
         pathlib.Path("/sys/kernel/mm/transparent_hugepage").exists(),
-        "this kernel has no huge pages; most kernels run this",
+        "this kernel has no huge pages; a machine with most other kernels runs this",
     )
     def test_the_kernel_knows(self) -> None:
         with mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The plugin in vLLM itself, on a CPU: its plugin loader, configuration, Llama and tensor parallelism.
+"""Tests the plugin in vLLM itself, on a CPU: its plugin loader, configuration, Llama and tensor parallelism.
 
-What follows the load of weights needs vLLM's compiled kernels, and is not run. Machines with vLLM run this; 0.33.0 was
-tried, from its wheel for GPUs.
+Steps after the load of weights need vLLM's compiled kernels, and are not run. Machines with vLLM run this. It was
+tested with version 0.33.0, from its wheel for GPUs.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Vllm(Case):
         super().setUp()
         for name in ("vllm", "torch", "transformers"):
             optional(name)
-        # The entry point of an installed package.
+        # Metadata with the entry point of an installed package.
         package = self.folder / "site/warpaes_plugin-0.dist-info"
         package.mkdir(parents=True)
         (package / "METADATA").write_text("Metadata-Version: 2.1\nName: warpaes-plugin\nVersion: 0\n")
@@ -116,7 +116,7 @@ class Vllm(Case):
         )
 
     def said(self, ranks: int) -> list[str]:
-        """Return what the processes of all ranks printed; none is left."""
+        """Return the output of the processes of all ranks, and check that no process is left."""
         started = [self.start(rank, ranks) for rank in range(ranks)]
         try:
             return [each.communicate(timeout=1500)[0] for each in started]
@@ -129,7 +129,7 @@ class Vllm(Case):
         self.assertIn("compared 15", self.said(1)[0])
 
     def test_two_ranks(self) -> None:
-        """Each gets whole tensors, and vLLM takes its slice."""
+        """Each rank gets whole tensors, and vLLM takes its slice."""
         for said in self.said(2):
             self.assertIn("compared 15", said)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The plugin for vLLM on the simulated GPU: the GPU decrypts, and vLLM gets tensors in device memory.
+"""Tests the plugin for vLLM on the simulated GPU. The GPU decrypts, and vLLM gets tensors in device memory.
 
-vLLM is made up here: a registry, and a loader with the functions of default_loader.py of vLLM 0.33 that the plugin
-replaces. tests/python/test_vllm.py runs vLLM itself, on a CPU.
+vLLM is simulated here with a registry, and a loader with the functions in default_loader.py of vLLM 0.33 that the
+plugin replaces. tests/python/test_vllm.py runs vLLM itself, on a CPU.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Model(dict[str, Any]):
 
 
 def made_up_vllm(registry: dict[str, Any]) -> list[types.ModuleType]:
-    """Return the modules of a vLLM whose loaders are registered in a dictionary."""
+    """Return the modules of a fake vLLM whose loaders are registered in a dictionary."""
     loader: Any = types.ModuleType("vllm.model_executor.model_loader")
     default: Any = types.ModuleType("vllm.model_executor.model_loader.default_loader")
     experts: Any = types.ModuleType("vllm.model_executor.model_loader.ep_weight_filter")
@@ -90,7 +90,7 @@ class Plugin(Case):
         fake_torch.install()
         torch: Any = sys.modules["torch"]
         torch.load = lambda: None
-        sys.modules.setdefault("safetensors.torch", types.ModuleType("safetensors.torch"))  # needs a whole PyTorch
+        sys.modules.setdefault("safetensors.torch", types.ModuleType("safetensors.torch"))  # needs the real PyTorch
         self.registry: dict[str, Any] = {}
         added = {each.__name__: each for each in made_up_vllm(self.registry)}
         sys.modules.update(added)
@@ -151,7 +151,7 @@ class Plugin(Case):
             self.loader(reader="gds").load_weights(Model("cuda"), self.place)
 
     def test_refusals(self) -> None:
-        """No tensor of a folder that is not complete, and none of an altered shard, reaches the model."""
+        """No tensor of an incomplete folder or of an altered shard reaches the model."""
         loader, model = self.loader(), Model("cuda")
         path = sorted(self.target.glob("*.safetensors"))[0]
         content = bytearray(path.read_bytes())

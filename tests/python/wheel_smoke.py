@@ -1,4 +1,5 @@
-"""Functions that an installed wheel must have in an environment with nothing else; `tools/wheel` runs it there."""
+"""Checks functions that an installed wheel must have in an environment with nothing else. `tools/wheel` runs it
+there."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 def on_terminal(*command: str) -> str:
-    """Run a command that asks for passphrases on its terminal, answer all questions alike, and return its output."""
+    """Run a command that prompts for passphrases on its terminal, answer all prompts alike, and return its output."""
     child, terminal = pty.fork()
     if child == 0:
         os.execv(command[0], command)
@@ -77,7 +78,7 @@ def on_terminal(*command: str) -> str:
     return shown.decode()
 
 
-# A new user's first encrypted file: one command after `pip install`, and one to read it.
+# A new user's first encrypted file takes one command after `pip install`, and one more to read it.
 with tempfile.TemporaryDirectory() as folder:
     letter = pathlib.Path(folder, "letter.txt")
     letter.write_text("Dear reader")

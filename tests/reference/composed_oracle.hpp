@@ -1,4 +1,4 @@
-// Oracles for modes composed of other modes: libcrypto where it has the mode, else a direct transcription of the RFC.
+// Oracles for modes composed of other modes: libcrypto if it has the mode, otherwise a direct transcription of the RFC.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,22 @@ namespace oracle {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// AES-KW, or AES-KWP with `padding`, by libcrypto. `icv` is empty for the default value.
+/// AES-KW, or AES-KWP with `padding`, with libcrypto. `icv` is empty for the default value.
 Bytes evp_wrap(bool padding, const Bytes& key, const Bytes& icv, const Bytes& text);
 
-/// V and ciphertext of AES-SIV, by libcrypto. It takes K1 and K2 as one key, and treats an empty component as absent.
+/// V and the ciphertext of AES-SIV, computed with libcrypto. It takes K1 and K2 as one key, and treats an empty
+/// component as absent.
 Bytes evp_siv(const Bytes& k1, const Bytes& k2, const std::vector<Bytes>& components, const Bytes& text);
-/// The same by RFC 5297, 2.4 and 2.6, from CMAC and CTR. Handles empty components.
+/// The same, computed from CMAC and CTR as in RFC 5297, 2.4 and 2.6. Handles empty components.
 Bytes siv(const Bytes& k1, const Bytes& k2, const std::vector<Bytes>& components, const Bytes& text);
 
-/// RFC 8452 transcribed directly; slow. libcrypto only has AES-GCM-SIV from version 3.2 on.
+/// A direct, slow transcription of RFC 8452. libcrypto has AES-GCM-SIV only since version 3.2.
 namespace gcm_siv {
 
 /// Section 3: a * b * x^-128, and POLYVAL of whole blocks.
 Bytes dot(const Bytes& a, const Bytes& b);
 Bytes polyval(const Bytes& h, const Bytes& x);
-/// The inverse of `a` with respect to dot().
+/// Returns the inverse of `a` with respect to dot().
 Bytes inverse(const Bytes& a);
 
 /// Section 4: the message-authentication key and the message-encryption key.
@@ -31,9 +32,9 @@ struct Keys {
     Bytes authentication, encryption;
 };
 Keys derive(const Bytes& key, const Bytes& nonce);
-/// The input of POLYVAL: associated data and text, each padded, then their lengths in bits.
+/// Returns the input of POLYVAL: associated data and text, each padded, then their lengths in bits.
 Bytes hashed(const Bytes& aad, const Bytes& text);
-/// The ciphertext, followed by the tag.
+/// Returns the ciphertext, followed by the tag.
 Bytes seal(const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& text);
 
 }  // namespace gcm_siv

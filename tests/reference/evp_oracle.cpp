@@ -13,10 +13,11 @@ namespace oracle {
 
 namespace {
 
-/// Fetched once: a fetch takes longer than a short message, and each initialization would repeat it.
+/// Fetched once, because a fetch takes longer than a short message, and each initialization would repeat it.
 const EVP_CIPHER* find_cipher(const std::string& mode, std::size_t key_bytes) {
     static std::mutex mutex;
-    static auto& found = *new std::map<std::pair<std::string, std::size_t>, EVP_CIPHER*>;  // libcrypto may end first
+    static auto& found = *new std::map<std::pair<std::string, std::size_t>, EVP_CIPHER*>;  // libcrypto may be cleaned
+                                                                                           // up first
     const std::lock_guard lock(mutex);
     EVP_CIPHER*& cipher = found[{mode, key_bytes}];
     if (cipher == nullptr) {
@@ -32,7 +33,7 @@ void require(int result) {
     if (result != 1) throw std::runtime_error("libcrypto refused what the test asked of it");
 }
 
-/// This thread's context for CMAC with keys of this length, for the next key.
+/// Returns this thread's CMAC context for keys of this length, ready for the next key.
 EVP_MAC_CTX* cmac_context(std::size_t key_bytes) {
     using Mac = std::unique_ptr<EVP_MAC_CTX, decltype(&EVP_MAC_CTX_free)>;
     thread_local std::map<std::size_t, Mac> contexts;
@@ -98,7 +99,7 @@ Bytes evp_ccm(const Bytes& key, const Bytes& nonce, const Bytes& plaintext, cons
     if (!aad.empty()) {
         require(EVP_EncryptUpdate(context.get(), nullptr, &n, aad.data(), static_cast<int>(aad.size())));
     }
-    // libcrypto takes a null input as the announcement of the message's length.
+    // libcrypto interprets a null input as the announcement of the message's length.
     static constexpr std::uint8_t nothing = 0;
     require(EVP_EncryptUpdate(context.get(), out.data(), &n, plaintext.empty() ? &nothing : plaintext.data(),
                               static_cast<int>(plaintext.size())));

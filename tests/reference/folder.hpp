@@ -27,7 +27,7 @@ public:
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
     [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
-    /// The sorted names of all files in the folder, including temporary files.
+    /// Returns the sorted names of all files in the folder, including temporary files.
     [[nodiscard]] std::vector<std::string> names() const {
         std::vector<std::string> names;
         for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());

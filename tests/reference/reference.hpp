@@ -1,5 +1,6 @@
 // AES and its modes transcribed from FIPS 197, SP 800-38A and SP 800-38D, to be read next to the standards. It is the
-// oracle of the tests. It is slow, and has table lookups and branches that depend on secrets: use it for nothing else.
+// oracle of the tests. It is slow, and its table lookups and branches depend on secrets, so do not use it for anything
+// else.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@ namespace secrets {
 
 void World::segments(warpaes_direction direction, bool forged, std::uint8_t* input, std::uint8_t* output) {
     warpaes_key* const k = key(32);
-    // The last is shorter.
+    // The last segment is shorter.
     warpaes_batch_entry entries[2] = {};
     for (std::size_t i = 0; i < 2; ++i) {
         warpaes_batch_entry& e = entries[i];
@@ -53,7 +53,8 @@ void World::segments_into(std::vector<Operation>& all) {
     all.push_back({"segments: forged", [this] { segments(WARPAES_DECRYPT, true, cipher_, out_); }, {}});
 }
 
-/// `helped`: the caller waits without a limit and helps; otherwise the engine's threads do everything on their stacks.
+/// `helped`: the caller waits without a limit and executes tasks. Otherwise the engine's threads do everything on their
+/// stacks.
 void World::batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool helped,
                   bool forged) {
     warpaes_key* const k = raw ? nullptr : key(32);
@@ -94,7 +95,7 @@ void World::batch(warpaes_mode mode, warpaes_direction direction, std::size_t le
     warpaes_key_destroy(tweak);
 }
 
-/// It is not computed: no task follows the check of its keys.
+/// The batch is refused after the check of its keys, so no task is executed.
 void World::refused_batch(std::uint64_t key_stride) {
     warpaes_batch_entry e = {};
     e.mode = WARPAES_GCM;
@@ -120,7 +121,7 @@ void World::refused_batch(std::uint64_t key_stride) {
     warpaes_batch_destroy(b);
 }
 
-/// A message that is divided and distributed; its key is expanded where it begins.
+/// A message that is divided and distributed. Its key is expanded by the task that starts it.
 void World::long_message_in_batch(warpaes_mode mode) {
     constexpr std::size_t length = (std::size_t{16} << 20) + 16;
     void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-// Modes that are composed of others, and the generator.
+// Modes that are composed of others, and the random bit generator.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void World::composed(warpaes_mode mode, warpaes_direction direction, std::size_t
     warpaes_key_destroy(mac_key);
 }
 
-/// The states of drbg(false, true), by the standard, 10.2.1.2, from Key and V of zeros.
+/// Searches for the states of drbg(false, true), computed as in the standard, 10.2.1.2, from an all-zero Key and V.
 void World::look_for_drbg() const {
     const bool looked = apart([&] {
         std::vector<std::uint8_t> key(32), counter(16), next;
@@ -66,7 +66,7 @@ void World::look_for_drbg() const {
             counter.assign(next.begin() + 32, next.end());
         };
         update({keys_, keys_ + 48});
-        count(4);  // needed for 64 bytes
+        count(4);  // required by 64 bytes
         update(std::vector<std::uint8_t>(48));
     });
     if (!looked) std::abort();
@@ -104,7 +104,7 @@ void World::numbers(warpaes_number kind, std::size_t bytes, std::uint8_t* output
 
 namespace {
 
-/// Looks for the keystream of numbers: the first blocks, and a thread's last ones.
+/// Looks for the key stream of random numbers: the first blocks, and the last ones of a thread.
 void look_for_stream(Bytes key, Bytes counter, std::size_t blocks) {
     constexpr std::size_t taken = (std::size_t{256} << 10) / 16, last = 4;
     const bool looked = apart([&] {
@@ -168,7 +168,7 @@ void World::composed_into(std::vector<Operation>& all) {
         }
     }
     for (const warpaes_number kind : {WARPAES_UNIFORM_FLOAT32, WARPAES_NORMAL_FLOAT64}) {
-        // Enough that other threads than the caller's take part.
+        // The length is sufficient for other threads than the caller's to take part.
         constexpr std::size_t many = std::size_t{32} << 20;
         all.push_back({text("numbers: kind %d%.0d, %zu bytes%s", kind, 0, many, ""),
                        [=, this] {

@@ -20,7 +20,7 @@ namespace secrets {
 
 namespace {
 
-/// Writes a file by system calls, which leave no copy here.
+/// Writes a file with system calls, which leave no copy in this process.
 std::string put(const std::string& path, const char* text, std::size_t bytes) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (write(fd, text, bytes) != static_cast<ssize_t>(bytes)) std::abort();
@@ -154,7 +154,7 @@ void World::passphrases_into(std::vector<Operation>& all) {
                    {}});
 }
 
-/// A key in two texts: Tink's keyset, and hexadecimal digits. In a separate process.
+/// Writes a key in two forms, Tink's keyset and hexadecimal digits, in a separate process.
 void World::make_kek() const {
     // AesGcmKey: key_value = 3, of 16 bytes.
     std::array<std::uint8_t, 18> value{0x1a, 16};
@@ -199,12 +199,12 @@ void World::keks_into(std::vector<Operation>& all) {
                        load("kek=exec:cat '" + kek + "';kek-aad=x;exec:cat '" + file + "'");
                    },
                    {}});
-    // Without the prefix that is there.
+    // The raw key cannot open a keyset that has a prefix.
     all.push_back(
         {"keyset: not opened with a raw key", [this, open] { open(kek_ + 4000, WARPAES_ERROR_AUTHENTICATION); }, {}});
 }
 
-/// The key depends on the salt: remains of wrapping are found after the next operation.
+/// The key depends on the salt, so remains of wrapping are found after the next operation.
 void World::look_for_kek() const {
     const bool looked = apart([&] {
         const char* const label = std::strstr(json_, "\"salt\": \"");
@@ -284,7 +284,7 @@ void World::look_for_derived(const char* name) const {
 
 void World::look_for_derived(warpaes_kdf kdf, bool base64) const {
     const bool looked = apart([&] {
-        if (base64) return;  // its salt cannot be read directly; the code is the same
+        if (base64) return;  // a base64 file's salt cannot be read directly; the code is the same
         std::array<std::uint8_t, 16> header{};
         std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
         if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
@@ -372,7 +372,7 @@ void World::streams_into(std::vector<Operation>& all) {
                            std::uint64_t read = 0;
                            expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
                            expect(warpaes_reader_open(engine_, &source, keyset, nullptr, 0, &reader), "reader_open");
-                           // The last two are consecutive, so they are read ahead.
+                           // The last two reads are consecutive, which starts read-ahead.
                            for (const std::uint64_t offset : {0u, 100u, 30000u, 39000u, 48000u}) {
                                expect(warpaes_reader_read(reader, offset, out_, 9000, &read), "reader_read");
                            }
@@ -409,7 +409,7 @@ void World::stdio_into(std::vector<Operation>& all) {
                    {}});
 }
 
-/// Pending text grows up to its limit, is sealed, and less of the following text is pending.
+/// Pending text grows to its limit and is sealed. Less of the following text is pending.
 void World::cut_streams_into(std::vector<Operation>& all, warpaes_engine* cutting) {
     all.push_back({"writer: more than may wait",
                    [=, this] {

@@ -36,7 +36,7 @@ struct Pattern {
     std::uint8_t bytes[64];
     std::size_t size;
     char name[64];
-    bool freed;  ///< found in a freed block since the last findings()
+    bool freed;  ///< found in a freed block since the last call of findings()
     void* where[8];
     int depth;
 };
@@ -44,8 +44,8 @@ struct Pattern {
 struct Arena {
     std::size_t used;
     std::size_t patterns;
-    std::uint64_t filter[65536 / 64];  ///< by a hash of a pattern's first eight bytes
-    std::uint16_t first[65536];        ///< number + 1 of the first with such a hash
+    std::uint64_t filter[65536 / 64];  ///< bits indexed by a hash of a pattern's first eight bytes
+    std::uint16_t first[65536];        ///< index + 1 of the first pattern with that hash
     std::uint16_t next[most_patterns];
     Pattern pattern[most_patterns];
     alignas(64) std::uint8_t registers[register_bytes];
@@ -68,7 +68,7 @@ std::size_t hash_of(std::uint64_t v) {
     return (v * 0x9e3779b97f4a7c15u) >> 48;
 }
 
-/// Calls `found(pattern, place)` for everything in `memory`.
+/// Calls `found(pattern, place)` for every pattern in `memory`.
 template <typename Found>
 void search(const std::uint8_t* memory, std::size_t bytes, const Found& found) {
     Arena& a = arena();
@@ -78,7 +78,7 @@ void search(const std::uint8_t* memory, std::size_t bytes, const Found& found) {
             std::uint64_t any = 0;
             for (std::size_t j = 0; j < 64; j += 8) any |= load(memory + i + j);
             if (any == 0) {
-                i += 56 - 1;  // a pattern may begin with zeros that are the last here
+                i += 56 - 1;  // a pattern may begin with the last zeros here
                 continue;
             }
         }
@@ -109,7 +109,7 @@ void look_through_freed(const void* pointer, std::size_t bytes) {
     inside = false;
 }
 
-/// Places outside host memory: registers of simulated kernels.
+/// Locations outside host memory: registers of simulated kernels.
 struct Left {
     std::uintptr_t begin, end;
 };
@@ -141,7 +141,7 @@ std::vector<Mapping> writable_memory() {
     return all;
 }
 
-/// In order, the arena among them.
+/// Returns the excluded ranges in order, including the arena.
 std::vector<Left> all_left_out() {
     std::vector<Left> all(left_out.begin(), left_out.begin() + static_cast<std::ptrdiff_t>(left_out_count.load()));
     const auto own = reinterpret_cast<std::uintptr_t>(&arena());
@@ -266,7 +266,7 @@ struct Caller::State {
             sem_post(&s->end);
         }
     }
-    /// Below the part that waiting overwrites.
+    /// Calls `work` deeper on the stack than the part that waiting overwrites.
     [[gnu::noinline]] static void deeper(const std::function<void()>& work) {
         [[maybe_unused]] volatile char gap[8192];
         gap[0] = 0;
@@ -277,7 +277,7 @@ struct Caller::State {
     }
     [[gnu::noinline]] static void save_registers() {
 #if defined(__x86_64__)
-        // SSE, AVX and AVX-512: 1, 2, 5, 6, 7.
+        // State components of SSE, AVX and AVX-512: 1, 2, 5, 6 and 7.
         asm volatile("xsave64 %0" : "=m"(arena().registers) : "a"(0xe6), "d"(0));
 #elif defined(__aarch64__)
         asm volatile(

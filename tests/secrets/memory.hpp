@@ -16,10 +16,10 @@ using Bytes = std::span<const std::uint8_t>;
 /// Zeroed memory of the arena, which is shared with child processes and never freed.
 std::uint8_t* own(std::size_t bytes);
 
-/// Looks for `bytes`, 8 to 64 of them, from now on.
+/// Adds a pattern of 8 to 64 bytes to all later searches.
 void look_for(Bytes bytes, const std::string& name);
 
-/// Calls `work` in a separate process, so that it leaves no data here. False if that failed.
+/// Calls `work` in a separate process, so that it leaves no data in this one. Returns false on failure.
 bool apart(const std::function<void()>& work);
 
 /// Starts or stops the search of blocks when they are freed.
@@ -29,7 +29,7 @@ void watch_frees(bool on);
 /// in a vector register", "… at ADDRESS …".
 std::vector<std::string> findings();
 
-/// A thread that calls the library. Its registers are saved as soon as a call returns; its stack is its own.
+/// A thread that calls the library on its own stack. Its registers are saved as soon as a call returns.
 class Caller {
 public:
     Caller();

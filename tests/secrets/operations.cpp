@@ -197,7 +197,7 @@ void World::crypt(warpaes_mode mode, warpaes_direction direction, std::size_t le
     warpaes_key_destroy(tweak);
 }
 
-/// Of the message that was encrypted last.
+/// Searches for secrets of the message that was encrypted last.
 void World::look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t length, unsigned key_length) const {
     const bool looked = apart([&] {
         const Bytes tag{tags_, 16};
@@ -210,7 +210,7 @@ void World::look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t 
     if (!looked) std::abort();
 }
 
-/// Of the message that was encrypted last.
+/// Searches for secrets of the message that was encrypted last.
 void World::look_for_chunks(unsigned key_length) const {
     const bool looked = apart([&] {
         const Bytes key{keys_ + 32 * (key_length / 8 - 2), key_length};
@@ -224,7 +224,7 @@ void World::messages_into(std::vector<Operation>& all) {
     unsigned turn = 0;
     for (int m = WARPAES_ECB; m <= WARPAES_CMAC; ++m) {
         const auto mode = static_cast<warpaes_mode>(m);
-        // Each kernel for short messages, also with part of a vector, and the ordinary path.
+        // The lengths cover each kernel for short messages, with and without a partial vector, and the ordinary path.
         for (const std::size_t length : {std::size_t{64}, std::size_t{77}, std::size_t{208}, std::size_t{1520},
                                          std::size_t{4096 + 48}, longest / 16 * 16}) {
             if (mode == WARPAES_CCM && length > 65535) continue;
@@ -266,7 +266,7 @@ void World::messages_into(std::vector<Operation>& all) {
     }
 }
 
-/// In chunks, also on the engine's threads.
+/// The message is processed in chunks, also on the engine's threads.
 void World::cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutting) {
     constexpr std::size_t length = 40000;
     unsigned turn = 0;

@@ -18,27 +18,27 @@ inline constexpr warpaes_direction directions[] = {WARPAES_ENCRYPT, WARPAES_DECR
 inline constexpr const char* templates[] = {"AES256_GCM_HKDF_4KB", "AES128_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256"};
 inline constexpr std::size_t file_bytes = 100000;
 
-/// The length of an IV for the mode.
+/// Returns the length of an IV for the mode.
 std::uint64_t iv_bytes(warpaes_mode mode);
 bool has_tag(warpaes_mode mode);
 
-/// The name of an operation: what std::snprintf makes of these.
+/// Formats the name of an operation with std::snprintf.
 std::string text(const char* format, int a, int b, std::size_t c, const char* d);
 
 struct Operation {
     std::string name;
-    std::function<void()> run;     ///< on the caller's thread
+    std::function<void()> run;     ///< runs on the caller's thread
     std::function<void()> before;  ///< runs first, separately: sets the patterns to look for; may be empty
 };
 
-/// Memory for the operations, only from the arena, filled with secrets to look for.
+/// Memory for the operations. All of it is in the arena and filled with secrets to look for.
 class World {
 public:
     World();
     ~World();
     World(const World&) = delete;
     World& operator=(const World&) = delete;
-    /// `cutting`: an engine whose chunks have `small_chunk` bytes.
+    /// Returns all operations. `cutting` is an engine with chunks of `small_chunk` bytes.
     [[nodiscard]] std::vector<Operation> operations(warpaes_engine* engine, warpaes_engine* cutting, bool on_gpu);
     /// Unexpected statuses.
     [[nodiscard]] std::string complaints();

@@ -36,7 +36,7 @@ Block encrypted(Bytes key, const std::vector<std::uint8_t>& block) {
     return out;
 }
 
-/// In every order of bytes that a field element is kept in.
+/// Adds the value in every byte order in which a field element is stored.
 void look_for_element(const Block& block, const std::string& name) {
     look_for(block, name);
     Block turned = block;

@@ -1,4 +1,4 @@
-// Secret patterns: everything that the library derives from a key, and every sixteen bytes of a text.
+// Patterns of secrets: everything that the library derives from a key, and every sixteen bytes of a text.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 namespace secrets {
 
 /// The key, its round keys in both directions, E(K, block) for `blocks`, and the powers of H = E(K, 0). Call it in a
-/// separate process: it computes with secrets.
+/// separate process, because it computes with secrets.
 void look_for_key(std::span<const std::uint8_t> key, const std::string& name,
                   const std::vector<std::vector<std::uint8_t>>& blocks);
 
-/// Values that lead from a GCM message's tag to H: the digests of GHASH, E(K, J0), and the tag of a refused message.
-/// IVs of 12 bytes, no associated data.
+/// Values that reveal H, given a GCM message's tag: the digests of GHASH, E(K, J0), and the tag of a refused message.
+/// Only for IVs of 12 bytes and no associated data.
 void look_for_digests(std::span<const std::uint8_t> key, std::span<const std::uint8_t> iv, std::uint64_t text_bytes,
                       std::span<const std::uint8_t> tag, const std::string& name);
 
@@ -27,7 +27,7 @@ void look_for_text(std::span<const std::uint8_t> period, const std::string& name
 /// The bytes of `secret`, sixteen at a time.
 void look_for_bytes(std::span<const std::uint8_t> secret, const std::string& name);
 
-/// `bytes` bytes by PBKDF2-HMAC-SHA256 or, with `rounds` 0, by EVP_BytesToKey with SHA-256.
+/// Derives `bytes` bytes with PBKDF2-HMAC-SHA256 or, if `rounds` is 0, with EVP_BytesToKey and SHA-256.
 std::vector<std::uint8_t> from_passphrase(std::string_view passphrase, std::span<const std::uint8_t> salt, int rounds,
                                           std::size_t bytes);
 std::vector<std::uint8_t> hkdf(const char* digest, bool expand_only, std::span<const std::uint8_t> key,

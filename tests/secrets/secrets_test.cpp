@@ -1,4 +1,4 @@
-// After every operation none of its secrets remains: not in freed blocks, the stacks of the caller and the workers, the
+// After every operation, none of its secrets remains in freed blocks, the stacks of the caller and the workers, the
 // engine's lanes, vector registers, or the simulated GPU's memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ bool lives(const std::string& finding) {
     return finding.find(" at ") != std::string::npos;
 }
 
-/// Secrets that are found repeatedly: a worker wipes its lane when it becomes idle, and it may be slow.
+/// Secrets that are found repeatedly. A worker wipes its lane when it becomes idle, which may take a while.
 std::vector<std::string> findings_that_stay(const std::set<std::string>& told) {
     std::vector<std::string> all;
     for (int look = 0;; ++look) {
@@ -58,7 +58,7 @@ TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
     Caller caller;
     std::set<std::string> told;
     const auto check = [&](const std::string& after) {
-        // Data kept between batches is freed after seconds without use, or now.
+        // Data kept between batches is freed after seconds without use, or here.
         if (engine != nullptr) {
             EXPECT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK);
         }
@@ -88,8 +88,8 @@ TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
 
 WARPAES_FOR_EVERY_BACKEND(SecretsTest);
 
-// ----------------------------------------------------------------------------------------- checks that the search
-// finds planted secrets
+// ----------------------------------------------------------------------------------------- the search finds planted
+// secrets
 
 class Control : public testing::Test {
 protected:

@@ -24,7 +24,8 @@ constexpr std::array unsafe{
     "cudaHostRegister",
     "cudaHostUnregister",
     "cudaMalloc",
-    "cudaMallocFromPoolAsync",  // on a stream that is not in capture; on one that is, more is refused here than by CUDA
+    "cudaMallocFromPoolAsync",  // on a stream that is not in capture; on one in capture, this table refuses more than
+                                // CUDA does
     "cudaMallocHost",
     "cudaMallocManaged",
     "cudaMemPoolCreate",
@@ -44,7 +45,7 @@ bool is_handle(cudaStream_t stream) {
     return !is_legacy(stream) && stream != cudaStreamPerThread;
 }
 
-/// Whether the capture prohibits unsafe calls of this thread.
+/// Returns whether the capture prohibits unsafe calls of this thread.
 bool prohibits(const Capture& capture) {
     if (thread_mode == cudaStreamCaptureModeRelaxed) return false;
     if (capture.thread == std::this_thread::get_id()) return capture.mode != cudaStreamCaptureModeRelaxed;
@@ -66,7 +67,7 @@ void leave(Runtime& r, const std::shared_ptr<Capture>& capture) {
     std::erase(r.captures, capture);
 }
 
-/// Whether the origin has waited for all work of the streams that took part.
+/// Returns whether the origin has waited for all work of the streams that took part.
 bool is_joined(const Capture& capture) {
     const Progress& seen = capture.streams.at(capture.origin);
     return std::all_of(capture.streams.begin(), capture.streams.end(), [&](const auto& its) {
@@ -102,7 +103,7 @@ cudaError_t refuse_unsafe(Runtime& r, std::string_view function) {
     if (r.captures.empty() || std::find(unsafe.begin(), unsafe.end(), function) == unsafe.end()) return cudaSuccess;
     bool refused = false;
     for (const auto& capture : r.captures) {
-        // Waiting for a whole device waits for streams in capture, in whatever mode.
+        // Waiting for a whole device also waits for streams in capture, in any mode.
         const bool waits = function.starts_with("cudaDevice") && capture->device == current_device;
         if (!waits && !prohibits(*capture)) continue;
         capture->spoiled = refused = true;
@@ -182,7 +183,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-    std::unique_ptr<CUgraph_st> made;  // if it is spoiled it goes without the lock
+    std::unique_ptr<CUgraph_st> made;  // a spoiled graph is destroyed without the lock
     return about_stream("cudaStreamEndCapture", stream, [&](Runtime& r) {
         *graph = nullptr;
         const auto capture = capture_of(stream);

@@ -25,7 +25,7 @@ struct Nodes {
     };
     std::vector<Node> nodes;
     std::vector<std::pair<cudaUserObject_t, unsigned>> objects;
-    std::vector<void*> memory;  ///< of nodes that allocate
+    std::vector<void*> memory;  ///< allocated by nodes
 
     Nodes() = default;
     Nodes(const Nodes&) = delete;
@@ -44,7 +44,7 @@ struct CUgraphExec_st {
 
 namespace simt {
 
-/// How many pieces of work of each stream come before a point of a capture.
+/// The number of pieces of work in each stream before a point of a capture.
 using Progress = std::map<cudaStream_t, std::uint64_t>;
 
 struct Capture {
@@ -53,22 +53,23 @@ struct Capture {
     cudaStreamCaptureMode mode;
     std::thread::id thread;
     bool active = true, spoiled = false;
-    std::map<cudaStream_t, Progress> streams;  ///< those that take part
+    std::map<cudaStream_t, Progress> streams;  ///< streams that take part
     std::unique_ptr<CUgraph_st> graph;
 };
 
-/// The thread's own mode (cudaThreadExchangeStreamCaptureMode).
+/// The thread's mode (cudaThreadExchangeStreamCaptureMode).
 inline thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
-// All of these are called under the lock.
+// Call all of these under the lock.
 
-/// The error of a call of `function` that is prohibited because streams are in capture. It spoils their captures.
+/// Returns the error of a call of `function` that is prohibited because streams are in capture. It spoils their
+/// captures.
 cudaError_t refuse_unsafe(Runtime& runtime, std::string_view function);
 /// The error of a call that concerns the stream's work.
 cudaError_t refuse_stream(Runtime& runtime, cudaStream_t stream);
-/// The error of a call that waits for the stream or asks whether it has ended.
+/// Returns the error of a call that waits for the stream or asks whether it has ended.
 cudaError_t refuse_wait(cudaStream_t stream);
-/// The capture that the stream takes part in, or null.
+/// Returns the capture that the stream takes part in, or null.
 [[nodiscard]] std::shared_ptr<Capture> capture_of(cudaStream_t stream);
 /// Captures a piece of the stream's work. False: the stream is not in capture.
 bool capture_work(cudaStream_t stream, std::function<void()> run);

@@ -5,10 +5,10 @@
 
 namespace simt {
 
-/// Runs a grid and returns when it is done. The caller has checked the configuration. Thread-safe.
+/// Runs a grid and returns when it has finished. The caller has checked the configuration. Thread-safe.
 void execute(const dim3& grid, const dim3& block, std::size_t shared_bytes, const Launch& launch);
 
-/// Whether the caller is a simulated thread, which must not call the runtime's functions.
+/// Returns whether the caller is a simulated thread, which must not call the runtime's functions.
 [[nodiscard]] bool in_kernel();
 
 }  // namespace simt

@@ -13,7 +13,7 @@ struct Failure {
     int times;
 };
 
-/// Fails once; once for lack of memory; permanently, as after an error that destroys the context.
+/// A call fails once, once for lack of memory, or permanently, as after an error that destroys the context.
 inline constexpr Failure failures[] = {{cudaErrorUnknown, 1},
                                        {cudaErrorMemoryAllocation, 1},
                                        {cudaErrorIllegalAddress, std::numeric_limits<int>::max() / 2}};

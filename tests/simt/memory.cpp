@@ -29,12 +29,13 @@ void protect(std::uintptr_t address, const Allocation& allocation, int how) {
 
 #if defined(WARPAES_SIMT_QUICK) && defined(__x86_64__)
 
-/// Copies reach device memory while it is closed: opening and closing all of it takes longer than a short copy.
+/// Copies can access device memory while it is closed, because opening and closing all of it takes longer than a short
+/// copy.
 bool reaches_closed(const Runtime& r) {
     return !r.machine.guarded;
 }
 
-// Accesses that AddressSanitizer does not see.
+// AddressSanitizer does not check these accesses.
 void move_unseen(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
@@ -107,7 +108,8 @@ void look_at_memory(const std::function<void(cudaMemoryType, std::span<const std
 
 namespace {
 
-/// The device whose memory contains `pointer`; the current device for pageable memory, which any device may access.
+/// Returns the device whose memory contains `pointer`; the current device for pageable memory, which any device may
+/// access.
 int device_at(const Runtime& r, const void* pointer) {
     const auto* found = r.find(pointer);
     return found == nullptr ? current_device : found->second.device;
@@ -140,7 +142,7 @@ cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origi
         if (origin == Origin::device && r.accesses[current_device] == 0) ASAN_POISON_MEMORY_REGION(*pointer, bytes);
         return cudaSuccess;
     }
-    const DeviceAccess access(r, current_device);  // its end closes the new allocation too
+    const DeviceAccess access(r, current_device);  // its destructor also closes the new allocation
     r.allocations[reinterpret_cast<std::uintptr_t>(*pointer)] = made;
     return cudaSuccess;
 }
@@ -168,7 +170,7 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     if (allocation.pooled) {
         Pool& pool = r.pools[allocation.device];
         pool.used -= allocation.bytes;
-        // CUDA gives blocks back when it next waits for something.
+        // CUDA returns blocks when it next waits for something.
         pool.reserved = std::min(pool.reserved, std::max(pool.threshold, whole_blocks(pool.used)));
     }
     if (allocation.guarded != 0) {
@@ -179,7 +181,8 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     return cudaSuccess;
 }
 
-/// Allocates for a stream. In capture the memory is the graph's, and undefined at the beginning of every run.
+/// Allocates memory for a stream. In capture the memory belongs to the graph and is undefined at the start of every
+/// run.
 cudaError_t allocate_in_order(Runtime& r, void** pointer, std::size_t bytes, cudaStream_t stream) {
     const bool pooled = capture_of(stream) == nullptr;
     if (pooled) {
@@ -203,8 +206,8 @@ cudaError_t allocate_in_order(Runtime& r, void** pointer, std::size_t bytes, cud
     return cudaSuccess;
 }
 
-/// Whether `bytes` bytes at `pointer` can be one side of a copy. `device_side` says whether the kind of copy declares
-/// the side as device memory. Page-locked memory is mapped, and may be declared as either.
+/// Returns whether `bytes` bytes at `pointer` can be one side of a copy. `device_side`: whether the kind of copy
+/// declares this side as device memory. Page-locked memory is mapped, and may be declared as either.
 bool copyable(const Runtime& r, const void* pointer, std::size_t bytes, cudaMemcpyKind kind, bool device_side) {
     const auto* found = r.find(pointer);
     if (found == nullptr) return kind == cudaMemcpyDefault || !device_side;
@@ -235,7 +238,7 @@ struct Rows {
 
     [[nodiscard]] std::size_t reach_to() const { return (count - 1) * to_pitch + bytes; }
     [[nodiscard]] std::size_t reach_from() const { return (count - 1) * from_pitch + bytes; }
-    /// CUDA does not promise to ignore the gap after the last row, so it counts here.
+    /// CUDA does not promise to ignore the gap after the last row, so it is included here.
     [[nodiscard]] std::size_t claim_to() const { return count > 1 ? count * to_pitch : bytes; }
     [[nodiscard]] std::size_t claim_from() const { return count > 1 ? count * from_pitch : bytes; }
     void move(Runtime& r) const {

@@ -1,7 +1,7 @@
 // Streams whose work runs as late as CUDA allows (Machine::late): in stream order, and only when the host or other due
 // work waits for it. A consumer without the required wait therefore runs first and finds the old data.
-// With a seed, some streams also run early: as soon as their work waits for nothing. If work of another stream should
-// come first, but no wait says so, it then comes too late.
+// With a seed, some streams also run early, as soon as their work waits for nothing. If another stream's work should
+// come first, but no wait enforces it, it then comes too late.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Use {
 
 struct Work {
     std::function<void()> run;  ///< called without the lock
-    Mark after;                 ///< the work that must be done before
+    Mark after;                 ///< work that must run first
     std::vector<Use> uses = {};
     int device = 0;
 };
@@ -45,16 +45,16 @@ struct Queue {
     bool busy = false;  ///< a thread is running the queue's next piece of work
 };
 
-/// The queue of an existing stream. First makes the queue wait for the work that CUDA orders before the stream's next
-/// work: the legacy default stream and the blocking streams wait for each other. The caller holds the lock, as for all
-/// functions here except is_late(), is_done(), finish*() and run_ahead().
+/// Returns the queue of an existing stream. First makes the queue wait for the work that CUDA orders before the
+/// stream's next work: the legacy default stream and the blocking streams wait for each other. The caller holds the
+/// lock, as for all functions here except is_late(), is_done(), finish*() and run_ahead().
 std::shared_ptr<Queue> queue_of(Runtime& runtime, cudaStream_t stream);
-/// The current end of the stream's queue.
+/// Returns the current end of the stream's queue.
 Mark mark_of(Runtime& runtime, cudaStream_t stream);
 void put(Runtime& runtime, cudaStream_t stream, Work work);
 /// Aborts the process if pending work uses the memory, which is about to be freed.
 void check_unused(const Runtime& runtime, const void* pointer, std::size_t bytes);
-/// Drops all pending work, as of a device that has failed permanently.
+/// Drops all pending work, as if the device had failed permanently.
 void drop_work(Runtime& runtime);
 
 [[nodiscard]] bool is_late();

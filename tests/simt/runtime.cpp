@@ -1,4 +1,4 @@
-// The simulated machine, the CUDA runtime's functions that describe it, and requested failures.
+// The simulated machine, the CUDA runtime functions that describe it, and requested failures.
 #include "runtime.hpp"
 
 #include <algorithm>

@@ -21,7 +21,7 @@ struct CUstream_st {
     int device;
     unsigned flags;
     std::shared_ptr<simt::Queue> queue;
-    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the one that it takes part in, or null
+    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the capture that the stream takes part in, or null
 };
 struct CUevent_st {
     int device;
@@ -29,8 +29,8 @@ struct CUevent_st {
     bool recorded = false;
     std::chrono::steady_clock::time_point when;
     simt::Mark mark;
-    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the one that it was last recorded in, or null
-    simt::Progress progress = {};                      ///< of that capture, at that point
+    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the capture that it was last recorded in, or null
+    simt::Progress progress = {};                      ///< progress of that capture at that point
 };
 
 struct CUuserObject_st {
@@ -53,8 +53,8 @@ struct Allocation {
     std::size_t bytes;
     Origin origin;
     int device;
-    bool of_graph = false;    ///< a graph's, which frees it
-    bool pooled = false;      ///< in a pool's blocks
+    bool of_graph = false;    ///< belongs to a graph, which frees it
+    bool pooled = false;      ///< lies in a pool's blocks
     std::size_t guarded = 0;  ///< bytes of the allocation's own pages on a guarded machine; else 0
     [[nodiscard]] bool on_device() const { return origin == Origin::device; }
     [[nodiscard]] cudaMemoryType type() const {
@@ -63,7 +63,7 @@ struct Allocation {
     }
 };
 
-/// A device's memory pool, which takes memory in blocks and keeps it.
+/// A device's memory pool, which allocates memory in blocks and keeps it.
 struct Pool {
     static constexpr std::size_t block = std::size_t{32} << 20;
     std::size_t reserved = 0, used = 0, threshold = 0;
@@ -103,7 +103,7 @@ struct Runtime {
     LaunchObserver launch_observer;
     std::atomic<bool> calls_observed{false};
     CallObserver call_observer;
-    std::vector<std::shared_ptr<Capture>> captures;  ///< that have begun and not ended
+    std::vector<std::shared_ptr<Capture>> captures;  ///< captures that have begun and not ended
     std::set<cudaGraph_t> graphs;
     std::set<cudaGraphExec_t> graph_execs;
     std::set<cudaUserObject_t> user_objects;
@@ -125,7 +125,7 @@ struct Runtime {
     /// Counts a call of `function`. Returns the error if the call must fail, else cudaSuccess.
     [[nodiscard]] cudaError_t failure_of(std::string_view function);
 
-    /// The allocation that contains `pointer`, with its first address.
+    /// Returns the allocation that contains `pointer`, with its first address.
     [[nodiscard]] const std::pair<const std::uintptr_t, Allocation>* find(const void* pointer) const;
     /// Bytes of a device's memory in use.
     [[nodiscard]] std::size_t used(int device) const;
@@ -171,16 +171,16 @@ inline std::size_t multiprocessor_shared_memory(const Runtime& r) {
     return r.machine.shared_memory_per_block + r.machine.reserved_shared_memory;
 }
 
-/// The device of a stream; -1 if there is no such stream.
+/// Returns the device of a stream; -1 if there is no such stream.
 int device_of(const Runtime& r, cudaStream_t stream);
 
-/// A call that concerns a stream, but neither its work nor that of others.
+/// Implements a call that concerns a stream, but no work.
 template <typename Body>
 cudaError_t about_stream(const char* name, cudaStream_t stream, Body body) {
     return call(name, [&](Runtime& r) { return device_of(r, stream) < 0 ? cudaErrorInvalidResourceHandle : body(r); });
 }
 
-/// A call that concerns a stream's work.
+/// Implements a call that concerns a stream's work.
 template <typename Body>
 cudaError_t on_stream(const char* name, cudaStream_t stream, Body body) {
     return about_stream(name, stream, [&](Runtime& r) {

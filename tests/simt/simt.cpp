@@ -104,7 +104,7 @@ struct Thread {
     uint3 index{};
     State state = State::exited;
     Where where;
-    // The call that the thread waits in, if it is a warp function.
+    // The warp function that the thread waits in, if any.
     WarpFunction function = WarpFunction::sync;
     unsigned mask = 0;
     std::uint64_t value = 0;  ///< the operand, then the result
@@ -165,7 +165,7 @@ private:
     Launch launch_{};
     uint3 block_index_{};
     bool backwards_ = false;
-    bool bit_products_ = true;  ///< whether the machine has them
+    bool bit_products_ = true;  ///< whether the machine has products of bits
     unsigned block_threads_ = 0;
     unsigned exited_ = 0;
 
@@ -210,7 +210,7 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
         threads_.push_back(std::make_unique<Thread>(*this, static_cast<unsigned>(threads_.size())));
     }
     if (shared_ == nullptr || !keeps_shared || shared_bytes > most_shared) {
-        // Exactly that many bytes, so that AddressSanitizer knows where they end.
+        // Allocates exactly that many bytes, so that AddressSanitizer detects accesses past the end.
         void* memory = nullptr;
         const std::size_t bytes = keeps_shared ? std::max(shared_bytes, most_shared) : shared_bytes;
         if (posix_memalign(&memory, 128, bytes) != 0) throw std::bad_alloc();
@@ -236,7 +236,7 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
     }
     current = nullptr;
     if (keeps_shared) return;
-    std::memset(shared_.get(), 0xa5, shared_bytes_);  // the host must neither wipe nor find it
+    std::memset(shared_.get(), 0xa5, shared_bytes_);  // no contents remain for the host to wipe or find
     shared_.reset();
 }
 
@@ -414,7 +414,7 @@ void Executor::describe(const Thread& thread) const {
 
 void Executor::report(const char* what) {
     std::fprintf(stderr, "simt: %s; block (%u,%u,%u):\n", what, block_index_.x, block_index_.y, block_index_.z);
-    // Of consecutive threads in the same state, print the first.
+    // Prints only the first of consecutive threads in the same state.
     const Thread* previous = nullptr;
     for (unsigned i = 0; i < block_threads_; ++i) {
         const Thread& thread = *threads_[i];
@@ -444,7 +444,7 @@ void Executor::fail(const char* what, const Where& where) {
     std::abort();
 }
 
-/// A pool of executors, which have a thousand stacks each: one for each host thread in a launch, up to a limit.
+/// A pool of executors with a thousand stacks each: one executor for each host thread in a launch, up to a limit.
 class Pool {
 public:
     std::unique_ptr<Executor> take() {

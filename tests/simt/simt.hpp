@@ -1,4 +1,4 @@
-// The tests' interface to the simulated machine: its properties, its failures, and the resources not freed.
+// The tests' interface to the simulated machine: its properties, its failures, and the resources that were not freed.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ struct Machine {
     /// As in NVIDIA's confidential computing, cudaHostRegister is not supported: error 801.
     bool confidential = false;
     /// 0: streams run their work at once. 1: streams run their work only when something waits for it, so a consumer
-    /// without the required wait does not find it done. 2 and more: additionally, randomly selected streams run ahead,
-    /// with this number as the seed, so work that should have waited comes first.
+    /// without the required wait finds it undone. 2 and more: randomly selected streams also run ahead, with this
+    /// number as the seed, so work that should have waited comes first.
     unsigned late = 0;
 
     [[nodiscard]] static Machine from_environment();

@@ -1,4 +1,4 @@
-// Shared by the simulator's own tests: device memory, a launch, a kernel, and a fresh machine for every test.
+// Shared code for the simulator's own tests: device memory, a launch, a kernel, and a fresh machine for every test.
 #pragma once
 
 #include <gtest/gtest.h>

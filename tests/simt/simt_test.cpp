@@ -164,7 +164,7 @@ TEST_F(Simt, DoesNotWaitForExitedLanesNorForThoseOfAPartialWarp) {
 }
 
 __global__ void exit_last(unsigned* ballots) {
-    if (threadIdx.x == 31) return;  // the other lanes are waiting already
+    if (threadIdx.x == 31) return;  // the other lanes are already waiting
     ballots[threadIdx.x] = __ballot_sync(full, 1);
     __syncwarp(0x7fffffff);
     ballots[threadIdx.x] += __shfl_sync(full, threadIdx.x, 31) == 0xa5a5a5a5;

@@ -41,7 +41,7 @@ cudaError_t create_event(const char* name, cudaEvent_t* event, unsigned flags) {
     });
 }
 
-/// The current end of a stream's queue, on a machine where work runs late; else no work.
+/// Returns the current end of a stream's queue, on a machine where work runs late; else no work.
 Mark mark_now(cudaStream_t stream) {
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);
@@ -54,7 +54,7 @@ Mark mark_now(cudaEvent_t event) {
     return r.events.contains(event) ? event->mark : Mark{};
 }
 
-/// Whether the event can be waited for.
+/// Checks whether the event can be waited for.
 cudaError_t check_event(const Runtime& r, cudaEvent_t event) {
     if (!r.events.contains(event)) return cudaErrorInvalidResourceHandle;
     if (event->capture == nullptr) return cudaSuccess;

@@ -1,4 +1,4 @@
-// Every CUDA call of a batch fails once: each time there is an error, and the lane and the table of keys stay usable.
+// Every CUDA call of a batch fails once. Each failure is reported, and the lane and the table of keys stay usable.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TEST(BatchFailures, EveryCallOnce) {
     check_batch(run, specs, 4);
 }
 
-/// In all device memory and all page-locked memory.
+/// Counts the blocks in all device memory and all page-locked memory.
 std::size_t found(const BatchCase::Blocks& blocks) {
     const std::set<Block> wanted(blocks.begin(), blocks.end());
     std::size_t n = 0;
@@ -72,8 +72,8 @@ std::size_t found(const BatchCase::Blocks& blocks) {
     return n;
 }
 
-/// A lane leaves nothing of the keys of single messages behind when a batch has ended, well or not, and nothing of the
-/// texts when it is wiped; what it is released with comes later, and is looked at by itself.
+/// When a batch has ended, successfully or not, its lane contains nothing of the keys of single messages. When the lane
+/// is wiped, it contains nothing of the texts. Its release comes later and is checked separately.
 TEST(BatchFailures, NothingIsLeft) {
     const std::vector<GroupSpec> specs = a_bit_of_everything();
     auto lane = cuda_backend().open_lane(0, 0);
@@ -106,7 +106,7 @@ TEST(BatchFailures, NothingIsLeft) {
     EXPECT_EQ(dirty, 0u);
 }
 
-/// Nor with so many groups that several threads prepare them, each in separate memory.
+/// Nothing is left either if there are so many groups that several threads prepare them, each in separate memory.
 TEST(BatchFailures, NothingIsLeftOfWhatSeveralThreadsMadeReady) {
     constexpr std::size_t count = std::size_t{2} << 15;
     const ExpandedKey key(std::vector<std::uint8_t>(16, 3));
@@ -163,7 +163,7 @@ TEST(BatchRows, CopiedBySeveralThreads) {
     ASSERT_NE(0, std::memcmp(plain.data(), cipher.data(), length));
 }
 
-/// Nor does a lane that is closed at once, as after a failure.
+/// A lane that is closed immediately, as after a failure, leaves nothing either.
 TEST(BatchFailures, NothingIsLeftOfALaneThatIsDiscarded) {
     auto lane = cuda_backend().open_lane(0, 4096);
     for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
@@ -180,13 +180,13 @@ TEST(BatchFailures, NothingIsLeftOfALaneThatIsDiscarded) {
     EXPECT_EQ(dirty, 0u);
 }
 
-/// And all memory is freed once.
+/// All memory is freed exactly once.
 TEST(BatchFailures, ALaneFreesWhatItHasAllocated) {
     const auto run = [] {
         const auto lane = cuda_backend().open_lane(0, 4096);
         check_batch([&](std::span<const MessageGroup> groups) { lane->run(groups); }, a_bit_of_everything(), 6);
     };
-    run();  // The memory that outlives the lane exists now.
+    run();  // This run allocates the memory that outlives the lane.
     simt::reset();
     run();
     EXPECT_GT(simt::calls("cudaMalloc"), 0U);
@@ -194,7 +194,7 @@ TEST(BatchFailures, ALaneFreesWhatItHasAllocated) {
     EXPECT_EQ(simt::calls("cudaFreeHost"), simt::calls("cudaHostAlloc"));
 }
 
-/// Data in pageable memory is staged in both directions, data on the GPU is not.
+/// Data in pageable memory is staged in both directions. Data on the GPU is not.
 TEST(BatchMemory, StagesOnlyWhatLiesElsewhere) {
     constexpr std::size_t bytes = 4096;
     const ExpandedKey key(std::vector<std::uint8_t>(16, 1));
@@ -217,7 +217,7 @@ TEST(BatchMemory, StagesOnlyWhatLiesElsewhere) {
     cuda_backend().device_free(there);
 }
 
-/// Nor does memory that is replaced by a larger block while the lane stays with its worker.
+/// Memory that is replaced by a larger block while the worker keeps the lane contains nothing either.
 TEST(BatchFailures, StagingIsWipedAsFarAsItWasUsed) {
     const auto lane = cuda_backend().open_lane(0, 5000);
     for (const auto staging : {lane->input_staging(), lane->output_staging()}) {

@@ -1,5 +1,5 @@
-// Calls that CUDA refuses while a stream is in capture, by thread and mode. The table is the simulated GPU's. On a real
-// one, it must contain every call that the driver refuses; calls that only the table refuses are printed.
+// Tests calls that CUDA refuses while a stream is in capture, by thread and mode. The table belongs to the simulated
+// GPU. It must contain every call that a real GPU's driver refuses; calls that only the table refuses are printed.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t bytes = 4096;
 
-/// Arguments of calls, created before the capture begins; results of calls are destroyed after it.
+/// Arguments of calls, created before the capture begins. Results of calls are destroyed after it.
 struct Things {
     void *device = nullptr, *to_free = nullptr, *pooled = nullptr, *locked = nullptr, *locked_to_free = nullptr;
     std::vector<std::uint8_t> pageable = std::vector<std::uint8_t>(2 * bytes), registered = pageable;
@@ -40,13 +40,13 @@ cudaMemPoolProps pool_properties() {
     return properties;
 }
 
-/// The threads for which a call can be refused.
+/// The threads whose calls can be refused.
 enum class Rule {
     free,    ///< no thread
-    unsafe,  ///< threads that a capture prohibits such calls
-    legacy,  ///< all, while a stream that is ordered with the default stream is in capture
-    both,    ///< as the two before
-    device   ///< all, while any stream of the device is in capture
+    unsafe,  ///< threads for which a capture prohibits such calls
+    legacy,  ///< all threads, while a stream ordered with the default stream is in capture
+    both,    ///< both of these
+    device   ///< all threads, while any stream of the device is in capture
 };
 
 struct Kind {
@@ -136,9 +136,9 @@ const char* name_of(cudaStreamCaptureMode mode) {
 }
 
 struct Situation {
-    cudaStreamCaptureMode mode;    ///< of the capture
+    cudaStreamCaptureMode mode;    ///< mode of the capture
     bool by_another;               ///< the call comes from a thread that does not capture
-    cudaStreamCaptureMode thread;  ///< of the thread that calls
+    cudaStreamCaptureMode thread;  ///< mode of the calling thread
     bool blocking;                 ///< the stream is ordered with the default stream
 
     [[nodiscard]] bool prohibits() const {
@@ -207,7 +207,7 @@ protected:
         for (const cudaEvent_t event : {t.event, t.made_event}) {
             if (event != nullptr) must(cudaEventDestroy(event), "cudaEventDestroy");
         }
-#if !defined(WARPAES_SIMT)  // where a pool is its device
+#if !defined(WARPAES_SIMT)  // on the simulated GPU a pool is its device
         for (const cudaMemPool_t pool : {t.pool, t.made_pool}) {
             if (pool != nullptr) must(cudaMemPoolDestroy(pool), "cudaMemPoolDestroy");
         }
@@ -276,7 +276,7 @@ TEST_F(CaptureRules, OfEveryCallInEveryMode) {
     }
 }
 
-/// A query whether the default stream may be used does not invalidate the capture.
+/// Querying whether the default stream may be used does not invalidate the capture.
 TEST_F(CaptureRules, AskingForTheDefaultStreamIsSafe) {
     for (const bool blocking : {false, true}) {
         cudaStream_t stream = nullptr;
@@ -288,7 +288,7 @@ TEST_F(CaptureRules, AskingForTheDefaultStreamIsSafe) {
         (void)cudaGetLastError();
         EXPECT_EQ(cudaStreamIsCapturing(stream, &status), cudaSuccess);
         EXPECT_EQ(status, cudaStreamCaptureStatusActive);
-        // A blocking stream that takes no part in the capture can be used.
+        // A blocking stream that does not take part in the capture can be used.
         cudaStream_t instead = nullptr;
         cudaStreamCaptureMode relaxed = cudaStreamCaptureModeRelaxed;
         must(cudaThreadExchangeStreamCaptureMode(&relaxed), "cudaThreadExchangeStreamCaptureMode");

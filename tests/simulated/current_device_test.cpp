@@ -1,4 +1,4 @@
-// A caller thread's current device stays current, on a simulated machine with two GPUs.
+// The calling thread's current device stays current, on a simulated machine with two GPUs.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

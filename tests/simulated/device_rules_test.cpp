@@ -1,4 +1,5 @@
-// Accesses that a GPU refuses or does slowly and the simulated one accepts, and rows further apart than CUDA can copy.
+// Tests accesses that a GPU refuses or makes slowly and the simulated GPU accepts, and rows that are further apart than
+// CUDA can copy.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

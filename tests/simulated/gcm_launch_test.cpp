@@ -1,4 +1,4 @@
-// GCM of a message in one launch by machines of different sizes: the weights of thread blocks, warps and rows.
+// Tests GCM of one message in one launch on machines of different sizes: the weights of thread blocks, warps and rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using cuda::GcmMedium;
 using cuda::GcmShort;
 using oracle::Bytes;
 
-/// SP 800-38D, 7.1, step 2, of 12 or of 16 bytes.
+/// Computes J0 by SP 800-38D, 7.1, step 2, for IVs of 12 or 16 bytes.
 Block j0_of(const ExpandedKey& key, const Bytes& iv) {
     Block j0{};
     std::copy(iv.begin(), iv.end(), j0.begin());
@@ -38,7 +38,7 @@ Block j0_of(const ExpandedKey& key, const Bytes& iv) {
     return j0;
 }
 
-/// The IV whose J0 ends with this counter.
+/// Returns the IV whose J0 ends with this counter.
 Bytes iv_for(const Bytes& key_bytes, std::uint32_t counter) {
     const ExpandedKey key(key_bytes);
     const FieldElement by_h = inverse(key.hash_key().powers[0]);
@@ -48,10 +48,10 @@ Bytes iv_for(const Bytes& key_bytes, std::uint32_t counter) {
     return {iv.begin(), iv.end()};
 }
 
-/// The code that adds up the thread blocks' shares of the tag.
+/// Selects whether the device or the host adds up the thread blocks' shares of the tag.
 enum class Adds { device, host };
 
-/// The sum of the shares that a launch has stored.
+/// Returns the sum of the shares that a launch has stored.
 Block sum_of(std::span<const unsigned long long> words, unsigned turn) {
     std::array<std::uint32_t, cuda::HostShares::words_each> sum{};
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -61,7 +61,7 @@ Block sum_of(std::span<const unsigned long long> words, unsigned turn) {
     return std::bit_cast<Block>(sum);
 }
 
-/// Ciphertext and tag, in place, `offset` bytes after an aligned address.
+/// Returns the ciphertext and tag, computed in place `offset` bytes after an aligned address.
 Bytes sealed_by(const DeviceLimits& device, const Bytes& key_bytes, const Bytes& iv, const Bytes& text,
                 Direction direction, Adds adds = Adds::device, std::size_t offset = 0) {
     const ExpandedKey key(key_bytes);
@@ -126,8 +126,8 @@ protected:
     }
 };
 
-/// Grids of one thread block, of up to the radix of their numbers, and of more; 300 multiprocessors are more than a
-/// grid may have thread blocks.
+/// Grids of one thread block, of up to the radix of their numbers, and of more. 300 multiprocessors exceed the maximum
+/// number of thread blocks in a grid.
 TEST_F(GcmLaunch, SharesOfAShortMessage) {
     const Bytes key(16, 0x5a), iv(12, 0x21);
     constexpr std::size_t least = GcmShort::least_share * block_bytes;
@@ -149,7 +149,9 @@ TEST_F(GcmLaunch, SharesOfAMediumMessage) {
     const Bytes key(16, 0x5a), iv(12, 0x21);
     for (const int multiprocessors : {1, 15, 16, 17, 33, 132}) {
         for (const int capability : {80, 90}) {
-            if (capability == 80 && multiprocessors > 17) continue;  // the same weights, and slow to simulate
+            if (capability == 80 && multiprocessors > 17)
+                continue;  // the weights are the same, and the simulation is
+                           // slow
             const DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, capability);
             const std::size_t all = static_cast<std::size_t>(multiprocessors) * 300 * block_bytes;
             for (const std::size_t bytes : {all, all - 5, all - std::size_t{40} * block_bytes}) {
@@ -163,8 +165,8 @@ TEST_F(GcmLaunch, SharesOfAMediumMessage) {
     }
 }
 
-/// One thread block: as many rows and warps as a share fills, of half a chunk and of a whole one. Misaligned, because
-/// another kernel processes longer aligned ones.
+/// One thread block with as many rows and warps as a share fills, for half a chunk and a whole one. The text is
+/// misaligned, because another kernel processes long aligned texts.
 TEST_F(GcmLaunch, RowsOfAShare) {
     const Bytes key(32, 0xa5), iv(12, 0x42);
     const DeviceLimits device = cuda::limits_of(1, 227 * 1024, 90);
@@ -195,14 +197,15 @@ TEST_F(GcmLaunch, AShortMessageBeginsAndEndsAnywhere) {
     }
 }
 
-/// A machine for which no message has medium length.
+/// Returns a machine for which no message has medium length.
 DeviceLimits only_long(int multiprocessors) {
     DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, 90);
     device.table.one_launch_share = 0;
     return device;
 }
 
-/// The message begins and ends anywhere in a window, in a thread block's share, in a chunk; J0 in the window before.
+/// The message begins and ends anywhere in a window, in a thread block's share, and in a chunk. J0 lies in the
+/// preceding window.
 TEST_F(GcmLaunch, ALongMessageBeginsAndEndsAnywhere) {
     const Bytes key(16, 0x3c);
     const DeviceLimits device = only_long(1);
@@ -219,7 +222,7 @@ TEST_F(GcmLaunch, ALongMessageBeginsAndEndsAnywhere) {
     }
 }
 
-/// Shares of a long message; the first thread block gets the rest, at least one window.
+/// Shares of a long message. The first thread block gets the remainder, at least one window.
 TEST_F(GcmLaunch, SharesOfALongMessage) {
     for (const std::size_t key_bytes : {24, 32}) {
         const Bytes key(key_bytes, 0x7e), iv(12, 9);

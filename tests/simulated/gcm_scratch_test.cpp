@@ -1,4 +1,4 @@
-// GCM leaves no secrets on the device.
+// Tests that GCM leaves no secrets on the device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 namespace warpaes {
 namespace {
 
-/// Runs on device memory; returns the scratch memory when it was freed, which begins with the kernels' parameters.
+/// Runs on device memory. Returns the contents of the scratch memory when it was freed; it begins with the kernels'
+/// parameters.
 std::vector<std::uint8_t> scratch_of(Direction direction, std::size_t count, std::size_t segment, bool tag) {
     const ExpandedKey key(std::vector<std::uint8_t>(16, 7));
     CudaBackend& backend = cuda_backend();
@@ -68,7 +69,7 @@ TEST(GcmScratch, KeyStreamAndDigestsAreOverwritten) {
     }
 }
 
-/// The result of a call that waits is overwritten, and so are the shares that the host combined, for all kernels.
+/// For all kernels, the result of a synchronous call is overwritten, and so are the shares that the host combined.
 TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
     const ExpandedKey key(std::vector<std::uint8_t>(16, 7));
     CudaBackend& backend = cuda_backend();
@@ -77,7 +78,7 @@ TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
     auto* const text = static_cast<std::uint8_t*>(backend.device_alloc(0, longest + 1));
     cuda::DeviceLimits limits = cuda::limits_of(backend.info().front().multiprocessors, 227 * 1024, 90);
     for (const bool one_launch : {true, false}) {
-        if (!one_launch) limits.table.one_launch_share = 0;  // nor at an odd address a long one: it takes two passes
+        if (!one_launch) limits.table.one_launch_share = 0;  // a long message at an odd address takes two passes
         for (const std::size_t bytes : {std::size_t{100}, std::size_t{20000}, longest}) {
             SCOPED_TRACE(std::to_string(bytes) + (one_launch ? "" : " bytes at an odd address"));
             cuda::DeviceCalls calls;
@@ -105,7 +106,7 @@ TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
     backend.device_free(text);
 }
 
-/// All free memory of the device.
+/// Returns the contents of all free memory of the device.
 class AllMemory {
 public:
     AllMemory() {
@@ -125,8 +126,8 @@ private:
     std::vector<void*> taken_;
 };
 
-/// Repeated encryption and decryption of a GCM message on a stream needs no more memory; nor do messages that several
-/// threads encrypt at once.
+/// Repeated encryption and decryption of a GCM message on a stream needs no additional memory. Messages that several
+/// threads encrypt concurrently need none either.
 TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
     simt::Machine machine = simt::Machine::from_environment();
     machine.memory = std::size_t{100} << 20;
@@ -176,7 +177,7 @@ TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
                 message(Direction::encrypt, texts[0] + shift, length, reinterpret_cast<std::uint8_t*>(tags[0])), 0,
                 CallerStream{}));
             backend.synchronize(0, nullptr);
-            // Now it can be decrypted on the stream.
+            // The message can now be decrypted on the stream.
             MessageGroup back =
                 message(Direction::decrypt, texts[0] + shift, length, reinterpret_cast<std::uint8_t*>(tags[0]));
             back.statuses = reinterpret_cast<std::int32_t*>(tags[1]);

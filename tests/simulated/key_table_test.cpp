@@ -1,4 +1,4 @@
-// The table of expanded keys on a device: allocation of slots, and the remains of a destroyed key.
+// Tests the table of expanded keys on a device: allocation of slots, and remains of destroyed keys.
 #include "cuda/key_table.hpp"
 
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ TEST(KeyTable, ForgetsWhatNobodyHasUsedSince) {
     EXPECT_TRUE(wipe(table).numbers.empty());
     table.release(held[2], true);
 
-    // Memory that cannot be wiped now is wiped later.
+    // Memory that cannot be wiped immediately is wiped later.
     simt::fail_call("cudaMemsetAsync", 1, cudaErrorUnknown);
     const KeyTable::Wipe failed = wipe(table);
     EXPECT_TRUE(failed.numbers.empty());
@@ -223,7 +223,7 @@ TEST(KeyTable, WipesNeighboursAtOnceAndNothingElse) {
     }
 }
 
-/// The number of copies of these bytes in device memory and page-locked memory.
+/// Returns the number of copies of these bytes in device memory and page-locked memory.
 std::size_t found(const Bytes& wanted) {
     std::size_t n = 0;
     simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {
@@ -265,7 +265,7 @@ TEST(KeyTable, AKeyThatEndsGoesWithTheNextBatch) {
     EXPECT_EQ(found(bytes_of_key), 0u);
 }
 
-/// Repeated batches of several keys, some of them replaced by others at the same address.
+/// Repeated batches of several keys, some of which are replaced by others at the same address.
 TEST(KeyTable, BatchesFindTheRightKeys) {
     const auto lane = cuda_backend().open_lane(0, 0);
     const Bytes text = bytes(100, 9), iv = bytes(16, 3);

@@ -1,4 +1,4 @@
-// A caller asks CUDA for the last error after its own work: it must not be one of ours.
+// If a caller queries CUDA's last error after its own work, it must not get an error of the library.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Short messages of ECB, CTR and XTS on machines of different sizes: the kernel for each length, and its notice.
+// Tests short messages in ECB, CTR and XTS on machines of different sizes: the kernel for each length, and its notice.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ using cuda::DeviceLimits;
 using cuda::Notice;
 using cuda::ShortMessage;
 using oracle::Bytes;
-using Work = Run;  // in a test, this has another type
+using Work = Run;  // a test fixture has another Run
 
-/// Device contains its address and length.
+/// The Device provides the address and the length.
 Work work_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain) {
     return {.mode = mode,
             .direction = direction,
@@ -42,7 +42,7 @@ protected:
         if (!cuda_backend().usable()) GTEST_SKIP() << "no GPU here; every machine simulates one";
     }
 
-    /// Input, poisoned output, and the words of a notice.
+    /// Device memory with input, poisoned output, and the words of a notice.
     class Device {
     public:
         explicit Device(std::size_t bytes)
@@ -56,8 +56,8 @@ protected:
             cuda_backend().device_free(words_);
         }
 
-        /// Processes `text` from `from` bytes past a multiple of 16 to `to` past another, or in place;
-        /// returns whether a kernel reported completion. No adjacent byte is written.
+        /// Processes `text` from `from` bytes past a multiple of 16 to `to` bytes past another, or in place. Returns
+        /// whether a kernel reported completion, and checks that no adjacent byte is written.
         std::pair<Bytes, bool> run(Work work, const Bytes& text, std::size_t from, std::size_t to, bool in_place,
                                    const DeviceLimits& limits) {
             CudaBackend& backend = cuda_backend();
@@ -154,7 +154,7 @@ TEST_F(ShortLaunch, LengthsAndAlignments) {
     }
 }
 
-/// Of one block, and of a length for the kernel for long messages.
+/// Tests one block, and a length for the long-message kernel.
 TEST_F(ShortLaunch, CountersThatCarry) {
     const Bytes key_text(16, 0x3c);
     const ExpandedKey key(key_text);
@@ -177,7 +177,7 @@ TEST_F(ShortLaunch, CountersThatCarry) {
     }
 }
 
-/// Where the caller has encrypted the numbers of data units, next to the kernel that does so itself.
+/// The caller has encrypted the data unit numbers, or the kernel does so itself.
 TEST_F(ShortLaunch, DataUnitsWithTweaks) {
     const ExpandedKey key(Bytes(32, 0x21)), tweak_key(Bytes(32, 0x43));
     Block number{};

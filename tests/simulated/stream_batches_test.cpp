@@ -1,4 +1,4 @@
-// The memory of batches on a caller's stream: used again when a batch has ended, and given back with a captured graph.
+// Memory of batches on a caller's stream is reused when a batch has ended, and released with a captured graph.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Work of several streams has the right order, however far some are ahead, on a lane whose memory is reused and
-// overwritten.
+// Work on several streams runs in the right order, however far some streams are ahead, on a lane whose memory is reused
+// and overwritten.
 #include <gtest/gtest.h>
 
 #include <new>
@@ -16,7 +16,7 @@
 namespace warpaes::test {
 namespace {
 
-/// 1: all as late as possible; others: at random.
+/// 1: all streams run as late as possible; other values: at random.
 class StreamOrder : public testing::TestWithParam<unsigned> {
 protected:
     StreamOrder() {
@@ -54,8 +54,8 @@ TEST_P(StreamOrder, OfChunksThatGoByTheCopyQueues) {
 TEST_P(StreamOrder, OfBatches) {
     const auto run = [this](std::span<const MessageGroup> groups) { lane_->run(groups); };
     for (std::uint32_t round = 0; round < 4; ++round) {
-        // Serial modes, which run next to the others; separate keys, which are expanded first; tags, which are
-        // returned.
+        // The groups cover serial modes, which run concurrently with the others; separate keys, which are expanded
+        // first; and tags, which are returned.
         const std::vector<GroupSpec> specs{
             {.mode = Mode::cbc, .count = 40, .length = 32, .raw_keys = true},
             {.mode = Mode::ctr, .count = 260, .length = 4096 + 16 * (round % 2)},
@@ -76,7 +76,7 @@ TEST_P(StreamOrder, OfBatches) {
     }
 }
 
-/// The host's memory, which a GPU writes by itself.
+/// Host memory that a GPU writes directly.
 class PageLocked final : public BatchMemory {
 public:
     std::uint8_t* allocate(std::size_t bytes) override {
@@ -88,7 +88,7 @@ public:
         std::erase_if(blocks_, [&](const auto& block) { return block.data() == memory; });
         EXPECT_EQ(cudaFreeHost(memory), cudaSuccess);
     }
-    /// Its contents, without waiting for any stream.
+    /// Returns its contents without waiting for any stream.
     [[nodiscard]] std::vector<std::uint8_t> contents() const {
         std::vector<std::uint8_t> all;
         for (const auto& block : blocks_) all.insert(all.end(), block.begin(), block.end());
@@ -101,7 +101,7 @@ private:
 
 class StreamOrderOfFailures : public StreamOrder {};
 
-/// Work that began has ended when the failure is reported, because the caller may then free the memory.
+/// Work that has begun must end before the failure is reported, because the caller may then free the memory.
 TEST_P(StreamOrderOfFailures, NothingGoesOn) {
     PageLocked memory;
     const std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 260, .length = 4096},
@@ -130,12 +130,12 @@ TEST_P(StreamOrderOfFailures, NothingGoesOn) {
     }
 }
 
-/// Nor on a caller's stream: its resources then belong to the next call.
+/// No work continues on a caller's stream either, because its resources then belong to the next call.
 TEST_P(StreamOrderOfFailures, NothingGoesOnThatWasEnqueued) {
     PageLocked memory;
     std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 26, .length = 400},
                                  {.mode = Mode::gcm, .count = 10, .length = 64, .iv_length = 12}};
-    // So many keys that they lie in memory that the stream must pass before reuse.
+    // There are so many keys that their memory must not be reused before the stream has passed it.
     for (unsigned i = 0; i < 66; ++i) specs.push_back({.mode = Mode::ctr, .length = 16, .key = i % 2});
     for (const char* const function :
          {"cudaEventRecord", "cudaLaunchHostFunc", "cudaLaunchKernelEx", "cudaMemcpyAsync"}) {

@@ -1,4 +1,4 @@
-// Shapes of launches, on GPUs of every size.
+// Tests shapes of launches, on GPUs of every size.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(LaunchFigures, SayWhatTheyAre) {
 struct Hardware {
     int compute_capability, shared_bytes;
 };
-/// Shared memory of a thread block by CUDA's tables; the last row is hypothetical.
+/// Shared memory of a thread block according to CUDA's tables. The last row is hypothetical.
 constexpr Hardware every_gpu[] = {{75, 64 << 10},   {80, 163 << 10}, {86, 99 << 10},   {87, 163 << 10},
                                   {89, 99 << 10},   {90, 227 << 10}, {100, 227 << 10}, {103, 227 << 10},
                                   {110, 227 << 10}, {120, 99 << 10}, {121, 99 << 10},  {130, 100 << 10}};
@@ -126,7 +126,7 @@ TEST(LaunchTable, PartsCoverTheWindowsOfASegment) {
     }
 }
 
-// All values that tuning tries fit, and others are refused beforehand.
+// All values that tuning tries are valid, and other values are refused beforehand.
 TEST(LaunchTable, EveryValueThatIsWorthTryingFits) {
     for (const auto [capability, shared] : every_gpu) {
         for (const LaunchFigure& figure : launch_figures()) {
@@ -158,7 +158,7 @@ TEST(LaunchTable, ObjectionsNameTheFigure) {
                   "tensor_blocks, own_key_tensor_bytes, one_launch_share: must be never, because this GPU's tensor "
                   "cores do not multiply bits");
     }
-    // Every limit of every parameter.
+    // Checks every limit of every parameter.
     const DeviceLimits large = limits_of(2, 227 << 10, 90);
     for (const LaunchFigure& figure : launch_figures()) {
         for (const std::uint64_t value :
@@ -174,7 +174,7 @@ TEST(LaunchTable, ObjectionsNameTheFigure) {
     }
 }
 
-// For data units too large for a test's time or memory.
+// Data units that are too large for a test's time or memory.
 TEST(XtsKernel, FindsTheUnitOfEveryPiece) {
     constexpr std::uint64_t border = std::uint64_t{1} << 32;
     for (const std::uint32_t per_unit : {1u, 2u, 3u, 1023u, 0xffffffffu}) {

@@ -1,4 +1,4 @@
-// Wiping forged messages: the whole grid shares the work, even for few messages, because anyone can send forgeries.
+// The whole grid shares the wiping of forged messages, even for few messages, because anyone can send forgeries.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace warpaes {
 namespace {
 
-/// Messages of GCM in device memory whose tags are all wrong and whose plaintext has no zeros.
+/// GCM messages in device memory whose tags are all wrong and whose plaintext contains no zeros.
 class Wipe : public testing::Test {
 protected:
     static constexpr std::uint8_t letter = 0x5b;
@@ -19,7 +19,7 @@ protected:
     Wipe() {
         simt::Machine machine = simt::Machine::from_environment();
         machine.multiprocessors = 8;
-        machine.guarded = false;  // the test looks at device memory while a kernel runs
+        machine.guarded = false;  // the test reads device memory while a kernel runs
         machine.late = 0;
         simt::reset(machine);
     }
@@ -28,7 +28,7 @@ protected:
         simt::reset();
     }
 
-    /// Bytes of the output that were wiped by the thread block that wiped most.
+    /// Returns the number of output bytes wiped by the busiest thread block.
     template <typename Run>
     std::size_t largest_share(std::size_t count, std::size_t bytes, const Run& run) {
         const std::size_t all = count * bytes;
@@ -83,7 +83,7 @@ protected:
     const ExpandedKey key_{std::vector<std::uint8_t>(16, 1)};
 };
 
-/// A multiprocessor's fair share is an eighth; a thread block's must be less.
+/// A multiprocessor's fair share is an eighth. A thread block's share must be less.
 TEST_F(Wipe, NoThreadBlockWipesMuch) {
     const struct { std::size_t count, bytes; } shapes[] = {{1, 256 << 10}, {4, 64 << 10}, {64, 4 << 10}};
     for (const auto& [count, bytes] : shapes) {
@@ -92,7 +92,7 @@ TEST_F(Wipe, NoThreadBlockWipesMuch) {
     }
 }
 
-/// A call that waits, with any kernels and with the tag checked on the device or the host.
+/// A synchronous call, with any kernels and with the tag checked on the device or on the host.
 TEST_F(Wipe, OneMessage) {
     constexpr std::size_t around = 32;
     for (const std::size_t shift : {0u, 1u}) {

@@ -1,5 +1,6 @@
-// A GPU that fails under a reader or a writer, on the simulated GPU and below the C ABI: each CUDA call fails in turn,
-// once and permanently. With host memory the CPU does the rest; with device memory it is an error, and no data remains.
+// The simulated GPU fails under a reader or a writer, below the C ABI: each CUDA call fails in turn, once and
+// permanently. With host memory, the CPU does the rest. With device memory, the failure is an error, and no data
+// remains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ protected:
     StreamDeviceFailure() { simt::reset(); }
     ~StreamDeviceFailure() override { simt::reset(); }
 
-    /// Chooses the GPU for anything, because it is long enough, and not because it was asked for.
+    /// Chooses the GPU for everything, because the work is long enough, not because it is requested.
     static EngineOptions automatic() {
         return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 8192, .costs = gpu_first()};
     }
@@ -32,7 +33,7 @@ protected:
     }
     [[nodiscard]] Bytes sealed(const Bytes& header) const { return seal(key_, aad_, header, text_); }
 
-    /// Runs `work` with each call failing in turn, independent of other calls.
+    /// Runs `work` with each call failing in turn, independently of other calls.
     template <typename Work>
     void fail_every_call(const Work& work) {
         for (const char* function : {"cudaStreamCreateWithFlags", "cudaHostAlloc", "cudaMalloc", "cudaMemcpyAsync",
@@ -88,14 +89,15 @@ TEST_F(StreamDeviceFailure, ReadsIntoDeviceMemoryAreRightOrLeaveNothing) {
             Engine engine(automatic());
             SegmentReader reader(engine, source(file), keys_, aad_);
             memory = static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, text_.size()));
-            std::fill_n(memory, text_.size(), std::uint8_t{0xa5});  // simulated: the host can reach it
+            std::fill_n(memory, text_.size(), std::uint8_t{0xa5});  // simulated device memory, which the host can
+                                                                    // access
             reader.read(0, memory, text_.size());
             EXPECT_TRUE(std::equal(text_.begin(), text_.end(), memory));
         } catch (const Error& e) {
             ++failures;
             EXPECT_TRUE(e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY) << e.what();
             if (memory != nullptr) {
-                // A lost device cannot be wiped; the remaining text was authentic.
+                // A lost device cannot be wiped. The remaining text was authentic.
                 const bool wiped =
                     std::count(memory, memory + text_.size(), 0) == static_cast<std::ptrdiff_t>(text_.size());
                 std::size_t strange = 0;

@@ -1,4 +1,4 @@
-// Readers of sources that cannot seek: pipes, and functions that return the next bytes.
+// Tests readers of sources that cannot seek: pipes, and functions that return the next bytes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 namespace stream_tests {
 namespace {
 
-/// Gives the bytes of a file in pieces of at most `piece` bytes.
+/// Returns the bytes of a file in pieces of at most `piece` bytes.
 class Stream {
 public:
     Stream(Bytes bytes, std::size_t piece) : bytes_(std::move(bytes)), piece_(piece) {}
@@ -109,7 +109,7 @@ TEST_P(ForwardTest, WhatHasComeIsReturned) {
     }
 }
 
-/// With any alteration, truncation, repetition or addition, only authentic text is returned, and the end is not
+/// After any alteration, truncation, repetition or addition, only authentic text is returned, and the end is not
 /// reached.
 TEST_P(ForwardTest, NothingElseIsReturned) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
@@ -144,7 +144,7 @@ TEST_P(ForwardTest, NothingElseIsReturned) {
             const auto cut = [&](std::size_t bytes) {
                 return Bytes(file.file.begin(), file.file.begin() + static_cast<std::ptrdiff_t>(bytes));
             };
-            // The last segment that remains is full, and not one that ends a file.
+            // The last remaining segment is full, and does not end a file.
             check(cut(begin), segment - 1, "cut before " + std::to_string(segment));
             check(cut(begin + 3), segment, "cut in " + std::to_string(segment));
             Bytes twice = cut(begin);

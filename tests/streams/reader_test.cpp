@@ -1,4 +1,4 @@
-// Readers of authenticated segments, on files that the oracle made.
+// Tests readers of authenticated segments, on files made by the oracle.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,7 +85,8 @@ TEST_P(ReaderTest, ReadsOnlyTheSegmentsItNeeds) {
         EXPECT_EQ(calls[1].length, file.file.size() - format.begin(last));
 
         store.forget_calls();
-        const std::size_t from = format.first_text() + 2 * format.text() - 3;  // of segment 2, and all of 3
+        const std::size_t from = format.first_text() + 2 * format.text() - 3;  // the end of segment 2 and all of
+                                                                               // segment 3
         EXPECT_TRUE(file.is_the_text(read(reader, from, format.text() + 3), from));
         std::uint64_t bytes = 0;
         for (const Store::Call& call : store.calls()) {
@@ -112,7 +113,7 @@ TEST_P(ReaderTest, SmallPiecesInOrderReadEverySegmentOnce) {
     }
 }
 
-/// More segments than the reader keeps, again and again.
+/// Repeatedly reads more segments than the reader caches.
 TEST_P(ReaderTest, PiecesHereAndThere) {
     const SegmentFormat& format = oracle::segment_formats().front();
     const TestFile file(format, 40 * format.text());
@@ -180,7 +181,7 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
         EXPECT_EQ(open_reader(engine_, store.source(), without, file.aad, &status), nullptr);
         EXPECT_EQ(status, WARPAES_ERROR_AUTHENTICATION);
 
-        // With one key the message does not mention others.
+        // With only one key, the message does not mention other keys.
         for (const bool several : {false, true}) {
             std::vector<std::string> wrong{oracle::tink_key(format, other, 1)};
             if (several) wrong.push_back(oracle::tink_key(format, random.bytes(32), 2));
@@ -193,7 +194,7 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
     }
 }
 
-/// Many keys of one kind do not each read the end of the file.
+/// Many keys of one kind share a single read of the end of the file.
 TEST_P(ReaderTest, KeysThatAgreeShareTheReadsOfOpening) {
     const TestFile file(oracle::segment_formats().front(), 300);
     std::vector<std::string> keys;

@@ -1,5 +1,5 @@
-// Formats for the tests, with segments small enough that short files have many; Tink keysets of such keys, which have
-// no template.
+// Formats for the tests, with segments small enough that short files have many, and Tink keysets of such keys, which
+// have no template.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +19,29 @@ struct SegmentFormat {
     std::size_t tag_bytes = 16;
 
     [[nodiscard]] std::size_t header_bytes() const { return kind == Kind::c2sp ? 24 + 32 : 1 + key_bytes + 7; }
-    /// Plaintext of segment 0 if others follow, and of those.
+    /// Plaintext bytes of segment 0 if others follow, and of a later full segment.
     [[nodiscard]] std::size_t first_text() const { return text() - (kind == Kind::c2sp ? 0 : header_bytes()); }
     [[nodiscard]] std::size_t text() const { return segment_bytes - tag_bytes; }
-    /// Where segment `i` begins in the file, its tag included; the header does not belong to segment 0 here.
+    /// Returns the file position where segment `i` begins. A segment includes its tag; segment 0 does not include the
+    /// header.
     [[nodiscard]] std::size_t begin(std::size_t i) const;
-    /// Segments of a plaintext of `bytes` bytes.
+    /// Returns the number of segments in a plaintext of `bytes` bytes.
     [[nodiscard]] std::size_t segments(std::size_t bytes) const;
-    /// The part of a 32-byte key that the format uses: all for Tink, the AES key's length for C2SP.
+    /// Returns the part of a 32-byte key that the format uses: all for Tink, the AES key's length for C2SP.
     [[nodiscard]] Bytes input_key(const Bytes& key) const {
         return {key.begin(), kind == Kind::c2sp ? key.begin() + static_cast<std::ptrdiff_t>(key_bytes) : key.end()};
     }
 };
 
-/// All kinds, with segments small enough to have many, and those of the templates.
+/// Returns all kinds, with small segments and with the sizes of the templates.
 const std::vector<SegmentFormat>& segment_formats();
 
-/// The file as the oracle of tests/format makes it with the input_key() of `key`. `header`: header_bytes() random ones,
-/// or those of another file.
+/// Returns the file that the oracle of tests/format makes with the input_key() of `key`. `header`: header_bytes()
+/// random bytes, or the header of another file.
 Bytes seal_segments(const SegmentFormat& format, const Bytes& key, const Bytes& aad, const Bytes& plaintext,
                     Bytes header);
 
-/// One key of a Tink keyset as JSON, and a keyset of such keys.
+/// Returns one key of a Tink keyset as JSON, and a keyset of such keys.
 std::string tink_key(const SegmentFormat& format, const Bytes& key, std::uint32_t id,
                      const std::string& status = "ENABLED");
 std::string tink_keyset(const std::vector<std::string>& keys, std::uint32_t primary);

@@ -86,7 +86,7 @@ warpaes_sink Store::sink() {
     sink.write = [](void* user, const void* bytes, std::uint64_t length) {
         auto& store = *static_cast<Store*>(user);
         const std::unique_lock lock(store.mutex_, std::try_to_lock);
-        if (!lock.owns_lock()) return 6;  // two calls at once
+        if (!lock.owns_lock()) return 6;  // two concurrent calls
         store.calls_.push_back({store.bytes_.size(), length});
         if (store.fails()) return 5;
         const auto* first = static_cast<const std::uint8_t*>(bytes);

@@ -1,4 +1,4 @@
-// Helpers of the tests of readers and writers, in addition to those of the C ABI's tests.
+// Helpers for the tests of readers and writers, in addition to those of the C ABI's tests.
 #pragma once
 
 #include <cstring>
@@ -31,11 +31,11 @@ using Writer = std::unique_ptr<warpaes_writer, Destroy>;
 Keyset parse_keyset(const std::string& json);
 Keyset make_keyset(const SegmentFormat& format, const Bytes& key);
 
-/// A plaintext and the file that the oracle makes of it.
+/// A plaintext and its encrypted file, made by the oracle.
 struct TestFile {
     TestFile(const SegmentFormat& format, std::size_t bytes, std::uint64_t seed = 1);
     [[nodiscard]] bool is_the_text(const Bytes& bytes, std::size_t offset) const;
-    /// The bytes of segment `i` in the file.
+    /// Returns the bytes of segment `i` in the file.
     [[nodiscard]] Bytes segment(std::size_t i) const;
 
     SegmentFormat format;
@@ -43,10 +43,10 @@ struct TestFile {
     Keyset keyset;
 };
 
-/// Plaintext lengths around the first segments' ends, and some longer ones.
+/// Plaintext lengths near the ends of the first segments, and some longer ones.
 std::vector<std::size_t> lengths_round_segments(const SegmentFormat& format);
 
-/// A file in memory with the callbacks of a source and a sink; records every call.
+/// A file in memory with the callbacks of a source and a sink. It records every call.
 class Store {
 public:
     struct Call {
@@ -59,7 +59,7 @@ public:
     warpaes_source source();
     warpaes_sink sink();
 
-    /// The n-th call from now, counted from 0, fails, and all later ones unless `once`.
+    /// Makes the n-th call from now fail, counted from 0, and all later ones unless `once` is set.
     void fail_at(int n, bool once = false);
     std::vector<Call> calls();
     void forget_calls();
@@ -79,27 +79,27 @@ warpaes_source memory_source(const Bytes& bytes);
 warpaes_source path_source(const std::string& path);
 warpaes_sink path_sink(const std::string& path, std::uint32_t flags = 0);
 
-/// Returns null and sets `*status` if it is refused.
+/// Returns null and sets `*status` if the call is refused.
 Reader open_reader(const Engine& engine, const warpaes_source& source, const Keyset& keyset, const Bytes& aad,
                    warpaes_status* status = nullptr);
-/// Fails the test if it is refused.
+/// Fails the test if the call is refused.
 Writer open_writer(const Engine& engine, const warpaes_sink& sink, const Keyset& keyset, const Bytes& aad);
 
-/// The result of a read; fails the test if the read fails or writes outside its output.
+/// Returns the result of a read. Fails the test if the read fails or writes outside its output.
 Bytes read(const Reader& reader, std::uint64_t offset, std::size_t length);
-/// The status of a read; fails the test if its output is not all zeros afterwards.
+/// Returns the status of a read. Fails the test if the output is not all zeros afterwards.
 warpaes_status failing_read(const Reader& reader, std::uint64_t offset, std::size_t length);
 
-/// The result of a wrong argument: its status, and a message that begins with the argument's name.
+/// Checks the result of a wrong argument: the status, and an error message that begins with the argument's name.
 void expect_refused(warpaes_status status, const std::string& argument);
 
-/// An engine with three workers and chunks of 4 KiB, so that short files have many.
+/// Returns an engine with three workers and chunks of 4 KiB, so that short files have many chunks.
 Engine small_chunks(const std::string& backend);
 
 void write_file(const std::string& path, const Bytes& bytes);
 Bytes read_file(const std::string& path);
 
-/// Every test of this kind runs once for each backend, on an engine of small chunks.
+/// Every test of such a suite runs once for each backend, on an engine with small chunks.
 class StreamTest : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {

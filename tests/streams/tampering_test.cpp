@@ -1,4 +1,4 @@
-// Altered, truncated and recombined files, wrong keys and failing sources: no unauthenticated byte is returned.
+// Tests altered, truncated and recombined files, wrong keys and failing sources: no unauthenticated byte is returned.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace {
 
 class TamperingTest : public StreamTest {
 protected:
-    /// Opens `bytes` and reads everything if it opens; failed reads must wipe their output. OK only if everything was
-    /// read.
+    /// Opens `bytes` and reads everything if it opens. Failed reads must wipe their output. Returns OK only if
+    /// everything was read.
     warpaes_status status_of(const TestFile& file, const Bytes& bytes) {
         warpaes_status status = WARPAES_OK;
         const Reader reader = open_reader(engine_, memory_source(bytes), file.keyset, file.aad, &status);
@@ -25,13 +25,13 @@ protected:
         EXPECT_TRUE(status == WARPAES_ERROR_AUTHENTICATION || status == WARPAES_ERROR_FORMAT)
             << file.format.name << ", " << what << ": " << warpaes_status_message(status);
     }
-    /// `file` with only these segments.
+    /// Returns `file` with only these segments.
     static Bytes put_together(const TestFile& file, const std::vector<Bytes>& segments) {
         Bytes bytes(file.file.begin(), file.file.begin() + static_cast<std::ptrdiff_t>(file.format.header_bytes()));
         for (const Bytes& segment : segments) bytes.insert(bytes.end(), segment.begin(), segment.end());
         return bytes;
     }
-    /// The formats, a step for loops over all their bytes, and the number to do.
+    /// Returns the step of a loop over a file's bytes, so that the loop takes limited time.
     static std::size_t step(const TestFile& file) {
         const std::size_t most = abi_tests::simulated() ? 12 : 400;
         return std::max<std::size_t>(1, file.file.size() / most);
@@ -153,7 +153,7 @@ TEST_P(TamperingTest, WrongKeyWrongAssociatedDataWrongFormat) {
     }
 }
 
-/// Each read fails in turn, in opening and in reading; once the source works again, so does the reader.
+/// Each read fails in turn, during opening and reading. Once the source works again, so does the reader.
 TEST_P(TamperingTest, AFailingSourceIsAnErrorAndNothingElse) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         SCOPED_TRACE(format.name);

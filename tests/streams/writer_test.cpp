@@ -1,4 +1,4 @@
-// Writers of authenticated segments: their files equal the oracle's for the same plaintext and header.
+// Tests writers of authenticated segments: their files equal the oracle's for the same plaintext and header.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -112,7 +112,7 @@ TEST_P(WriterTest, OnlyTheFileThatIsRead) {
         change();
         EXPECT_EQ(refusal(sink), WARPAES_ERROR_READ) << warpaes_last_error();
     }
-    // A later change of the path does not matter, but a change in its folder does.
+    // A later change of the path has no effect, but a change in its folder does.
     for (const std::size_t i : {1U, 3U, 4U}) {
         SCOPED_TRACE(changes[i].first);
         begin();
@@ -141,7 +141,7 @@ TEST_P(WriterTest, OnlyTheFileThatIsRead) {
     EXPECT_EQ(read_file(path_), file.file);
 }
 
-/// More than the writer buffers, so that some is sealed in place, and by several workers.
+/// The text exceeds the writer's buffer, so that some of it is sealed in place, and by several workers.
 TEST_P(WriterTest, LongPieces) {
     Random random(3);
     for (const SegmentFormat& format : oracle::segment_formats()) {
@@ -251,8 +251,8 @@ TEST_P(WriterTest, OutOfOrder) {
     EXPECT_EQ(store.bytes().size(), bytes);
 }
 
-/// Every call of the function fails in turn. After that the writer can only be closed, and the function is not called
-/// again.
+/// Every call of the function fails in turn. After a failure the writer can only be closed, and the function is not
+/// called again.
 TEST_P(WriterTest, AFailingSinkIsTheEnd) {
     const Bytes text = Random(7).bytes(60000);
     for (const SegmentFormat& format : oracle::segment_formats()) {
@@ -297,7 +297,7 @@ TEST_P(WriterTest, AFullDiskIsAnErrorAndLeavesNothing) {
 
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, SIG_DFL);  // which ends the process
+    signal(SIGXFSZ, SIG_DFL);  // SIGXFSZ ends the process
     for (const rlim_t limit : {4096U, 50000U}) {
         const Writer writer = open(small_, path_sink(path_));
         const rlimit low{limit, before.rlim_max};

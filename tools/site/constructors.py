@@ -1,4 +1,4 @@
-"""An extension of griffe: in the stub `__new__` makes an object; its page shows it as it would show `__init__`."""
+"""An extension of griffe. In the stub, `__new__` makes an object; its page shows `__new__` like `__init__`."""
 
 import griffe
 

@@ -1,6 +1,6 @@
 """The headers' declarations and comments as Markdown pages, one per header, in the header's order.
 
-The headers are their own reference: a comment (`/** */` or `///`) stands before its declaration. A page shows each
+The headers are their own reference: a comment (`/** */` or `///`) precedes its declaration. A page shows each
 declaration as written, without bodies and private members, under its name, followed by the comment.
 """
 
@@ -40,7 +40,7 @@ class Header:
 
 
 def _plain(comment: str) -> str:
-    """A comment's text without its marks, with its inner indentation."""
+    """Return a comment's text without its marks, with its inner indentation."""
     if comment.startswith("/*"):
         body = re.sub(r"^/\*+!?|\*/$", "", comment)
         lines = [re.sub(r"^\s*\* ?(?!\*)", "", line) if i else line.strip() for i, line in enumerate(body.splitlines())]
@@ -78,7 +78,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _signature(text: str) -> str:
-    """A function's head, without a constructor's initializers."""
+    """Return a function's head, without a constructor's initializers."""
     text = _without_marks(text).rstrip()
     depth = 0
     for i, char in enumerate(text):
@@ -89,7 +89,7 @@ def _signature(text: str) -> str:
 
 
 def _without_marks(text: str) -> str:
-    """Remove words without information for a reader; aligned lines stay aligned."""
+    """Remove words that carry no information for a reader. Aligned lines stay aligned."""
     for mark in ("WARPAES_API ", "__forceinline__ "):
         if mark in text:
             text = re.sub(rf"^ {{{len(mark)}}}(?= {{8}})", "", text.replace(mark, ""), flags=re.MULTILINE)
@@ -126,7 +126,7 @@ def _declaration(text: str, at: int) -> tuple[str, int]:
 
 
 def _without_bodies(text: str) -> str:
-    """A type's public part, without function bodies and private members."""
+    """Return a type's public part, without function bodies and private members."""
     bare = re.sub(r"^template\s*<.*?>\s*(?=struct|class)", "", text, flags=re.DOTALL)
     opening = text.find("{")
     if opening < 0 or not re.match(r"(?:struct|class)\b", bare):
@@ -296,7 +296,7 @@ def prose(text: str, links: dict[str, str]) -> str:
 
 
 def page(header: Header, links: dict[str, str]) -> str:
-    """`links`: the place of declaration of every name to link."""
+    """Convert a header to a page. `links`: the place of declaration of every name to link."""
     out = [f"# {header.path}", prose(header.text, links), f"```cpp\n#include <warpaes/{header.path}>\n```"]
     seen: set[str] = set()
     for title, items in header.sections:

@@ -29,7 +29,8 @@ OUTSIDE = {
 }
 LANGUAGES = {".c": "c", ".h": "c", ".cpp": "cpp", ".hpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python"}
 INCLUDE = "include/warpaes/"
-#: Pages of the Python package, one per module, with a title and the names to show; none: all that the module defines.
+#: Pages of the Python package, one per module, with a title and the names to show. Without names, all names that the
+#: module defines are shown.
 PYTHON = {
     "warpaes": (
         "The package",
@@ -55,7 +56,7 @@ PYTHON = {
     "warpaes.qkd": ("Quantum key distribution", ""),
     "warpaes.exceptions": ("Exceptions", ""),
 }
-#: Front matter of pages that the search leaves out, and of the first page, which needs no table of contents.
+#: Front matter of pages that the search excludes, and of the first page, which needs no table of contents.
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 FIRST_PAGE = "---\nhide: [navigation, toc]\n---\n\n"
 VERSION = re.search(r"project\(warpaes VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
@@ -150,7 +151,7 @@ def on_config(config):
             head = FIRST_PAGE if page == "index.md" else ""
             _made[page] = head + relinked((ROOT / path).read_text(), page)
     for path in sorted((ROOT / "docs").glob("*.md")):
-        relinked(path.read_text(), path.name)  # makes the pages of source that it links to
+        relinked(path.read_text(), path.name)  # creates the source pages that this page links to
     for entry in config.nav:
         if "Reference" in entry:
             entry["Reference"] = _nav()

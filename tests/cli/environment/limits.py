@@ -1,4 +1,4 @@
-"""Limits on descriptors, processes, memory, sizes of files and time; the umask."""
+"""Cases with limits on descriptors, processes, memory, file sizes and time, and with umasks."""
 
 import os
 import resource
@@ -63,7 +63,7 @@ def sizes():
                     continue
                 yield recipe.case(
                     "limits",
-                    f"files of {n} bytes{', replacing' if replaces else ''}",
+                    f"file size limit of {n} bytes{', replacing' if replaces else ''}",
                     arguments=arguments,
                     enter=limit(resource.RLIMIT_FSIZE, n),
                     allowed={recipe.status, WRITE},
@@ -81,7 +81,7 @@ def seconds():
     slow = ("enc", "-aes-256-cfb8", "-pbkdf2", "-iter", "10", "-pass", "env:P", "-in", "/dev/zero", "-out")
     for output in ("out", "/dev/null"):
         more = {"enter": enter, "allowed": {-signal.SIGXCPU}, "longest": 100}  # an extra second, for a busy machine
-        yield Case("limits", f"a second of time, to {output}", [*slow, output], **more)
+        yield Case("limits", f"one second of processor time, to {output}", [*slow, output], **more)
 
 
 def masks():

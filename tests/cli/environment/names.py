@@ -1,4 +1,4 @@
-"""Names that are not UTF-8, that begin with '-', of maximum length; links, pipes, devices."""
+"""Cases with names that are not UTF-8, begin with '-' or have maximum length, and with links, pipes and devices."""
 
 import json
 import os
@@ -18,7 +18,7 @@ NAMES = [
     b"-",
     b"new\nline",
     b"tab\tand \x1b[31mred",
-    b"spaces at the end ",
+    b"trailing spaces ",
     b"'quoted'",
     b"*",
     b"...",
@@ -55,7 +55,7 @@ def move(name, source):
 
 def named():
     for name in NAMES:
-        path = b"./" + name  # as `-` is standard input, and `-o` an option
+        path = b"./" + name  # `-` is standard input, and `-o` an option
         put = {"prepare": move(name, "plain"), "allowed": {0}}
         sealed = {"prepare": move(name, "sealed"), "allowed": {0}}
         shown = repr(name[:20])
@@ -106,10 +106,10 @@ def bound_socket(path):
 
 
 def device(path):
-    os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(240, 250))  # there is no such device
+    os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(240, 250))  # no such device exists
 
 
-#: How it is created; exit statuses as an output without and with -f, and as an input.
+#: How each is created, and the exit statuses as an output without and with -f, and as an input.
 KINDS = {
     "a dangling link": (link("nowhere"), {WRITE}, {WRITE}, {NOT_FOUND}),
     "a link to itself": (link("it"), {WRITE}, {WRITE}, {NOT_FOUND}),
@@ -186,7 +186,7 @@ def devices():
     for path, allowed in DEVICES.items():
         for force in ([], ["-f"]):
             shown = f"{path} {' '.join(force)}"
-            # Standard input is a pipe here, and /dev/stdin its read end.
+            # Standard input is a pipe here, and /dev/stdin is its read end.
             yield Case("links", f"encrypt to {shown}", ["encrypt", *K, *force, "-o", path, "plain"], allowed=allowed)
             yield Case("links", f"enc to {shown}", [*ENC, *force, "-in", "plain", "-out", path], allowed=allowed)
         arguments = ["verify", "-k", path, "sealed"]
@@ -204,7 +204,7 @@ def devices():
     ):
         fifo = {"prepare": lambda world: (os.mkfifo(world.path("it")), world.extra.add("it"))}
         if "it" in arguments:
-            continue  # waits correctly for a writer
+            continue  # the command correctly waits for a writer
         yield Case("links", " ".join(arguments), arguments, allowed={SAME_FILE}, stdin=b"x" * 200_000, **fifo)
 
     def make_fifo(world):

@@ -1,4 +1,4 @@
-"""Folders that cannot be read or written, full file systems, results with one name, another user."""
+"""Cases with unreadable and read-only folders, full file systems, results with the same name, and another user."""
 
 import json
 import os
@@ -28,11 +28,11 @@ def read_only():
 
         allowed = {WRITE} if writes and recipe.status == 0 else {recipe.status, WRITE}
         user = NOBODY if AS_ROOT else None
-        yield recipe.case("places", "a folder that is read only", prepare=prepare, user=user, allowed=allowed)
+        yield recipe.case("places", "a read-only folder", prepare=prepare, user=user, allowed=allowed)
 
 
 class Mounted:
-    """A file system of 256 KiB, or None if it cannot be mounted."""
+    """Return a file system of 256 KiB, or None if it cannot be mounted."""
 
     def __init__(self, template):
         self.folder = template.base / "small"
@@ -86,7 +86,7 @@ def full(mounted):
                         os.unlink(os.path.join(place, name))
                     os.rmdir(place)
                     if found not in ([], ["out"]):
-                        return [f"there is {found} now"]
+                        return [f"the folder contains {found}"]
                     if result.status != 0 and content != (b"old" if replaces else None):
                         return [f"failure, and the output is {str(content)[:40]}"]
                     return []
@@ -146,8 +146,8 @@ def clashes():
     for force in ([], ["-f"]):
         into = ["encrypt", *K, *force, "--output-dir"]
         a = {"a": b"a", "a_dot_warpaes": b"b"}
-        yield clash(f"a result over an input {force}", [*into, ".", "a", "a.warpaes"], one, **a)
-        yield clash(f"the other way round {force}", [*into, ".", "a.warpaes", "a"], one, **a)
+        yield clash(f"a result that replaces an input {force}", [*into, ".", "a", "a.warpaes"], one, **a)
+        yield clash(f"an input that a result replaces {force}", [*into, ".", "a.warpaes", "a"], one, **a)
         linked = {"in__a": b"a", "d__a_dot_warpaes": b"b", "out": lambda path: os.symlink("d", path)}
         yield clash(f"through a link {force}", [*into, "out", "in/a", "d/a.warpaes"], one, **linked)
         hard = {
@@ -169,14 +169,14 @@ def clashes():
         yield clash(f"a link from one result to another {force}", [*into, "out", "a", "b"], one, **same)
         fresh = {"x__a": b"a", "y__a": b"b"}
         yield clash(f"one name {force}", [*into, "new/folder", "x/a", "y/a"], one, **fresh)
-        yield clash(f"one name in folders {force}", [*into, "new", "x", "y/../x"], one, **fresh)
+        yield clash(f"the same name in two folders {force}", [*into, "new", "x", "y/../x"], one, **fresh)
     back = {"a_dot_warpaes": b"a", "a": b"b"}
     arguments = ["decrypt", *K, "-f", "--output-dir", ".", "a", "a.warpaes"]
-    yield clash("decryption over an input", arguments, one, **back)
+    yield clash("decryption that replaces an input", arguments, one, **back)
 
 
 def unreadable():
-    """Unreadable files are reported, and the rest is processed."""
+    """Unreadable files are reported, and the other files are processed."""
 
     def prepare(world):
         tree(world, in__a=world.template.plain, in__b__c=b"x", in__d=world.template.plain)
@@ -190,13 +190,13 @@ def unreadable():
         entries = json.loads(result.stdout)["files"]
         told = {os.path.basename(entry["input"]): entry["status"] for entry in entries}
         found = [] if told == {"a": 0, "b": NOT_FOUND, "d": 0} else [f"the record contains {told}"]
-        return found if b"in/b" in result.stderr else [*found, "the folder is not named"]
+        return found if b"in/b" in result.stderr else [*found, "the message does not name the folder"]
 
     arguments = ["encrypt", *K, "--json", "--output-dir", "out", "in"]
     outputs = {"out/in/a.warpaes": "sealed", "out/in/d.warpaes": "sealed"}
     user = NOBODY if AS_ROOT else None
     more = {"prepare": prepare, "check": check, "user": user, "allowed": {NOT_FOUND}}
-    case = Case("places", "a folder that cannot be read", arguments, {}, **more)
+    case = Case("places", "an unreadable folder", arguments, {}, **more)
     yield case
 
     def outputs_are_there(world, result):
@@ -208,14 +208,14 @@ def unreadable():
 # ------------------------------------------------------------------------------------------ inputs that change
 
 
-#: More than a pipe and all buffers of the command hold: while the output is not read, the command cannot end.
+#: The length exceeds a pipe and all buffers of the command, so the command cannot end while its output is not read.
 UNREADABLE_BYTES = 4 << 30
 
 
 def changing():
     """While the output waits for a reader, the input grows or shrinks.
 
-    The first bytes of the output show that the command has opened its input; most of the input is then still unread.
+    The first bytes of the output show that the command has opened its input. Most of the input is still unread then.
     """
 
     def drive(size):
@@ -239,7 +239,7 @@ def changing():
         return make
 
     def told(world, result):
-        found = [] if b"grew" in result.stderr else ["it is not reported"]
+        found = [] if b"grew" in result.stderr else ["the change is not reported"]
         return found if 3_000_000 <= world.received < 3_001_000 else [*found, f"{world.received} bytes"]
 
     for arguments in (["encrypt", *K, "-o", "fifo", "big"], [*ENC, "-in", "big", "-out", "fifo"]):
@@ -247,7 +247,7 @@ def changing():
             (3_000_000, 4_000_000, {0}, told),
             (UNREADABLE_BYTES, 100_000, {19}, lambda world, result: []),
         ):
-            name = f"{arguments[0]}: the input becomes {size} bytes"
+            name = f"{arguments[0]}: the input changes to {size} bytes"
             how = {"prepare": prepare(before), "drive": drive(size), "check": check, "allowed": allowed}
             yield Case("places", name, arguments, **how)
 
@@ -312,8 +312,8 @@ def watched():
 
 
 def memory():
-    """The process always belongs to root: no other process of the user may inspect it, and it leaves no core
-    dump."""
+    """The process's /proc files always belong to root: no other process of the user may inspect it, and it leaves no
+    core dump."""
 
     def drive(world, process):
         feed(process, world.template.plain)
@@ -322,7 +322,7 @@ def memory():
             world.limits = file.read()
 
     def check(world, result):
-        found = [] if world.owner == 0 else ["others can look into its memory"]
+        found = [] if world.owner == 0 else ["other processes can read its memory"]
         return found if re.search("Max core file size +0 +0 ", world.limits) else [*found, "it may dump core"]
 
     user = NOBODY if AS_ROOT else None

@@ -14,7 +14,7 @@ class Recipe:
     outputs: dict = field(default_factory=dict)
     reads: bool = False  # standard input
     prints: bool = False  # on standard output
-    data: bool = False  # on standard output, instead of text about it
+    data: bool = False  # on standard output, instead of messages
     status: int = 0
     open_stdout: bool = False
     changes_keys: bool = False

@@ -1,4 +1,5 @@
-"""Every signal whose default is to end the process, at several moments; those that stop it, and SIGKILL."""
+"""Cases with every signal that ends a process by default, at several moments, with signals that stop it, and with
+SIGKILL."""
 
 import array
 import contextlib
@@ -28,7 +29,7 @@ def wait_until_read(process):
 
 
 def wait_until_in(process, wanted, times=3):
-    """Wait until the process was seen in this state that many times: "S" asleep, "T" stopped."""
+    """Wait until the process has been seen in this state `times` times: "S" is asleep, "T" is stopped."""
     seen = 0
     deadline = time.monotonic() + 5
     while seen < times and time.monotonic() < deadline:
@@ -80,7 +81,7 @@ def stopped_and_continued(world, process):
     process.send_signal(signal.SIGCONT)
     process.stdin.write(world.template.plain[20_000:])
     process.stdin.close()
-    process.stdin = None  # which communicate() would otherwise close
+    process.stdin = None  # communicate() would close it again
 
 
 def fifos(*names):
@@ -113,7 +114,7 @@ WAITING = [
     (Recipe("verify a pipe", ("verify", *K, "fifo")), fifos("fifo")),
     (Recipe("keys from a pipe", ("verify", "-k", "fifo", "sealed")), fifos("fifo")),
     (Recipe("a keyset in use", ("keys", "add", "keys"), changes_keys=True), locked),
-    (Recipe("its output is not read", ("encrypt", *K, "-o", "-", "big")), big_input),
+    (Recipe("its output has no reader", ("encrypt", *K, "-o", "-", "big")), big_input),
     (
         Recipe(
             "weak passphrases",
@@ -142,7 +143,7 @@ def cases():
                 )
         for recipe in STREAMS:
             for replaces in (False, True) if "-f" in recipe.arguments else (False,):
-                what = f"{name} in the middle{', replacing' if replaces else ''}"
+                what = f"{name} midway{', replacing' if replaces else ''}"
                 yield recipe.case("signals", what, drive=in_the_middle(number), allowed={-number}, replaces=replaces)
         for recipe, prepare in WAITING:
             yield recipe.case(
@@ -174,6 +175,7 @@ def whole(world, result):
 
 
 def no_trace(world, result):
-    """An unnamed file disappears with the process. Elsewhere a temporary file remains, readable by its owner only."""
+    """An unnamed file disappears with the process. On other file systems, a temporary file remains that only its owner
+    can read."""
     left = [name for name in os.listdir(world.folder) if name.startswith(".warpaes-")]
     return [f"{left} remain"] if left and world.template.unnamed_files else []

@@ -1,8 +1,9 @@
-"""The command in every environment: standard descriptors, signals, limits, names, links, folders, other users.
+"""Runs the command in every environment: standard descriptors, signals, limits, names, links, folders, other users.
 
-After each case: it neither crashed nor hung, the exit status is a documented one, inputs are unchanged, outputs are
-complete or unchanged, no other file remains, no secret is shown. `--all` runs every case; without it, as in CI, a
-sample of the axes with many cases runs. `--only TEXT` runs the cases whose names contain TEXT.
+After each case, the test checks that the command neither crashed nor hung, that the exit status is documented, that
+inputs are unchanged and outputs complete or unchanged, and that no other file remains and no secret is shown. `--all`
+runs every case. Without it, as in CI, axes with many cases run a sample. `--only TEXT` runs the cases whose names
+contain TEXT.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from world import Template, notice, run_case
 
 import places
 
-#: CI runs one in this many cases of the axes with many or slow cases.
+#: On axes with many or slow cases, CI runs one in this many.
 SHARES = {"descriptors": 2, "signals": 3}
 
 
@@ -46,14 +47,14 @@ def main():
         chosen = [
             case for case in cases if is_chosen(case, options.all) and options.only in f"{case.axis}: {case.name}"
         ]
-        alone = [case for case in chosen if case.axis == "full"]  # they share one file system
+        alone = [case for case in chosen if case.axis == "full"]  # these cases share one file system
         faults, taken = collections.Counter(), collections.Counter()
 
         def run(case):
             started = time.monotonic()
             try:
                 wrong = run_case(template, case)
-            except Exception as error:  # a check that found a different fault
+            except Exception as error:  # a different check found the fault
                 wrong = [repr(error)]
             taken[case.axis] += time.monotonic() - started
             for what in wrong:
@@ -73,11 +74,11 @@ def main():
         wrong = f", {faults[axis]} of them wrong" if faults[axis] else ""
         notice(f"{axis:14}{count:6} cases{wrong}, {taken[axis] / count:.3f} s each")
     if not any("MiB" in case.name for case in cases):
-        notice("limits        memory not run: a sanitizer needs more; every other build runs this")
+        notice("limits        memory: not run, a sanitizer needs more memory; every other build runs this")
     if not mounted.there:
-        notice("full          not run: a small file system cannot be mounted here; root runs this where it may mount")
+        notice("full          not run: no small file system can be mounted here; root runs this where it can mount")
     if not places.AS_ROOT:
-        notice("another user  not run: only root can be another user; root on any machine runs this")
+        notice("another user  not run: only root can become another user; root on any machine runs this")
     wrong = sum(faults.values())
     notice(f"{len(chosen)} of {len(cases)} cases in {time.monotonic() - begun:.0f} s, {wrong} wrong")
     return 1 if wrong else 0

@@ -1,4 +1,4 @@
-"""The place of a case of the environment matrix, and the invariants after every case."""
+"""The folder of a case of the environment matrix, and the invariants checked after every case."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ NOBODY = 65534
 LONGEST = 10  # seconds
 DOCUMENTED = set(range(26))
 READ, WRITE, NOT_FOUND, EXISTS, SAME_FILE, ARGUMENT, FORMAT, CANCELLED = 19, 20, 16, 17, 18, 2, 21, 15
-#: Signals that end a broken process.
+#: Signals that indicate a crash.
 BROKEN = {-number for number in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)}
 
 
@@ -36,7 +36,7 @@ class Case:
     arguments: list
     #: the content of each file after success: "plain", "sealed", "enc", "keyset", "part"
     outputs: dict = field(default_factory=dict)
-    #: exit statuses, if only these are right; a status < 0 is a signal
+    #: the only valid exit statuses, if not None; a negative status is a signal
     allowed: Optional[set] = None
     stdin: bytes = b""
     #: called with the World before the command starts
@@ -45,16 +45,16 @@ class Case:
     enter: Callable = lambda: None
     #: called with the World and the process instead of waiting for its end
     drive: Optional[Callable] = None
-    #: called afterwards with the World and the Result; returns the difference, or an empty text
+    #: called afterwards with the World and the Result; returns the differences
     check: Callable = lambda world, result: []
-    #: what standard output may hold of secrets
+    #: whether standard output may contain secrets
     open_stdout: bool = False
     user: Optional[int] = None
     longest: float = LONGEST
     changes_keys: bool = False
     may_leave: bool = False
     environment: dict = field(default_factory=dict)
-    #: there is an output of this content before
+    #: whether an output already exists
     replaces: bool = False
 
 
@@ -66,7 +66,7 @@ class Result:
 
 
 class Template:
-    """The initial contents of every case's folder, made once."""
+    """The initial contents of every case's folder, created once."""
 
     def __init__(self):
         parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -96,7 +96,7 @@ class Template:
         self.unnamed_files = self._has_unnamed_files()
 
     def _copy_of_command(self):
-        """Other users may not enter the build folder."""
+        """Copy the programs, because other users may not be able to enter the build folder."""
         copy = self.base / "bin"
         copy.mkdir(mode=0o755)
         found = subprocess.run(["ldd", WARPAES], capture_output=True, text=True, check=False).stdout
@@ -139,7 +139,7 @@ class World:
             path = self.folder / name
             path.write_bytes(content)
             os.chmod(path, 0o600 if name in ("keys", "raw") else 0o644)
-        self.extra = set()  # names that may be there afterwards
+        self.extra = set()  # names that may exist afterwards
         self.extra_inputs = set()  # folders of plaintext
 
     def path(self, name):
@@ -162,7 +162,7 @@ class World:
 
     def start(self, case, stdin):
         def enter():
-            os.setpgid(0, 0)  # not in a separate session, which could not be stopped from a terminal
+            os.setpgid(0, 0)  # not a separate session, which a terminal could not stop
             if case.user is not None:
                 os.setgroups([])
                 os.setgid(case.user)
@@ -186,7 +186,7 @@ class World:
             return content == self.template.plain[:100]
         if kind == "keyset":
             return bool(json.loads(content)["key"])
-        copy = self.template.base / (self.folder.name + "-copy")  # not where another user has access
+        copy = self.template.base / (self.folder.name + "-copy")  # not in a folder that another user can access
         copy.write_bytes(content)
         how = (*ENC, "-d", "-in") if kind == "enc" else ("decrypt", "-k", "keys")
         opened = self.run(*how, copy)
@@ -198,14 +198,14 @@ class World:
             path = self.folder / os.fsdecode(name)
             content = path.read_bytes() if path.is_file() else None
             if status == 0 and content is None:
-                yield f"success, but there is no {name!r}"
+                yield f"success, but {name!r} does not exist"
             elif content is not None and not (case.replaces and content == OLD and status != 0):
                 try:
                     right = self.is_right(kind, content)
                 except ValueError:
                     right = False
                 if not right:
-                    yield f"{name!r} is not complete: {content[:60]}"
+                    yield f"{name!r} is incomplete: {content[:60]}"
             elif content is None and case.replaces:
                 yield f"{name!r} is lost"
 
@@ -240,11 +240,11 @@ class World:
                         shown[within] = file.read()
         for where, content in shown.items():
             if any(secret in content for secret in self.template.secrets):
-                yield f"a secret is in {where}"
+                yield f"{where} contains a secret"
 
     def faults(self, case, result):
         if result.status is None:
-            return [f"it hangs for more than {case.longest} s"]
+            return [f"the command hung for more than {case.longest} s"]
         found = []
         if result.status in BROKEN:
             found.append(f"it died: {signal.Signals(-result.status).name}")
@@ -268,7 +268,7 @@ class World:
 
 
 def run_case(template, case):
-    """The fault, with standard error."""
+    """Return the fault, with standard error."""
     world = World(template)
     try:
         if case.replaces:
@@ -287,7 +287,7 @@ def run_case(template, case):
             process.kill()
             stdout, stderr = process.communicate()
             result = Result(None, stdout, stderr)
-        return [f"{what}; it said {result.stderr[-300:]!r}" for what in world.faults(case, result)]
+        return [f"{what}; standard error: {result.stderr[-300:]!r}" for what in world.faults(case, result)]
     finally:
         world.remove()
 

@@ -1,6 +1,6 @@
 /* Loads libraries with dlopen, as plug-in hosts and interpreters do, and makes calls of warpaes in each of its copies.
-   client FILLERS LIBRARY…: first loads FILLERS/0, FILLERS/1, … until static TLS has room for just one more,
-   unless FILLERS is "". A LIBRARY that begins with '+' is loaded into a namespace of its own. */
+   client FILLERS LIBRARY…: first loads FILLERS/0, FILLERS/1, … until static TLS has room for just one more, unless
+   FILLERS is "". A LIBRARY that begins with '+' is loaded into a separate namespace. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void use_static_tls(const char* folder) {
     load_fillers(folder, WEXITSTATUS(status) - 1);
 }
 
-/* The types of the header for the functions of a copy. */
+/* The functions of one copy, with their types from the header. */
 #define FUNCTION(name) __typeof__(&name) const its_##name = (__typeof__(&name))dlsym(library, #name)
 #define REQUIRE(condition)                              \
     do {                                                \

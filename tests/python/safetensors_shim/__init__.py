@@ -1,4 +1,5 @@
-"""The interface of the package safetensors over warpaes.safetensors, with fixed keys, for safetensors' own tests."""
+"""The interface of the package safetensors, implemented with warpaes.safetensors and fixed keys, for safetensors' own
+tests."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
 
     def keys(self) -> list[str]:
         with translated():
-            self.file._file.check_open()  # theirs refuses names of a closed file
+            self.file._file.check_open()  # safetensors does not return names of a closed file
             return sorted(self.file.keys())
 
     def offset_keys(self) -> list[str]:

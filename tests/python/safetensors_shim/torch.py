@@ -1,4 +1,4 @@
-"""safetensors.torch over warpaes.safetensors; without PyTorch, tests that use it are skipped."""
+"""safetensors.torch, implemented with warpaes.safetensors. Without PyTorch, tests that use it are skipped."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def load_file(filename: Any, device: Any = "cpu", *, backend: str = "mmap") -> d
 
 
 def __getattr__(name: str) -> Any:
-    """Return safetensors' own function, for those that neither read nor write files."""
+    """Return safetensors' own function if it neither reads nor writes files."""
     if name.startswith("__"):
         raise AttributeError(name)
     try:
         import safetensors.torch as theirs
-    except (ModuleNotFoundError, unittest.SkipTest):  # the latter comes from a module that replaces PyTorch
+    except (ModuleNotFoundError, unittest.SkipTest):  # the replacement module for PyTorch raises SkipTest
         return skipped
     return getattr(theirs, name)
 

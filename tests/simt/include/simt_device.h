@@ -51,9 +51,9 @@ private:
 };
 #endif
 
-/// The block's dynamic shared memory, aligned to 128 bytes and poisoned when the block starts.
+/// Returns the block's dynamic shared memory, aligned to 128 bytes and poisoned when the block starts.
 [[nodiscard]] unsigned char* dynamic_shared();
-/// The size of the dynamic shared memory in bytes.
+/// Returns the size of the dynamic shared memory in bytes.
 [[nodiscard]] std::size_t dynamic_shared_bytes();
 
 enum class WarpFunction { sync, shfl, shfl_up, shfl_down, shfl_xor, ballot, any, all, mma };
@@ -64,12 +64,12 @@ unsigned block_barrier(bool predicate, const Where& where);
 /// `value` is not zero. For mma, `value` is the address of a BinaryProduct.
 std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t value, unsigned source,
                            const Where& where);
-/// The number of the running lane.
+/// Returns the number of the running lane.
 [[nodiscard]] unsigned lane();
 /// Lets the other threads of the block run.
 void yield();
-/// The address of element `index` of a texture, or null beyond its ends. Aborts the process if there is no such texture
-/// or its elements have another size.
+/// Returns the address of element `index` of a texture, or null beyond its ends. Aborts the process if there is no such
+/// texture or its elements have another size.
 const void* texel(cudaTextureObject_t object, int index, std::size_t bytes, const Where& where);
 /// Aborts the process with a message that names the thread.
 [[noreturn]] void fail(const char* what, const Where& where);
