@@ -325,7 +325,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
 
 
 def _with_names(manager: OffloadingManager) -> OffloadingManager:
-    """Add ``names`` to a manager's transfers: the keys of their chunks, to which the worker's seals are bound."""
+    """Add ``names``, the keys of their chunks, to a manager's transfers. The worker binds its seals to these names."""
     load, store = manager.prepare_load, manager.prepare_store
 
     def prepare_load(keys: Collection[bytes], req_context: Any) -> Any:
