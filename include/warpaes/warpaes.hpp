@@ -12,7 +12,8 @@
 #pragma once
 
 #if __cplusplus < 202002L
-#error "the C++ headers of warpaes require C++20 (-std=c++20); the C header warpaes.h does not" endif
+#error "the C++ headers of warpaes require C++20 (-std=c++20); the C header warpaes.h does not"
+#endif
 
 #include <warpaes/files.h>
 

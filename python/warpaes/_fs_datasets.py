@@ -33,10 +33,10 @@ class _Objects(NamedFileSystem):
 
 
 class _Outside(AbstractFileSystem):  # type: ignore[misc]
-    """Listings of folders that lie in no dataset, and of the datasets below them.
+    """Lists folders outside datasets, and the datasets below them.
 
-    A file there belongs to no dataset. Nothing opens it, and anyone may have chosen its name; a dataset that lost its
-    manifest also has such files.
+    A file outside datasets is refused, because it cannot be opened and anyone may have chosen its name. A dataset
+    without its manifest also contains such files.
     """
 
     cachable = False
@@ -51,7 +51,7 @@ class _Outside(AbstractFileSystem):  # type: ignore[misc]
         """List a folder.
 
         Raises:
-            InvalidTag: There is a file in it.
+            InvalidTag: The folder contains a file.
         """
         entries = self.fs.ls(path, detail=True, **options)
         for entry in entries:
@@ -63,7 +63,7 @@ class _Outside(AbstractFileSystem):  # type: ignore[misc]
         return entries if detail else [entry["name"] for entry in entries]
 
     def walk(self, path: str, *positions: Any, **options: Any) -> Any:
-        """Walk the folders below a path. Raises as ``ls``."""
+        """Walk the folders below a path. Raises the exceptions of ``ls``."""
         there = self._datasets.listing_of(path)
         if there is self:
             yield from super().walk(path, *positions, **options)
@@ -87,7 +87,7 @@ def _by_path(name: str) -> Any:
 
 
 def _found_by_path(name: str) -> Any:
-    """Return such a method, which looks again if it finds nothing and a job has replaced the dataset."""
+    """Return a method as ``_by_path`` does. It looks again if it finds nothing and a job has replaced the dataset."""
 
     def method(self: DatasetFileSystem, path: Any, *positions: Any, **options: Any) -> Any:
         of = self.listing_of if name in LISTINGS else self.of
@@ -124,7 +124,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         """Wrap a file system.
 
         Args:
-            fs: The other file system.
+            fs: The file system.
             names_of: Returns the root of the dataset at a path, if there is one, and its names, if they are encrypted.
             refresh: Forgets the dataset at a path if its manifest was replaced.
         """
@@ -152,7 +152,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         return self.fs if found is None else self._objects_of(*found)
 
     def listing_of(self, path: Any) -> AbstractFileSystem:
-        """Return the file system that lists a path: as ``of``, but outside of datasets it refuses files."""
+        """Return the file system that lists a path. It is that of ``of``, but refuses files outside datasets."""
         found = self._names_of(self._first(path))
         return self._outside if found is None else self._objects_of(*found)
 
@@ -169,7 +169,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         return str(self._strip_protocol(first))
 
     def look_again(self, path: Any) -> None:
-        """Forget the dataset of a path if a job has replaced its manifest. Raises as ``of``."""
+        """Forget the dataset of a path if a job has replaced its manifest. Raises the exceptions of ``of``."""
         self._refresh(f"{self._first(path)}/")
 
     checksum, created, du, exists = map(_found_by_path, ("checksum", "created", "du", "exists"))

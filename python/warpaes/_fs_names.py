@@ -19,7 +19,7 @@ __all__ = ["NamedFileSystem", "again"]
 
 #: Bytes of each part of a long name except the last, with the hyphen at its end.
 PART_BYTES = 143
-#: The names of temporary files of warpaes, which are not names of the tree.
+#: The names of temporary files of warpaes, which are not part of the tree.
 _TEMPORARY = re.compile(r"\.(warpaes-[0-9a-z]{10,16}|.*\.warpaes-part-[0-9a-f]{32})", re.DOTALL)
 
 

@@ -75,8 +75,9 @@ class _TenantKey:
 class Frames:
     """Encrypts and decrypts objects from buffer to buffer. Any number of threads and forked children may use it.
 
-    It counts its own encryptions. The counts of several objects and processes with one keyset add up. If the key of a
-    tenant was dropped, its count continues from the highest count of any dropped key, so that it is never too low.
+    It counts its own encryptions; the counts of all objects and processes with one keyset must be added together. If
+    the key of a tenant was dropped, its count continues from the highest count of any dropped key, so that it is never
+    too low.
     """
 
     def __init__(self, version: int, secrets: Sequence[tuple[int, bytes]], key_bytes: int = 32) -> None:

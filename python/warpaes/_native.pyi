@@ -505,7 +505,7 @@ class _Many(_Single):
     ) -> None:
         """Enqueue messages in device memory on a stream, each under the key of its own object.
 
-        The call returns as soon as the work is enqueued. It copies keys, nonces, associated data and tags that lie in
+        The call returns as soon as the work is enqueued. It copies keys, nonces, associated data and tags that are in
         host memory, and does not check whether a nonce occurs twice.
 
         Args:
@@ -526,7 +526,7 @@ class _Many(_Single):
 
         Raises:
             TypeError: ``ciphers`` contains an object of another class.
-            ValueError: A message does not lie within the buffers, a buffer has the wrong size or lies in host memory,
+            ValueError: A message extends past the buffers, a buffer has the wrong size or is in host memory,
                 or ``statuses`` is missing, or given for encryption.
         """
 

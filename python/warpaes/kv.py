@@ -59,7 +59,7 @@ class Seals:
         return self.ivs[_slice(number, IV_BYTES)]
 
     def header(self, number: int) -> bytes:
-        """Return a block's part of ``bytes()`` without its tag, which follows. This does not wait."""
+        """Return a block's part of ``bytes()`` without the tag that follows it. Does not wait."""
         return _HEADER.pack(self.key_ids[number], self.iv(number))
 
     def select(self, numbers: Sequence[int]) -> Seals:
@@ -115,8 +115,8 @@ def _flat(data: Any, name: str) -> Tensor:
 class Blocks:
     """Encrypts and decrypts blocks of equal size in one tensor. Any number of threads may use it.
 
-    Random IVs are counted for each tenant as in ``warpaes.lmcache``. The counts of several objects with one keyset add
-    up.
+    Random IVs are counted for each tenant as in ``warpaes.lmcache``. Counts of several objects with one keyset
+    are added together.
     """
 
     def __init__(self, keyset: Keyset | str) -> None:
@@ -125,7 +125,7 @@ class Blocks:
 
     @property
     def primary(self) -> int:
-        """The ID of the key that encrypts."""
+        """The ID of the encrypting key."""
         return self._frames.primary
 
     def has_key(self, key_id: int) -> bool:
@@ -186,7 +186,7 @@ class Blocks:
 
         Args:
             data: The ciphertext, as for ``encrypt``.
-            seals: The seals of these blocks, in this order. Tags may lie in host memory.
+            seals: The seals of these blocks, in this order. Tags may be in host memory.
             names: The key of each block.
             out: The plaintext; None: in place.
             stream: The stream of a GPU; None: the current one.
@@ -256,7 +256,7 @@ class Blocks:
             data: The plaintext on a GPU, as large as ``host``.
 
         Returns:
-            The statuses, as for ``decrypt``. Raises as ``decrypt``.
+            The statuses, as for ``decrypt``. Raises the exceptions of ``decrypt``.
         """
         _check_count(seals, names)
         source, target = _flat(host, "host"), _flat(data, "data")
@@ -297,7 +297,7 @@ def _check_count(seals: Seals, names: Sequence[ObjectName]) -> None:
 
 
 def _on(stream: Any, data: Tensor) -> Any:
-    """Return a context whose tensors are used on a stream: memory of another stream may still be in use there."""
+    """Return a context that assigns new tensors to a stream, because memory of other streams may still be in use."""
     return contextlib.nullcontext() if stream is None or not data.is_cuda else torch.cuda.stream(stream)
 
 

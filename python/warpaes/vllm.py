@@ -4,7 +4,7 @@
       "kv_connector_module_path": "warpaes.vllm", "kv_connector_extra_config": {"cpu_bytes_to_use": 8589934592,
       "spec_name": "EncryptedOffloadingSpec", "spec_module_path": "warpaes.vllm"}}'
 
-Subclasses of vLLM's classes, without a change of vLLM: docs/kv-caches.md describes them. An offloaded chunk is one
+The classes are subclasses of vLLM's, which is not changed; docs/kv-caches.md describes them. An offloaded chunk is one
 block of ``warpaes.kv``: the pages of all layers, then the chunk's seal. vLLM's managers and tiers only see ciphertext.
 """
 
@@ -41,7 +41,7 @@ from .exceptions import InvalidTag
 
 __all__ = ["EncryptedOffloadingConnector", "EncryptedOffloadingSpec", "EncryptedTieringSpec", "EncryptingWorker"]
 
-#: Bytes that vLLM reserves for each GPU block and worker in addition to the block: a chunk's seal is in them.
+#: Bytes that vLLM reserves for each GPU block and worker in addition to the block. They contain a chunk's seal.
 ROOM_BYTES = 256
 #: Bytes that are encrypted at once. A direction has two such buffers on the GPU.
 PART_BYTES = 16 << 20
@@ -60,8 +60,8 @@ class _Plan(NamedTuple):
 def _plans(gpu: Any, count: int, blocks_per_chunk: int) -> list[_Plan]:
     """Return the plans of a transfer of ``count`` chunks.
 
-    ``gpu`` is its GPULoadStoreSpec. A group's first block may be any of its chunk's: vLLM leaves out blocks before a
-    sliding window, and those that the GPU still has.
+    ``gpu`` is its GPULoadStoreSpec. A group's first block may be any block of its chunk, because vLLM omits blocks
+    before a sliding window and blocks that the GPU still has.
     """
     found, begin, first = [], 0, 0
     for group, (size, index) in enumerate(zip(gpu.group_sizes, gpu.block_indices, strict=True)):
@@ -87,7 +87,7 @@ class _Job:
 
 
 class _Lane:
-    """A direction: its transfers in their order, and two buffers with a stream each.
+    """The transfers of a direction in order, and two buffers with a stream each.
 
     One is copied while the other is encrypted or decrypted.
     """
@@ -114,7 +114,7 @@ class _Lane:
         return self._event(), itertools.cycle(zip(contexts, self._buffers))
 
     def end(self) -> Any:
-        """Return an event after the work of both streams, or None if there is none to wait for."""
+        """Return an event after the work of both streams, or None if there is no work."""
         if self._streams:
             self._streams[0].wait_stream(self._streams[1])
         return self._event()
@@ -166,7 +166,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         self._row = blocks_per_chunk * sum(each.page_size_bytes for each in kv_caches.tensors)
         needed = self._row + kv.Seals.ENTRY_BYTES
         if len(host) and host.shape[1] < needed:
-            raise ValueError(f"host: a chunk has {host.shape[1]} bytes, and takes {needed} with its seal")
+            raise ValueError(f"host: a chunk has {host.shape[1]} bytes, but needs {needed} with its seal")
         # Pages are gathered by words, because a GPU moves an element in each thread.
         sizes = [self._row, *(ref.page_size_bytes for refs in self._refs for ref in refs)]
         sizes += [step for each in pages for step in (each.shape[1], each.stride(0), each.storage_offset())]
@@ -244,7 +244,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         return results
 
     def wait(self, job_ids: set[int]) -> None:
-        """Wait for transfers; exceptions are those of ``get_finished``."""
+        """Wait for transfers. Raises the exceptions of ``get_finished``."""
         for job in [job for lane in self._lanes for job in lane.jobs if job.number in job_ids]:
             if job.end is not None:
                 job.end.synchronize()
@@ -267,7 +267,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         """Return the chunks of a transfer and their names."""
         names = getattr(spec, "names", None)
         if names is None or len(names) != len(spec.block_ids):
-            raise ValueError("the transfer has no names of its chunks: use a spec of warpaes.vllm as spec_name")
+            raise ValueError("the transfer does not name its chunks: use a spec of warpaes.vllm as spec_name")
         return spec.block_ids.tolist(), [self._name(name) for name in names]
 
     @staticmethod
@@ -312,7 +312,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         return seals
 
     def _check(self, job: _Job) -> None:
-        """Look at the statuses of a load that has ended."""
+        """Check the statuses of a load that has ended."""
         if job.statuses is None:
             return
         bad = np.flatnonzero(job.statuses.numpy())
@@ -325,7 +325,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
 
 
 def _with_names(manager: OffloadingManager) -> OffloadingManager:
-    """Let a manager's transfers have ``names``: the keys of their chunks, which the worker's seals bind."""
+    """Add ``names``, the keys of their chunks, to a manager's transfers. The worker binds its seals to these names."""
     load, store = manager.prepare_load, manager.prepare_store
 
     def prepare_load(keys: Collection[bytes], req_context: Any) -> Any:
@@ -357,7 +357,7 @@ class _Encrypted:
             ValueError: ``canonical_layout`` is set, or a keyset is needed and missing.
         """
         if config.canonical_layout:
-            raise ValueError("canonical_layout: encrypted chunks have no layout that other topologies read")
+            raise ValueError("canonical_layout: other topologies cannot read encrypted chunks; leave it out")
         self._keyset = config.extra_config.get("keyset") or os.environ.get("WARPAES_KEYSET")
         if self._needs_keyset and not self._keyset:
             raise ValueError(

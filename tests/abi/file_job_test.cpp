@@ -114,7 +114,7 @@ TEST_F(FileJob, WhatIsWrongWithKeysAndModes) {
     expect(WARPAES_ERROR_ARGUMENT, "flags", raw(), [](Job& j) { j.flags = WARPAES_FILE_VERIFY; });
     expect(WARPAES_ERROR_ARGUMENT, "PKCS7", raw(), [](Job& j) { j.flags = WARPAES_FILE_PKCS7; });
     for (const Job& job : {raw(), aead()}) {
-        expect(WARPAES_ERROR_ARGUMENT, "input: no path", job, [](Job& j) {
+        expect(WARPAES_ERROR_ARGUMENT, "input: has neither a path", job, [](Job& j) {
             j.input_path = nullptr;
             j.input_fd = -1;
         });

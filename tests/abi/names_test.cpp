@@ -185,14 +185,14 @@ TEST_F(Names, ThatLeadElsewhereAreRefusedInBothDirections) {
     refuses("name: is empty", "", "");
     refuses("name: is '.' or '..'", "", ".");
     refuses("name: is '.' or '..'", "", "..");
-    refuses("name: has a '/'", "", "a/b");
-    refuses("name: has a NUL", "", nul);
+    refuses("name: contains a '/'", "", "a/b");
+    refuses("name: contains a NUL", "", nul);
     refuses("name: is longer than 1,024 bytes", "", std::string(1025, 'x'));
     refuses("folder: a name in it is empty", "/", "a");
     refuses("folder: a name in it is empty", "a/", "a");
     refuses("folder: a name in it is empty", "a//b", "a");
     refuses("folder: a name in it is '.' or '..'", "a/../b", "a");
-    refuses("folder: a name in it has a NUL", nul, "a");
+    refuses("folder: a name in it contains a NUL", nul, "a");
     // Authentic but invalid names, which only a holder of the key can make.
     for (const std::string& name :
          {std::string("."), std::string(".."), std::string("../x"), std::string("/etc"), nul, std::string("\0", 1)}) {

@@ -165,7 +165,7 @@ class Places(Keks):
         self.refused(ARGUMENT, "--kek: standard input", *verify, "fd:0", "-")
         self.refused(ARGUMENT, "--kek: cannot be combined with --passphrase",
                      "keygen", "--kek", "kek", "--passphrase-from", "other", "-o", "new")  # fmt: skip
-        self.refused(ARGUMENT, "--kek: C2SP_CHUNKED_256 uses raw keys",
+        self.refused(ARGUMENT, "--kek: the template C2SP_CHUNKED_256 uses raw keys",
                      "keygen", "--kek", "kek", "-t", "C2SP_CHUNKED_256", "-o", "new")  # fmt: skip
 
     def test_a_keyset_that_is_there_already_is_refused_before_anybody_is_asked(self):
@@ -440,7 +440,7 @@ class Subcommands(Keks):
         change = ("keys", "passphrase", "keyset", "--new-passphrase-from", "word", "--passphrase-seconds", "0")
         result = self.run_command(WARPAES, *change, "--kek", "kek")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(b"now under the new passphrase instead of the key-encryption key", result.stderr)
+        self.assertIn(b"now encrypted under the new passphrase instead of the key-encryption key", result.stderr)
         opened = self.warpaes("decrypt", "-k", "keyset", "--passphrase-from", "word", stdin=sealed)
         self.assertEqual(opened, data(9000))
         both = ("verify", "-k", "keyset", "--kek", "kek")

@@ -185,7 +185,7 @@ class Mistakes(unittest.TestCase):
         self.refused(BufferError, "not contiguous", part, out)
         self.refused(BufferError, "read-only", self.data, Part(out, 0, 116, writable=False))
         self.refused(BufferError, "mask", Part(self.data, 0, 100, mask=self.data), out)
-        self.refused(TypeError, "not bytes", Part(self.data, 0, 100, typestr="|O8"), out)
+        self.refused(TypeError, "does not consist of plain bytes", Part(self.data, 0, 100, typestr="|O8"), out)
         self.refused(TypeError, "must contain data", Part(self.data, 0, 100, shape=None), out)
         self.refused(ValueError, "buffer must be 116 bytes", self.data, self.data)
         self.refused(ValueError, "overlap", Part(self.data, 0, 50), Part(self.data, 20, 66))

@@ -451,7 +451,7 @@ class Sources(Files):
         lent: list[Any] = []
         writer = warpaes.Writer(lambda piece: lent.append(piece.obj), self.keyset)
         writer.abort()
-        with self.assertRaisesRegex(BufferError, "has ended"):
+        with self.assertRaisesRegex(BufferError, "has returned"):
             memoryview(lent[0])
 
     def test_a_part_of_a_view_in_a_cycle_of_references(self) -> None:

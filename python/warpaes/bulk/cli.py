@@ -118,7 +118,7 @@ def rate(text: str) -> int:
     """Parse a rate of at least one byte per second."""
     value = size(text)
     if not 1 <= value < 1 << 63:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a rate from one byte a second to less than 2^63")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a rate from one byte per second to less than 2^63")
     return value
 
 

@@ -190,7 +190,7 @@ class Encrypt(Transfer):
             raise Refused(f"{self.source.url} is an encrypted dataset: use rekey to change its key")
 
     def _refuse_lost_manifest(self) -> None:
-        """Refuse to begin a dataset over one that has lost its manifest: its record may be the only copy of a names
+        """Refuse to begin a dataset in place of one that lost its manifest: its record may be the only copy of a names
         key."""
         try:
             self.target.stat(NAMES_PLACE)
@@ -198,7 +198,7 @@ class Encrypt(Transfer):
             return
         raise Refused(
             f"{self.target.url} is a dataset with encrypted names that has lost its manifest: restore {NAME} from a "
-            "copy, or `warpaes bulk adopt --encrypted-names` makes one. If nothing there is needed, remove "
+            "copy, or make one with `warpaes bulk adopt --encrypted-names`. If the dataset is not needed, remove "
             f"{NAMES_PLACE}"
         )
 
@@ -221,7 +221,7 @@ class Decrypt(Transfer):
     def _attributes_lost(self) -> list[str]:
         """Return the attributes of the originals that are not restored, as text."""
         options, source = self.options, self.source
-        if isinstance(source, NamedStorage):  # whose objects have none
+        if isinstance(source, NamedStorage):  # its objects have no attributes
             source = source.inner
         if options.no_manifest and (source.has_attributes or self.target.has_attributes):
             return ["content types, metadata and tags, which only a manifest contains"]

@@ -287,9 +287,9 @@ def unwrap(sources: list[KeySource], record: dict[str, Any]) -> bytes:
 
 
 def refuse_names_key(record: dict[str, Any]) -> None:
-    """Refuse a record of a names key where one of an object's key belongs.
+    """Refuse a record of a names key in place of a record of an object's key.
 
-    Holders of an old key may still know the names key, which therefore opens no object.
+    Holders of an old key may still know the names key, so it must not open objects.
     """
     if record.get("name") == NAMES_PLACE:
         raise PermanentError(
@@ -302,7 +302,7 @@ def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: 
     place.
 
     Raises:
-        PermanentError: No source unwraps it, or with `place` it contains a names key.
+        PermanentError: No source can unwrap the data key, or, with `place`, the record contains a names key.
     """
     if place is not None:
         refuse_names_key(record)

@@ -35,7 +35,8 @@ from .storage import (
 PART = ".warpaes-part-"
 #: Maximum length in bytes of a file name, and of a path below a root.
 MAX_NAME, MAX_PATH = 255, 4095
-#: Maximum bytes of a file's name in the name of its temporary file, which eCryptfs takes up to 143 bytes.
+#: Maximum number of bytes of a file's name that its temporary file's name contains. eCryptfs accepts names of up to 143
+#: bytes.
 KEPT = 143 - len(f".{PART}") - 32
 #: Names are UTF-8 in manifests and object stores. Python's functions use the locale's encoding.
 IS_UTF8 = sys.getfilesystemencoding().lower() == "utf-8"

@@ -232,7 +232,7 @@ class _StoredNames(Container[str]):
         return name in self._names or name.removesuffix(KEY_SUFFIX) in self._names
 
     def has_beginning(self, beginning: str) -> bool:
-        """Return whether a temporary file with this beginning of its name lies in a folder of the dataset."""
+        """Return whether a temporary file whose name begins like this is in a folder of the dataset."""
         folder = beginning.rpartition("/")[0]
         while folder.endswith("-"):  # a part of the same name
             folder = folder.rpartition("/")[0]

@@ -12,7 +12,7 @@ from .rows import Row
 
 SMALL = 256 << 10  #: objects up to this size, in bytes, cost more in Python than in the library
 LOOK = 0.05  #: seconds between two readings of the processor time
-BUSY = 0.8  #: processor seconds per second from which on another thread does not help
+BUSY = 0.8  #: processor seconds per second; at this load or above, another thread does not help
 
 Task = tuple[int, str, Row]
 

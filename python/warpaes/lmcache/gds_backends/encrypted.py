@@ -27,7 +27,7 @@ BELOW = "auto"
 
 
 class _Part(NamedTuple):
-    """A write: its bytes of the slab, and their seal."""
+    """The range of a write in the slab, and the seal of its bytes."""
 
     begin: int
     end: int
@@ -49,7 +49,7 @@ class Backend(GDSBackend):  # type: ignore[misc]  # LMCache has no types
     name = "encrypted"
 
     def __init__(self) -> None:
-        """Make the backend that reads and writes."""
+        """Create the backend that reads and writes."""
         self._below = _gds_backends.create_backend(BELOW)
         self._lock = threading.Lock()
         self._buffers: dict[int, torch.Tensor] = {}
@@ -59,13 +59,13 @@ class Backend(GDSBackend):  # type: ignore[misc]  # LMCache has no types
         return _Handle(self._below.open_slab(location, size, direct_io), self)
 
     def register_buffer(self, buf: torch.Tensor) -> None:
-        """Register a GPU tensor; transfers name it by its address."""
+        """Register a GPU tensor, which transfers identify by its address."""
         self._below.register_buffer(buf)
         with self._lock:
             self._buffers[buf.data_ptr()] = buf
 
     def deregister_buffer(self, buf: torch.Tensor) -> None:
-        """Forget a GPU tensor."""
+        """Deregister a GPU tensor."""
         with self._lock:
             self._buffers.pop(buf.data_ptr(), None)
         self._below.deregister_buffer(buf)
@@ -83,7 +83,7 @@ class Backend(GDSBackend):  # type: ignore[misc]  # LMCache has no types
         self._below.close_driver()
 
     def memory(self, address: int, size: int) -> torch.Tensor:
-        """Return bytes of the registered buffers, which may go from one into the next of the same allocation."""
+        """Return bytes of the registered buffers. A range may continue in the next buffer of the same allocation."""
         with self._lock:
             bases = sorted(self._buffers)
             at = bisect.bisect_right(bases, address) - 1
@@ -96,7 +96,7 @@ class Backend(GDSBackend):  # type: ignore[misc]  # LMCache has no types
 
 
 class _Handle(GDSHandle):  # type: ignore[misc]
-    """A slab under its own key. Any number of threads may use it, each with its streams."""
+    """A slab under its own key. Any number of threads may use it, each with its own streams."""
 
     def __init__(self, below: GDSHandle, backend: Backend) -> None:
         super().__init__(below.path)
@@ -108,7 +108,7 @@ class _Handle(GDSHandle):  # type: ignore[misc]
         self._readings: dict[int, _Reading] = {}
 
     def write_async(self, buf_base: int, size: int, file_offset: int, buf_offset: int, raw_stream: int) -> Any:
-        """Encrypt the buffer in place, and enqueue its write."""
+        """Encrypt the buffer in place and enqueue the write."""
         data = self._backend.memory(buf_base + buf_offset, size)
         with _on(raw_stream, data.device):
             seals = self._blocks.encrypt(data, [_name(file_offset)])
@@ -168,7 +168,7 @@ class _Handle(GDSHandle):  # type: ignore[misc]
             return self._parts[at]
 
     def _overlap(self, begin: int, end: int) -> tuple[int, int]:
-        """Return which writes have bytes from ``begin`` to ``end``."""
+        """Return the writes that contain bytes from ``begin`` to ``end``."""
         first = bisect.bisect_right(self._begins, begin)
         if first and self._parts[first - 1].end > begin:
             first -= 1
@@ -177,7 +177,7 @@ class _Handle(GDSHandle):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def _on(raw_stream: int, device: Any) -> Iterator[Any]:
-    """Make a stream of LMCache the current one, and return it; None if the memory is not a GPU's."""
+    """Make a stream of LMCache the current stream and return it, or return None if the memory is not on a GPU."""
     if device.type != "cuda":
         yield None
         return
