@@ -2,14 +2,14 @@
 """vLLM's KV offloading with chunks that are encrypted before they leave the GPU.
 
 With vLLM and PyTorch where they are installed (vLLM 0.33.0 was tried on a CPU), otherwise with their contracts
-(made_up_vllm.py, array_torch.py). Machines with a GPU and PyTorch run this on the GPU.
+(made_up_vllm.py, array_torch.py). Machines with a GPU and PyTorch run this on the GPU. test_vllm_tiers.py has vLLM's
+tiers and connectors.
 """
 
 from __future__ import annotations
 
 import importlib
 import itertools
-import json
 import os
 import pathlib
 import pickle
@@ -369,89 +369,6 @@ class Connector(Case):
             self.assertRaisesRegex(ValueError, "spec_name must be"),
         ):
             connector.register_kv_caches({})
-
-
-class Real(Case):
-    """vLLM's own tiers, factories and configuration."""
-
-    refs, per_chunk = ((0, 1, 2),), 2
-
-    def setUp(self) -> None:
-        if not HAS_VLLM:
-            raise unittest.SkipTest("the Python package vllm is not installed; machines that have it run this")
-        super().setUp()
-        self.keyset = self.folder / "keyset.json"
-        self.keyset.write_bytes(warpaes.Keyset.generate().to_json())
-        self.keyset.chmod(0o600)
-
-    def until(self, is_done: Any) -> None:
-        """Let tiers work until something is so."""
-        for _ in range(500):
-            self.manager.on_schedule_end(self.base.ScheduleEndContext((), ()))
-            if is_done():
-                return
-            time.sleep(0.02)
-        self.fail("not within 10 s")
-
-    def test_the_file_tier(self) -> None:
-        """Files of one engine are ciphertext; the next engine loads them, and refuses an altered and a renamed one."""
-        tier = {"type": "fs", "root_dir": str(self.folder / "tier")}
-        extra = {"keyset": f"clear:{self.keyset}", "secondary_tiers": [tier]}
-        self.start("EncryptedTieringSpec", extra=extra)
-        plain = [self.block(0, number) for number in range(4)]
-        keys = self.keys("ab")
-        self.store(keys, [0, 1, 2, 3], [4], [0])
-        files: list[pathlib.Path] = []
-        self.until(lambda: len(files := sorted((self.folder / "tier").rglob("*.bin"))) == 2)
-        files = sorted((self.folder / "tier").rglob("*.bin"))
-        for path in files:
-            content = path.read_bytes()
-            for pages in plain:
-                self.assertFalse(any(page[at : at + 16] in content for page in pages for at in range(0, 480, 16)))
-        self.stop()
-
-        def load() -> None:
-            self.engine = next(self.engines)
-            self.start("EncryptedTieringSpec", extra=extra)
-            self.wipe(list(range(32)))
-            hit = self.base.LookupResult.HIT
-            self.until(lambda: all(self.manager.lookup(key, self.context) is hit for key in keys))
-            try:
-                self.load(keys, [8, 9, 10, 11], [4], [0])
-            finally:
-                self.worker.get_finished()
-                self.stop()
-
-        load()
-        self.assertEqual([self.block(0, number) for number in range(8, 12)], plain)
-        first, second = files[0].read_bytes(), files[1].read_bytes()
-        files[0].write_bytes(first[:100] + bytes([first[100] ^ 1]) + first[101:])
-        with self.assertRaisesRegex(InvalidTag, "1 of the chunks"):
-            load()
-        files[0].write_bytes(second)
-        files[1].write_bytes(first)
-        with self.assertRaisesRegex(InvalidTag, "2 of the chunks"):
-            load()
-
-    def stop(self) -> None:
-        self.worker.shutdown()
-        self.manager.shutdown()
-
-    def test_vllm_finds_the_classes(self) -> None:
-        """The configuration of the document, through vLLM's factories."""
-        from vllm.config import KVTransferConfig
-        from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
-        from vllm.v1.kv_offload.factory import OffloadingSpecFactory
-
-        document = (pathlib.Path(__file__).parents[2] / "docs/kv-caches.md").read_text()
-        begin = document.index("--kv-transfer-config '") + len("--kv-transfer-config '")
-        options = json.loads(document[begin : document.index("'", begin)])
-        transfer = KVTransferConfig(**options)
-        self.assertIs(KVConnectorFactory.get_connector_class(transfer), self.ours.EncryptedOffloadingConnector)
-        self.assertTrue(KVConnectorFactory.supports_hma_config(transfer))
-        spec = OffloadingSpecFactory.create_spec(self.config(extra=transfer.kv_connector_extra_config))
-        self.assertIsInstance(spec, self.ours.EncryptedOffloadingSpec)
-        self.assertTrue(type(spec).build_metric_definitions(transfer.kv_connector_extra_config))
 
 
 if __name__ == "__main__":
