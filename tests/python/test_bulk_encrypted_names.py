@@ -542,7 +542,7 @@ class Hostile(Named):
                 _, report = bulk("list", "-k", self.key, self.target)
                 self.assertEqual({each["name"] for each in report["names"]}, {*TREE} - {altered, lost})
                 for name in (altered, lost, f"{lost}.warpaes-key"):
-                    with self.assertRaisesRegex(InvalidTag, "the manifest does not contain it"):
+                    with self.assertRaises(InvalidTag):
                         warpaes.open(self.target / name, keyset=f"dataset:{self.key}")
                 shutil.rmtree(self.target)
 
