@@ -151,6 +151,7 @@ int run_tune(int argc, char** argv);
 int run_plan(int argc, char** argv);
 int run_provider(int argc, char** argv);
 int run_devices(int argc, char** argv);
+int run_lab(int argc, char** argv);
 int run_selftest(int argc, char** argv);
 
 }  // namespace cli

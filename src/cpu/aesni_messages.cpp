@@ -1,11 +1,20 @@
-// Batches with AES-NI, one block per register. Compiled for SSSE3, AES and PCLMULQDQ.
+// Messages in memory, single and in batches, with AES-NI. Compiled for SSSE3, AES and PCLMULQDQ.
 #include "cpu/aesni_vector.hpp"
 #include "cpu/gcm_message_kernels.hpp"
 #include "cpu/key_kernels.hpp"
 #include "cpu/message_kernels.hpp"
+#include "cpu/short_kernels.hpp"
+#include "cpu/siv_modes.hpp"
 #include "cpu/stream_kernels.hpp"
 
 namespace warpaes::cpu {
+
+void run_gcm_siv_aesni(const SimdGcmSiv& run) {
+    gcm_siv<Xmm>(run);
+}
+
+const SimdShortCtrKernels short_ctr_aesni = short_ctr_kernels<Xmm>;
+const SimdShortGcmKernels short_gcm_aesni = short_gcm_kernels<Xmm>;
 
 const SimdBatchKernels batch_kernels_aesni = {.lanes = Xmm::bytes / 16,
                                               .run = run_aesni,
