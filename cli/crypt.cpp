@@ -17,7 +17,6 @@
 
 #include "command.hpp"
 #include "crypt_options.hpp"
-#include "descriptor.hpp"
 #include "dry_run.hpp"
 #include "enc_options.hpp"
 #include "file_list.hpp"
@@ -111,10 +110,6 @@ std::string with_name(std::string sentence, const std::string& path, const std::
     return sentence;
 }
 
-std::string path_of(const Descriptor& file) {
-    return fmt::format("/proc/self/fd/{}", file.get());
-}
-
 /// The path of a result, after its directory is created.
 class OutputPlace {
 public:
@@ -124,7 +119,7 @@ public:
             const std::string name = whole.filename();
             directory_ = make_stored_directory(*options.output_dir, task.stored_output.parent_path());
             refuse_planted(directory_, name, task.output);
-            path_ = fmt::format("{}/{}", path_of(directory_), name);
+            path_ = fmt::format("{}/{}", warpaes::path_of(directory_.get()), name);
         } else if (options.output_dir) {
             make_directory(whole.parent_path());
         }
@@ -136,7 +131,7 @@ public:
         if (task_.stored_output.empty()) return sentence;
         const std::filesystem::path whole(task_.output);
         sentence = with_name(std::move(sentence), path_, task_.output);
-        return with_name(std::move(sentence), fmt::format("'{}'", path_of(directory_)),
+        return with_name(std::move(sentence), fmt::format("'{}'", warpaes::path_of(directory_.get())),
                          fmt::format("'{}'", whole.parent_path().string()));
     }
 
@@ -423,8 +418,8 @@ private:
             refuse_irregular(task.input);
         } else {
             listed.emplace(open_listed(task));
-            opened = path_of(listed->file);
-            path = fmt::format("{}/{}", path_of(listed->folder), listed->name);
+            opened = warpaes::path_of(listed->file.get());
+            path = fmt::format("{}/{}", warpaes::path_of(listed->folder.get()), listed->name);
         }
         outcome.key_id = new_id_;
         const std::string aad = aad_of(task);
@@ -482,14 +477,14 @@ private:
         job.output_fd = STDOUT_FILENO;
         std::optional<ListedFile> listed;
         std::string path = task.input;
-        if (!task.root.empty()) path = path_of(listed.emplace(open_listed(task)).file);
+        if (!task.root.empty()) path = warpaes::path_of(listed.emplace(open_listed(task)).file.get());
         std::shared_ptr<const Keys> own;  // from here on, these are the keys of this file
         std::optional<Descriptor> input;
         if (o_.own && o_.action == Action::encrypt) {
             job.prefix = front_.data();
             job.prefix_len = front_.size();
         } else if (o_.own) {
-            if (!path.empty()) path = path_of(open_input(input, path, task.input));
+            if (!path.empty()) path = warpaes::path_of(open_input(input, path, task.input).get());
             own = own_.open(input ? fmt::format("'{}'", task.input) : "standard input",
                             read_front(input ? fmt::format("'{}'", task.input) : "standard input",
                                        input ? input->get() : STDIN_FILENO, own_.option()));

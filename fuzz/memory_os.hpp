@@ -1,4 +1,4 @@
-// The system calls of src/engine/pipeline/os.hpp over files in memory, all in the directory "/". A test can make any
+// The system calls of src/base/os.hpp over files in memory, all in the directory "/". A test can make any
 // call fail, and reads and writes short.
 #pragma once
 

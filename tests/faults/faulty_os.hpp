@@ -1,5 +1,5 @@
-// The system calls of src/engine/pipeline/os.hpp, failing on request: linked in their place by the tests of this
-// folder.
+// Replacements for the system calls of src/base/os.hpp that fail on request. The tests in this folder link
+// them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "engine/pipeline/os.hpp"
+#include "base/os.hpp"
 
 #include <fcntl.h>
 #include <stdio.h>
