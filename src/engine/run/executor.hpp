@@ -85,6 +85,8 @@ public:
 private:
     void run_on_device(MessageGroup group);
     std::optional<std::uint64_t> run_part(const MessageGroup& message, const Block& iv, const MessagePart& part);
+    /// `group`: the part's input, output and chaining value. std::nullopt: the padding is wrong.
+    std::optional<std::uint64_t> run_local_part(const MessageGroup& group, const MessagePart& part);
 
     Engine& engine_;
     Memory memory_ = Memory::pageable;
