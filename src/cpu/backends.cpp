@@ -3,9 +3,9 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "cpu/cpu_backend.hpp"
 #include "cpu/features.hpp"
 #include "cpu/simd_functions.hpp"
-#include "cpu/vaes_backend.hpp"
 
 namespace warpaes {
 

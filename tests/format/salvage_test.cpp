@@ -1,12 +1,12 @@
-// Damaged files keep their authentic segments: any segments altered, the end cut off anywhere, bytes appended.
-#include "format/salvage.hpp"
-
+// Salvage recovers the authentic segments of damaged files: with altered segments, truncated anywhere, or with appended
+// bytes.
 #include <unistd.h>
 
 #include <random>
 
 #include "file_job.hpp"
 #include "format/segment_cipher.hpp"
+#include "format/streaming_aead.hpp"
 
 namespace warpaes::test {
 namespace {

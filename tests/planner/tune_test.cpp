@@ -12,7 +12,6 @@
 
 #include "base/error.hpp"
 #include "engine/calibration/file.hpp"
-#include "engine/calibration/launches.hpp"
 #include "simt.hpp"
 
 namespace warpaes {
