@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "command.hpp"
-#include "package.hpp"
+#include "elsewhere.hpp"
 #include "program.hpp"
-#include "version.hpp"
 
 namespace {
 

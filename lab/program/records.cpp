@@ -9,13 +9,13 @@
 #include <system_error>
 
 #include "command.hpp"
+#include "elsewhere.hpp"
 #include "lab/claims/claim.hpp"
 #include "lab/compare.hpp"
 #include "lab/matrix.hpp"
 #include "lab/names.hpp"
 #include "lab/report.hpp"
 #include "lab/submission.hpp"
-#include "neighbour.hpp"
 #include "record.hpp"
 
 namespace cli {
