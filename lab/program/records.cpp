@@ -14,8 +14,8 @@
 #include "lab/compare.hpp"
 #include "lab/matrix.hpp"
 #include "lab/names.hpp"
+#include "lab/record.hpp"
 #include "lab/report.hpp"
-#include "lab/submission.hpp"
 #include "record.hpp"
 
 namespace cli {
