@@ -77,8 +77,6 @@ public:
     [[nodiscard]] Memory memory() const noexcept { return memory_; }
     /// The device where at least one buffer lies; -1: both are in host memory.
     [[nodiscard]] int data_device() const noexcept { return device_; }
-    /// The device where the output lies; -1: host memory.
-    [[nodiscard]] int output_device() const noexcept { return output_device_; }
     /// The outcome of the last run, with the notes of all runs.
     [[nodiscard]] const Outcome& ran() const noexcept { return ran_; }
 
