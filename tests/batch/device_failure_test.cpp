@@ -11,7 +11,6 @@
 #include "device_memory.hpp"
 #include "engine/engine.hpp"
 #include "evp_oracle.hpp"
-#include "failures.hpp"
 #include "simt.hpp"
 
 namespace warpaes::test {
