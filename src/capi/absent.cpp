@@ -7,7 +7,7 @@ warpaes_engine::warpaes_engine(const warpaes::EngineOptions& options) : impl(opt
 warpaes_engine::~warpaes_engine() = default;
 
 extern "C" warpaes_status warpaes_crypt(warpaes_engine* /*engine*/, const warpaes_message* /*message*/,
-                                        warpaes_outcome* /*outcome*/) {
+                                        warpaes_result* /*result*/) {
     return warpaes::capi::guarded([] {
         throw warpaes::Error(
             WARPAES_ERROR_BACKEND,
