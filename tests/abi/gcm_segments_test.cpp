@@ -1,5 +1,5 @@
 // Batches of AES-GCM segments, against libcrypto segment by segment.
-#include "gcm_segments.hpp"
+#include "gcm.hpp"
 
 #include <gtest/gtest.h>
 
