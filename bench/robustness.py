@@ -29,10 +29,10 @@ the results of the tests. `bench/robustness.py` generates it from `bench/results
 FAULTS = """
 ## The fault matrix
 
-`make faults` runs `tests/faults`. The library performs all I/O through `src/engine/pipeline/os.hpp`. The tests link
-a different implementation. There, any call can fail, transfer only one byte or half of the request, reach the end of
-the file, or be slow. A clean run of a job counts the calls. The job is then repeated for every call and every
-fault. The fault occurs once, several times, or for the rest of the run.
+`make faults` runs `tests/faults`. The library performs all I/O through `src/base/os.hpp`. The tests link
+another implementation of it. In that implementation any call can fail, move one byte or half of the request, reach the
+end of the file, or be slow. A clean run of a job counts the calls. Then the job is repeated for every call and every
+fault: the fault occurs once, several times, or for the rest of the run.
 
 The jobs encrypt, decrypt and verify files of `openssl enc` and of authenticated segments (three formats),
 completely and in part, with readers and with writers. Their inputs and outputs are files, existing files, descriptors,

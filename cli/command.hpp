@@ -135,6 +135,9 @@ struct Command {
     bool has_more_help = false;  ///< --help-all prints more than --help
 };
 
+/// Prints the text of `warpaes --version`.
+void print_version();
+
 int run_encrypt(int argc, char** argv);
 int run_decrypt(int argc, char** argv);
 int run_verify(int argc, char** argv);
@@ -151,6 +154,7 @@ int run_tune(int argc, char** argv);
 int run_plan(int argc, char** argv);
 int run_provider(int argc, char** argv);
 int run_devices(int argc, char** argv);
+int run_lab(int argc, char** argv);
 int run_selftest(int argc, char** argv);
 
 }  // namespace cli

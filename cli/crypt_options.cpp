@@ -8,13 +8,15 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/descriptor.hpp"
 #include "command.hpp"
-#include "descriptor.hpp"
 #include "key_files.hpp"
 #include "secrets.hpp"
 #include "templates.hpp"
 
 namespace cli {
+
+using warpaes::Descriptor;
 
 namespace {
 

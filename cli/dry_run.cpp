@@ -1,5 +1,3 @@
-#include "dry_run.hpp"
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +6,7 @@
 #include <cstring>
 
 #include "command.hpp"
+#include "crypt_report.hpp"
 #include "file_list.hpp"
 #include "key_files.hpp"
 #include "keyset_source.hpp"

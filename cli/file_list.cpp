@@ -16,7 +16,6 @@
 #include <optional>
 #include <tuple>
 
-#include "descriptor.hpp"
 #include "output_directory.hpp"
 #include "own_keyset.hpp"
 

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "command.hpp"
 #include "crypt_options.hpp"
-#include "descriptor.hpp"
 #include "stored_names.hpp"
 
 namespace cli {
+
+using warpaes::Descriptor;
 
 struct FileTask {
     std::string input{};                    ///< empty: standard input

@@ -9,9 +9,11 @@
 #include <iterator>
 #include <string_view>
 
-#include "descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace cli {
+
+using warpaes::Descriptor;
 
 namespace {
 

@@ -5,14 +5,16 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/descriptor.hpp"
 #include "command.hpp"
 #include "crypt_options.hpp"
-#include "descriptor.hpp"
 #include "keyset_source.hpp"
 #include "own_keyset.hpp"
 #include "record.hpp"
 
 namespace cli {
+
+using warpaes::Descriptor;
 
 namespace {
 

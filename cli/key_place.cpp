@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -71,6 +72,16 @@ SecretBytes read_passphrase_place(const std::string& option, const std::string& 
         for (const char c : warpaes::places::passphrase_in(key.name, key.text.view())) passphrase.push_back(c);
         return passphrase;
     });
+}
+
+void KekOptions::add(CLI::App& app) {
+    CLI::Option* kek = app.add_option("--kek", place);
+    app.add_option("--kek-aad", aad)->needs(kek);
+}
+
+std::shared_ptr<const Kek> KekOptions::take() const {
+    if (!*read) *read = std::make_shared<const Kek>(Kek{read_key_place(option, *place), aad.value_or("")});
+    return *read;
 }
 
 }  // namespace cli

@@ -2,11 +2,17 @@
 // standard error, and the files are recorded as files that the command needs.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "places/location.hpp"
 #include "places/secret_text.hpp"
 #include "secret_bytes.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace cli {
 
@@ -29,5 +35,22 @@ void refuse_passphrase(const std::string& option, const std::string& place);
 
 /// Throws UsageError for a key given instead of its location, because shell histories and process lists show it.
 void refuse_key(const std::string& option, const char* place);
+
+/// Tink's keyset of AES-GCM keys or a raw key, and the associated data of its keysets.
+struct Kek {
+    PlacedKey key;
+    std::string aad;
+};
+
+struct KekOptions {
+    std::string option = "--kek";  ///< the option that gave the place, for messages
+    std::optional<std::string> place, aad;
+    /// The key, once it has been read, because a descriptor can be read only once.
+    std::shared_ptr<std::shared_ptr<const Kek>> read = std::make_shared<std::shared_ptr<const Kek>>();
+
+    void add(CLI::App& app);
+    /// Returns the key at `place`, which must be given. Throws Failure.
+    [[nodiscard]] std::shared_ptr<const Kek> take() const;
+};
 
 }  // namespace cli

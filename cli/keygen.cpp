@@ -7,8 +7,8 @@
 #include <cstdio>
 
 #include "command.hpp"
-#include "kek.hpp"
 #include "key_files.hpp"
+#include "key_place.hpp"
 #include "keyset_file.hpp"
 #include "keyset_source.hpp"
 #include "passphrase.hpp"

@@ -112,39 +112,24 @@ private:
         if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
         return result;
     }
-    /// Without links, a file of one byte claims the name and is then replaced, or, without rename(), written. The file
-    /// is not empty, because close() would not wait until such a mount has stored an empty file, which could then
-    /// overwrite the keyset.
+    /// Without links, the file replaces one that claims the name; without rename(), that one is written.
     int claim() {
-        constexpr int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
         struct stat made {
         }, now{};
-        {  // and closed, because some file systems cannot rename a file to an open one
-            Descriptor placeholder(::openat(folder_.get(), leaf_.c_str(), flags | O_CREAT | O_EXCL, 0600));
-            if (placeholder.get() < 0) return -1;
-            if (::fstat(placeholder.get(), &made) != 0 || ::write(placeholder.get(), "", 1) != 1 ||
-                !placeholder.close()) {
-                return give_back();
-            }
-        }
+        if (warpaes::claim_name(folder_.get(), leaf_.c_str(), &made) != 0) return -1;
         if (rename(0) == 0) return 0;
-        Descriptor file(::openat(folder_.get(), leaf_.c_str(), flags));
+        Descriptor file(::openat(folder_.get(), leaf_.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
         const bool is_made = file.get() >= 0 && ::fstat(file.get(), &now) == 0 && is_same(now, made) &&
                              now.st_size == 1 && now.st_uid == made.st_uid;
         if (file.get() >= 0 && !is_made) {
             errno = EEXIST;  // another process created a file there
             return -1;
         }
-        if (file.get() < 0 || !write(file.get()) || !file.close()) return give_back();
+        if (file.get() < 0 || !write(file.get()) || !file.close()) {
+            return warpaes::give_back_name(folder_.get(), leaf_.c_str());
+        }
         remove();
         return 0;
-    }
-    /// Removes the file that claimed the name. Returns -1 and leaves errno unchanged.
-    int give_back() {
-        const int error = errno;
-        ::unlinkat(folder_.get(), leaf_.c_str(), 0);
-        errno = error;
-        return -1;
     }
     /// Writes the content and waits for the disk. Returns whether this succeeded; otherwise sets errno.
     [[nodiscard]] bool write(int fd) const {

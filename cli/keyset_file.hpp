@@ -5,11 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.hpp"
 #include "command.hpp"
-#include "descriptor.hpp"
 #include "keyset_source.hpp"
 
 namespace cli {
+
+using warpaes::Descriptor;
 
 /// Throws Failure{EXISTS} if the file exists. Call it before asking for a passphrase.
 void refuse_existing_key_file(const std::string& path);

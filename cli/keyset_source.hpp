@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "command.hpp"
-#include "kek.hpp"
 #include "key_place.hpp"
 #include "keyset_place.hpp"
 #include "passphrase.hpp"

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "command.hpp"
+#include "elsewhere.hpp"
 #include "keyset_source.hpp"
-#include "package.hpp"
 #include "record.hpp"
 #include "stored_names.hpp"
 

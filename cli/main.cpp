@@ -8,38 +8,12 @@
 #include <vector>
 
 #include "command.hpp"
-#if !WARPAES_DEMO
-#include "lab/program/records.hpp"
-#endif
-#include "neighbour.hpp"
-#include "package.hpp"
+#include "elsewhere.hpp"
 #include "program.hpp"
-#include "version.hpp"
 
 namespace {
 
 using cli::Command;
-
-#if WARPAES_DEMO
-[[noreturn]] int not_in_demo(int /*argc*/, char** argv) {
-    throw cli::Failure(
-        WARPAES_ERROR_ARGUMENT,
-        fmt::format("'{}': is not part of the command that `make demo` builds; `make install` builds all commands",
-                    argv[0]));
-}
-constexpr auto run_lab = not_in_demo, run_provider = not_in_demo, run_selftest = not_in_demo, run_bench = not_in_demo,
-               run_plan = not_in_demo, run_calibrate = not_in_demo, run_tune = not_in_demo;
-#else
-using cli::run_bench, cli::run_calibrate, cli::run_plan, cli::run_provider, cli::run_selftest, cli::run_tune;
-
-int run_lab(int argc, char** argv) {
-    // Commands that work on records need no kernels, so this program contains them.
-    if (argc > 1) {
-        if (const cli::RecordCommand run = cli::record_command(argv[1])) return run(argc - 1, argv + 1);
-    }
-    cli::become("warpaes-lab", argc, argv, "`make install-lab` installs it; run it where warpaes was built");
-}
-#endif
 
 constexpr Command commands[] = {
     {"encrypt", "encrypt files, with authentication", cli::run_encrypt, true},
@@ -57,14 +31,14 @@ constexpr Command commands[] = {
     {"model", "encrypt model folders (Python package)", cli::run_in_package},
     {"parquet", "encrypt Parquet files (Python package)", cli::run_in_package},
     {"qkd", "encrypt files under quantum keys (Python package)", cli::run_in_package},
-    {"provider", "provide AES to programs that use OpenSSL", run_provider},
+    {"provider", "provide AES to programs that use OpenSSL", cli::run_provider},
     {"devices", "list backends and devices", cli::run_devices},
-    {"selftest", "run known-answer tests on every backend", run_selftest},
-    {"bench", "measure throughput", run_bench},
-    {"plan", "predict the backend and the time of a call", run_plan},
-    {"calibrate", "measure this machine for the planner", run_calibrate},
-    {"tune", "find the fastest launch parameters of a GPU", run_tune},
-    {"lab", "run published experiments (program warpaes-lab)", run_lab},
+    {"selftest", "run known-answer tests on every backend", cli::run_selftest},
+    {"bench", "measure throughput", cli::run_bench},
+    {"plan", "predict the backend and the time of a call", cli::run_plan},
+    {"calibrate", "measure this machine for the planner", cli::run_calibrate},
+    {"tune", "find the fastest launch parameters of a GPU", cli::run_tune},
+    {"lab", "run published experiments (program warpaes-lab)", cli::run_lab},
 };
 
 /// Prints a status and its message in at most 80 columns.
@@ -133,7 +107,7 @@ int run(int argc, char** argv) {
         std::string command = "provider", verb = "stats";
         std::vector<char*> arguments{command.data(), verb.data()};
         arguments.insert(arguments.end(), argv + 2, argv + argc);
-        return run_provider(static_cast<int>(arguments.size()), arguments.data());
+        return cli::run_provider(static_cast<int>(arguments.size()), arguments.data());
     }
     if (is_filter(argc, argv)) {
         std::string decrypt = "decrypt", encrypt = "encrypt";

@@ -12,7 +12,6 @@
 #include <system_error>
 
 #include "command.hpp"
-#include "descriptor.hpp"
 #include "progress.hpp"
 
 namespace cli {
@@ -42,7 +41,7 @@ Descriptor make_stored_directory(const fs::path& root, const fs::path& below) {
 }
 
 MadeDirectory made_directory(const Descriptor& directory) {
-    MadeDirectory made = made_directory(fmt::format("/proc/self/fd/{}", directory.get()));
+    MadeDirectory made = made_directory(warpaes::path_of(directory.get()));
     struct stat status {};
     if (::fstat(directory.get(), &status) == 0) {
         made.device = status.st_dev;

@@ -8,9 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace cli {
+
+using warpaes::Descriptor;
 
 /// Opens the directory `below` another one without following a link below `root`, because another user may have put one
 /// there. `mode`: creates missing directories with it. On failure, `get()` is negative and errno is set.

@@ -12,12 +12,14 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "foreign_file.hpp"
 #include "interrupt.hpp"
 #include "templates.hpp"
 
 namespace cli {
+
+using warpaes::Descriptor;
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "command.hpp"
-#include "kek.hpp"
+#include "key_place.hpp"
 #include "secret_bytes.hpp"
 
 namespace cli {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "neighbour.hpp"
+#include "elsewhere.hpp"
 #include "numbers.hpp"
 #include "predictions.hpp"
 #include "progress.hpp"

@@ -1,10 +1,15 @@
 #include "program.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -13,11 +18,32 @@
 #include "arguments.hpp"
 #include "command.hpp"
 #include "interrupt.hpp"
-#include "process.hpp"
 
 namespace cli {
 
 namespace {
+
+void occupy_standard_descriptors() {
+    constexpr int flags[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+        if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+        // open() returns the lowest free number, which is this one. Without /dev it opens the root directory, which can
+        // be neither read nor written.
+        const int opened = ::open("/dev/null", flags[fd]);
+        if (opened != fd && ::open("/", O_RDONLY | O_DIRECTORY) != fd) std::_Exit(EXIT_FAILURE);
+    }
+}
+
+/// Opens closed standard descriptors, so that no other file gets their numbers. Using standard input or output is still
+/// an error, and text for standard error is discarded. Also prevents core dumps, and stops other processes of the same
+/// user from reading this process's memory, which holds keys.
+void secure_process() {
+    occupy_standard_descriptors();
+    // The limit applies to core files; a core_pattern that pipes dumps to a program obeys PR_SET_DUMPABLE.
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_CORE, &none);
+    ::prctl(PR_SET_DUMPABLE, 0);
+}
 
 void tell(const std::string& sentence) {
     say(fmt::format("{} {}\n", painted(Colour::red, "warpaes:"), sentence));

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 namespace cli {
@@ -28,6 +29,33 @@ private:
     bool visible_ = false;
     Clock::time_point start_ = Clock::now();
     Clock::time_point drawn_{};
+};
+
+/// One progress line for all files. Thread-safe.
+class SharedProgress {
+public:
+    /// `bytes`: of all files; the size of a single file is given to update().
+    SharedProgress(bool shown, std::size_t files, std::uint64_t bytes)
+        : line_(shown), single_(files == 1), total_(bytes) {}
+    /// `done`, `total`: bytes of a file. `before`: `done` of the file's last call; 0 for the first.
+    void update(std::uint64_t& before, std::uint64_t done, std::uint64_t total) {
+        const std::lock_guard lock(mutex_);
+        done_ += done - before;
+        before = done;
+        line_.update(done_, single_ ? total : total_);
+    }
+    double finish() {
+        const double seconds = line_.seconds();
+        line_.clear();
+        return seconds;
+    }
+
+private:
+    std::mutex mutex_;
+    ProgressLine line_;
+    bool single_;
+    std::uint64_t total_;
+    std::uint64_t done_ = 0;
 };
 
 /// 1536 as "1.50 KiB".

@@ -15,7 +15,7 @@
 #include <sstream>
 
 #include "command.hpp"
-#include "neighbour.hpp"
+#include "elsewhere.hpp"
 #include "progress.hpp"
 #include "provider_config.hpp"
 #include "record.hpp"

@@ -10,10 +10,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "command.hpp"
-#include "descriptor.hpp"
 
 namespace cli {
+
+using warpaes::Descriptor;
 
 using nlohmann::json;
 

@@ -10,13 +10,15 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/descriptor.hpp"
 #include "command.hpp"
-#include "descriptor.hpp"
 #include "interrupt.hpp"
 #include "key_files.hpp"
 #include "keyset_place.hpp"
 
 namespace cli {
+
+using warpaes::Descriptor;
 
 namespace {
 

@@ -15,7 +15,6 @@
 #include <tuple>
 
 #include "crypt_options.hpp"
-#include "descriptor.hpp"
 #include "output_directory.hpp"
 
 namespace cli {

@@ -1,6 +1,4 @@
 // `warpaes --version`: the version and the build's compiler and libraries.
-#include "version.hpp"
-
 #include <fmt/format.h>
 
 #include <string>

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "evp_oracle.hpp"
 #include "handles.hpp"
-#include "oracles.hpp"
 
 namespace {
 
@@ -193,17 +193,20 @@ private:
         }
     }
 
-    [[nodiscard]] Sealed sealed(const Bytes& text) const {
+    [[nodiscard]] oracle::Sealed sealed(const Bytes& text) const {
         if (is(WARPAES_CMAC)) return {{}, oracle::evp_cmac(key_bytes_, text)};
-        if (is(WARPAES_GCM)) return gcm(key_bytes_, model_.iv, model_.aad, text);
-        Bytes both = oracle::evp_ccm(key_bytes_, model_.iv, text, model_.aad, 12);
-        const auto end = both.begin() + static_cast<std::ptrdiff_t>(text.size());
-        return {Bytes(both.begin(), end), Bytes(end, both.end())};
+        const bool gcm = is(WARPAES_GCM);
+        return oracle::seal({.mode = gcm ? "GCM" : "CCM",
+                             .key = key_bytes_,
+                             .iv = model_.iv,
+                             .aad = model_.aad,
+                             .text = text,
+                             .tag_bytes = gcm ? std::size_t{16} : std::size_t{12}});
     }
     /// Returns the expected output for the input so far, and its tag. The plaintext is computed by encrypting the
     /// ciphertext, which is the same operation in CTR.
-    [[nodiscard]] Sealed right() const {
-        Sealed made = sealed(model_.input);
+    [[nodiscard]] oracle::Sealed right() const {
+        oracle::Sealed made = sealed(model_.input);
         if (!model_.encrypt && !is(WARPAES_CMAC)) made.tag = sealed(made.text).tag;
         return made;
     }
@@ -304,7 +307,7 @@ private:
             require(status == WARPAES_ERROR_DATA_LENGTH, "final without all of the text");
             return;
         }
-        const Sealed wanted = right();
+        const oracle::Sealed wanted = right();
         if (!model_.encrypt) {
             Bytes tag = wanted.tag;
             tag.resize(model_.expected_tag.size());
@@ -331,7 +334,7 @@ private:
             expect_ok(status, "final of XTS");
             Bytes got = m.output;
             got.insert(got.end(), out.begin(), out.begin() + static_cast<std::ptrdiff_t>(written));
-            require(got == xts(m.encrypt, key_bytes_, tweak_bytes_, m.iv, m.unit, m.input), "XTS");
+            require(got == oracle::xts(m.encrypt, key_bytes_, tweak_bytes_, m.iv, m.unit, m.input), "XTS");
             return;
         }
         const bool whole = m.input.size() % 16 == 0;

@@ -35,7 +35,7 @@ struct ModeTraits {
     bool whole_blocks;
     bool range;  ///< decryption can start at any position
 };
-/// The oracle's modes. GCM and XTS have separate functions (oracles.hpp).
+/// The oracle's modes. GCM and XTS have separate functions (evp_oracle.hpp).
 inline constexpr ModeTraits plain_modes[] = {
     {WARPAES_ECB, "ECB", true, true},    {WARPAES_CBC, "CBC", true, true},    {WARPAES_CFB128, "CFB128", false, true},
     {WARPAES_CFB8, "CFB8", false, true}, {WARPAES_CFB1, "CFB1", false, true}, {WARPAES_OFB, "OFB", false, false},

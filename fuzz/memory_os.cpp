@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "engine/pipeline/os.hpp"
+#include "base/os.hpp"
 
 namespace fuzz::memory_os {
 

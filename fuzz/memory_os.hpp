@@ -1,5 +1,5 @@
-// The system calls of src/engine/pipeline/os.hpp for files in memory, all in the directory "/". A test can make any
-// call fail, and can shorten reads and writes.
+// The system calls of src/base/os.hpp for files in memory, all in the directory "/". A test can make any call fail, and
+// can shorten reads and writes.
 #pragma once
 
 #include <cstdint>

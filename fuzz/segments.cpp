@@ -2,8 +2,8 @@
 // segments. Each segment is compared with libcrypto.
 #include <warpaes/gcm.hpp>
 
+#include "evp_oracle.hpp"
 #include "handles.hpp"
-#include "oracles.hpp"
 
 namespace {
 
@@ -41,7 +41,8 @@ struct Batch {
         for (std::size_t i = 0; i < count; ++i) {
             texts.push_back(in.bytes(length(i)));
             const auto nonce = nonces.begin() + static_cast<std::ptrdiff_t>(12 * i);
-            sealed.push_back(gcm(key_bytes, Bytes(nonce, nonce + 12), aad, texts.back()));
+            sealed.push_back(oracle::seal(
+                {.mode = "GCM", .key = key_bytes, .iv = Bytes(nonce, nonce + 12), .aad = aad, .text = texts.back()}));
         }
     }
     [[nodiscard]] std::size_t length(std::size_t i) const { return i + 1 == count ? last : segment; }
@@ -80,7 +81,7 @@ struct Batch {
     Bytes aad, nonces;
     std::size_t plain_stride = 0, cipher_stride = 0;
     std::vector<Bytes> texts;
-    std::vector<Sealed> sealed;
+    std::vector<oracle::Sealed> sealed;
 };
 
 warpaes::Segments request(const Batch& b, warpaes::Direction direction, const Bytes& from, Bytes& to, Bytes& tags) {

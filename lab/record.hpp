@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lab/experiment.hpp"
+#include "lab/result.hpp"
 
 namespace lab {
 
@@ -111,5 +112,20 @@ bool is_standard_output(const std::filesystem::path& path);
 /// Replaces a file's contents by `text` in the same way; the new file has the permissions of the old one. A link stays
 /// and leads to the new file. FIFOs, devices and open files by the name of their descriptor are written to.
 void replace_file(const std::filesystem::path& path, const std::string& text);
+
+/// Returns the record with figures of six significant digits, without verdicts, which the rules make again, and without the
+/// names of folders. A submission of a submission is identical. Throws RecordError, with a remedy, if the figures
+/// cannot be traced to a commit, an experiment failed, or none was measured.
+Record submission_of(const Record& record);
+
+/// Returns the text of its file: JSON in one line.
+std::string text_of_submission(const Record& submission);
+
+/// "nvidia-h200-2026-11-23t062601z.json": the machine and the date, in letters, digits and "-".
+std::string submission_file_name(const Record& record);
+
+nlohmann::json to_json(const Result& result);
+/// Throws RecordError.
+Result result_from_json(const nlohmann::json& json);
 
 }  // namespace lab

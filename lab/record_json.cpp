@@ -1,5 +1,3 @@
-#include "lab/record_json.hpp"
-
 #include <cmath>
 #include <limits>
 #include <set>

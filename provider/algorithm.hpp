@@ -157,5 +157,32 @@ inline bool get_size(const Context* context, const OSSL_PARAM params[], const ch
     WARPAES_RAISE(context, PROV_R_FAILED_TO_GET_PARAMETER);
     return false;
 }
+/// For GCM and CCM: stores the associated data of a record of TLS 1.2, if `params` has it, with the length of the text.
+/// `tag` is the length of the record's tag. The error is `refused` if the data is not that of such a record.
+template <class Aead>
+bool set_tls_aad(Aead& c, const OSSL_PARAM params[], std::size_t tag, int refused) noexcept {
+    const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD);
+    if (p == nullptr) return true;
+    if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr) {
+        WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
+        return false;
+    }
+    const std::size_t around = tls_explicit_bytes + (c.enc ? 0 : tag);
+    std::size_t length = 0;
+    if (p->data_size == tls_aad_bytes) {
+        std::memcpy(c.buf, p->data, tls_aad_bytes);
+        c.tls_aad_len = tls_aad_bytes;
+        length = static_cast<std::size_t>(c.buf[11] << 8 | c.buf[12]);
+    }
+    if (length < around) {
+        WARPAES_RAISE(&c, refused);
+        return false;
+    }
+    length -= around;
+    c.buf[11] = static_cast<std::uint8_t>(length >> 8);
+    c.buf[12] = static_cast<std::uint8_t>(length);
+    c.tls_aad_pad = tag;
+    return true;
+}
 
 }  // namespace warpaes::provider

@@ -129,22 +129,6 @@ bool decrypt(Ccm& c, const Byte* in, Byte* out, std::size_t bytes, const Byte* e
     return right;
 }
 
-std::size_t set_tls_aad(Ccm& c, const Byte* aad, std::size_t bytes) noexcept {
-    if (bytes != tls_aad_bytes) return 0;
-    std::memcpy(c.buf, aad, bytes);
-    c.tls_aad_len = bytes;
-    std::size_t length = static_cast<std::size_t>(c.buf[11] << 8 | c.buf[12]);
-    if (length < tls_explicit_bytes) return 0;
-    length -= tls_explicit_bytes;
-    if (!c.enc) {
-        if (length < c.m) return 0;
-        length -= c.m;
-    }
-    c.buf[11] = static_cast<Byte>(length >> 8);
-    c.buf[12] = static_cast<Byte>(length);
-    return c.m;
-}
-
 bool tls_record(Ccm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
     *written = 0;
     if (in == nullptr || out != in || bytes < tls_explicit_bytes + c.m) return false;
@@ -235,13 +219,7 @@ int ccm_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
             c.iv_set = false;
         }
     }
-    if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD)) {
-        if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr)
-            return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
-        const std::size_t pad = set_tls_aad(c, static_cast<const Byte*>(p->data), p->data_size);
-        if (pad == 0) return WARPAES_RAISE(&c, PROV_R_INVALID_DATA);
-        c.tls_aad_pad = pad;
-    }
+    if (!set_tls_aad(c, params, c.m, PROV_R_INVALID_DATA)) return 0;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED)) {
         if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr)
             return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);

@@ -238,23 +238,6 @@ bool set_iv_fixed(Gcm& c, const Byte* iv, std::size_t bytes) noexcept {
     return true;
 }
 
-/// Stores a record's associated data with the length of its text. Returns how much the record grows, or 0 on failure.
-std::size_t set_tls_aad(Gcm& c, const Byte* aad, std::size_t bytes) noexcept {
-    if (bytes != tls_aad_bytes) return 0;
-    std::memcpy(c.buf, aad, bytes);
-    c.tls_aad_len = bytes;
-    std::size_t length = static_cast<std::size_t>(c.buf[11] << 8 | c.buf[12]);
-    if (length < tls_explicit_bytes) return 0;
-    length -= tls_explicit_bytes;
-    if (!c.enc) {
-        if (length < tag_bytes) return 0;
-        length -= tag_bytes;
-    }
-    c.buf[11] = static_cast<Byte>(length >> 8);
-    c.buf[12] = static_cast<Byte>(length);
-    return tag_bytes;
-}
-
 /// Processes a TLS 1.2 record in place: the explicit part of the IV, the text, the tag.
 bool tls_record(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
     const auto crypt_record = [&]() -> bool {
@@ -337,13 +320,7 @@ int gcm_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
             c.ivlen = ivlen;
         }
     }
-    if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD)) {
-        if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr)
-            return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
-        const std::size_t pad = set_tls_aad(c, static_cast<const Byte*>(p->data), p->data_size);
-        if (pad == 0) return WARPAES_RAISE(&c, PROV_R_INVALID_AAD);
-        c.tls_aad_pad = pad;
-    }
+    if (!set_tls_aad(c, params, tag_bytes, PROV_R_INVALID_AAD)) return 0;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED)) {
         if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr ||
             !set_iv_fixed(c, static_cast<const Byte*>(p->data), p->data_size)) {

@@ -25,22 +25,26 @@ void end_message(Generic& c) noexcept {
     c.key_set = false;
 }
 
+Bulked run_in_engine(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in,
+                     std::size_t bytes) noexcept {
+    return c.provider->settings()->bulk->run(c.tally.kind, {.mode = mode,
+                                                            .direction = direction,
+                                                            .key = &c.key,
+                                                            .tweak_key = nullptr,
+                                                            .chain = c.iv,
+                                                            .input = in,
+                                                            .output = out,
+                                                            .bytes = bytes,
+                                                            .first_block = 0,
+                                                            .digest = nullptr});
+}
+
 /// Returns whether the engine did the update. Sets `failed` if the engine failed and the kernels cannot do it either.
 bool in_bulk(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
              bool& failed) noexcept {
-    Bulk& bulk = *c.provider->settings()->bulk;
-    if (!bulk.wants(bytes)) [[likely]]
+    if (!c.provider->settings()->bulk->wants(bytes)) [[likely]]
         return false;
-    const Bulked outcome = bulk.run(c.tally.kind, {.mode = mode,
-                                                   .direction = direction,
-                                                   .key = &c.key,
-                                                   .tweak_key = nullptr,
-                                                   .chain = c.iv,
-                                                   .input = in,
-                                                   .output = out,
-                                                   .bytes = bytes,
-                                                   .first_block = 0,
-                                                   .digest = nullptr});
+    const Bulked outcome = run_in_engine(c, mode, direction, out, in, bytes);
     failed = outcome == Bulked::failed;
     if (failed) end_message(c);
     return outcome == Bulked::done;
@@ -275,17 +279,7 @@ int text_on_device(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noe
     const bool is_ctr = c.tally.kind == Kind::ctr;
     if ((!is_ctr && c.tally.kind != Kind::ecb) || bytes % 16 != 0 || (is_ctr && c.num != 0)) return 0;
     const Direction direction = c.key.inverse ? Direction::decrypt : Direction::encrypt;
-    const Bulked outcome = c.provider->settings()->bulk->run(c.tally.kind, {.mode = is_ctr ? Mode::ctr : Mode::ecb,
-                                                                            .direction = direction,
-                                                                            .key = &c.key,
-                                                                            .tweak_key = nullptr,
-                                                                            .chain = c.iv,
-                                                                            .input = in,
-                                                                            .output = out,
-                                                                            .bytes = bytes,
-                                                                            .first_block = 0,
-                                                                            .digest = nullptr});
-    if (outcome != Bulked::done) {
+    if (run_in_engine(c, is_ctr ? Mode::ctr : Mode::ecb, direction, out, in, bytes) != Bulked::done) {
         end_message(c);
         return 0;
     }

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "command.hpp"
+#include "elsewhere.hpp"
 #include "interrupt.hpp"
 #include "lab/claims/claim.hpp"
 #include "lab/gpu/device.hpp"
@@ -19,7 +20,6 @@
 #include "lab/program/records.hpp"
 #include "lab/run.hpp"
 #include "lab/scratch.hpp"
-#include "neighbour.hpp"
 #include "program.hpp"
 #include "record.hpp"
 

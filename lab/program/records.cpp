@@ -9,12 +9,13 @@
 #include <system_error>
 
 #include "command.hpp"
+#include "elsewhere.hpp"
 #include "lab/claims/claim.hpp"
 #include "lab/compare.hpp"
 #include "lab/matrix.hpp"
 #include "lab/names.hpp"
+#include "lab/record.hpp"
 #include "lab/report.hpp"
-#include "lab/submission.hpp"
 #include "record.hpp"
 
 namespace cli {
@@ -280,6 +281,13 @@ RecordCommand record_command(const char* name) {
         if (own == name) return run;
     }
     return nullptr;
+}
+
+int run_lab(int argc, char** argv) {
+    if (argc > 1) {
+        if (const RecordCommand run = record_command(argv[1])) return run(argc - 1, argv + 1);
+    }
+    become("warpaes-lab", argc, argv, "`make install-lab` installs it; run it where warpaes was built");
 }
 
 }  // namespace cli

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 
 from . import _native
-from ._cryptotensors import framework_name, framework_shape
 from ._pieces import Part, chunks_of, cut, nonces
 from ._sealed_file import SealedFile
+from ._to_gpu import empty_tensors
 from .aead import AESGCM
 from .exceptions import FormatError
 
@@ -31,13 +31,7 @@ _STATUS_BYTES = 4
 
 def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors of these names. All of them are read and decrypted before the first one is yielded."""
-    results, tensors = [], []
-    for name in names:
-        entry = file.entries[name]
-        dtype = getattr(torch, framework_name(entry["dtype"], False))
-        made = torch.empty(framework_shape(name, entry), dtype=dtype, device=file.device)
-        results.append((name, made))
-        tensors.append(file.sealed(name, made.reshape(-1).view(torch.uint8)))
+    results, tensors = empty_tensors(file, names)
     try:
         _check_empty(file, [tensor for tensor in tensors if not tensor.size])
         filled = [tensor for tensor in tensors if tensor.size]

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ._cryptotensors import framework_name, framework_shape
-from ._pieces import MOST_THREADS, Part, chunks_of, cut, nonces, share, workers
+from ._pieces import MOST_THREADS, Part, Tensor, chunks_of, cut, nonces, share, workers
 from ._sealed_file import SealedFile
 from .aead import AESGCM, Batch
 from .exceptions import InvalidTag
@@ -22,8 +22,8 @@ from .exceptions import InvalidTag
 PIECE_BYTES = 16 << 20
 
 
-def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors of these names. All of them are read and decrypted before the first one is yielded."""
+def empty_tensors(file: SealedFile, names: list[str]) -> tuple[list[tuple[str, torch.Tensor]], list[Tensor]]:
+    """Return tensors to read on the file's device, by name, and their bytes with their places in the file."""
     results, tensors = [], []
     for name in names:
         entry = file.entries[name]
@@ -31,6 +31,12 @@ def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, torch.Tensor
         made = torch.empty(framework_shape(name, entry), dtype=dtype, device=file.device)
         results.append((name, made))
         tensors.append(file.sealed(name, made.reshape(-1).view(torch.uint8)))
+    return results, tensors
+
+
+def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors of these names. All of them are read and decrypted before the first one is yielded."""
+    results, tensors = empty_tensors(file, names)
     if not tensors:
         return
     pieces = list(cut(tensors, file.chunk, PIECE_BYTES, PIECE_BYTES))

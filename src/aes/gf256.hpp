@@ -1,5 +1,5 @@
 // GF(2^8) and the S-box of FIPS 197 (sections 4.2 and 5.1.1). The tables are computed at compile time and hold public
-// constants only: nothing here is indexed by a secret at run time. Secrets use the S-box of sbox_circuit.hpp.
+// constants only: nothing here is indexed by a secret at run time. Secrets use the S-box of key_schedule.hpp.
 #pragma once
 
 #include <array>

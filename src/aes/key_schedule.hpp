@@ -9,10 +9,18 @@
 #include <span>
 
 #include "aes/gf256.hpp"
-#include "aes/sbox_circuit.hpp"
 #include "aes/types.hpp"
+#include "warpaes/device/sbox_circuit.cuh"
 
 namespace warpaes {
+
+/// x := S(x) ^ 0x63 on bit planes: x[i] holds bit i of many bytes at once. The caller adds the affine constant, which
+/// can be folded into a round key. It has no table and no branch, so its time and its memory accesses reveal nothing
+/// about its input. `Word` is any unsigned integer or vector type.
+template <typename Word>
+WARPAES_HD constexpr void sub_planes_without_constant(Word (&x)[8]) {
+    device::detail::sbox_circuit<device::detail::Gates, Word>(x);
+}
 
 inline constexpr int max_rounds = 14;
 

@@ -1,13 +1,19 @@
 // An OpenSSL library context that the application's configuration does not affect.
 #pragma once
 
-#include <openssl/types.h>
+#include <openssl/crypto.h>
+
+#include "base/error.hpp"
 
 namespace warpaes {
 
 /// The library's own context, with OpenSSL's default provider. In the process-wide context the application may have
 /// replaced AES, even by a provider that calls this library. It lives as long as the process, as do the algorithms
 /// fetched from it.
-OSSL_LIB_CTX* library_context();
+inline OSSL_LIB_CTX* library_context() {
+    static OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();
+    if (context == nullptr) throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: OSSL_LIB_CTX_new failed");
+    return context;
+}
 
 }  // namespace warpaes

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
@@ -91,6 +92,18 @@ const char* sentence_of(const Batch& batch, std::uint64_t entry) {
 }
 
 }  // namespace
+
+warpaes_engine::warpaes_engine(const EngineOptions& options)
+    : impl(options), batches(std::make_shared<BatchEngine>(impl)) {}
+
+warpaes_engine::~warpaes_engine() {
+    if (impl.home().is_here()) {
+        batches->stop();
+    } else {
+        batches->flush_keys_of_host();
+        (void)new auto(std::move(batches));  // not destroyed, because the parent's threads may hold its locks
+    }
+}
 
 extern "C" {
 

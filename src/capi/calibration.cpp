@@ -9,7 +9,6 @@
 #include "capi/handles.hpp"
 #include "engine/calibration/calibrate.hpp"
 #include "engine/calibration/file.hpp"
-#include "engine/calibration/launches.hpp"
 #include "engine/calibration/tune.hpp"
 #include "message/measure.hpp"
 #include "warpaes/planning.h"

@@ -3,7 +3,6 @@
 #include "format/enc.hpp"
 #include "format/inspect.hpp"
 #include "format/keyset.hpp"
-#include "format/salvage.hpp"
 #include "format/segments.hpp"
 #include "format/streaming_aead.hpp"
 #include "message/checks.hpp"

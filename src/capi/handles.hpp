@@ -42,25 +42,14 @@ private:
 }  // namespace warpaes::capi
 
 struct warpaes_engine {
-    explicit warpaes_engine(const warpaes::EngineOptions& options) : impl(options) {}
+    explicit warpaes_engine(const warpaes::EngineOptions& options);
     warpaes_engine(const warpaes_engine&) = delete;
     warpaes_engine& operator=(const warpaes_engine&) = delete;
-#if !WARPAES_DEMO
-    ~warpaes_engine() {
-        if (impl.home().is_here()) {
-            batches->stop();
-        } else {
-            batches->flush_keys_of_host();
-            (void)new auto(std::move(batches));  // not destroyed, because the parent's threads may hold its locks
-        }
-    }
-#endif
+    ~warpaes_engine();
 
     warpaes::Engine impl;
     warpaes::capi::HeldMemory memory;
-#if !WARPAES_DEMO  // the command of `make demo` does not use batches
-    std::shared_ptr<warpaes::BatchEngine> batches = std::make_shared<warpaes::BatchEngine>(impl);
-#endif
+    std::shared_ptr<warpaes::BatchEngine> batches;
 };
 
 struct warpaes_key {

@@ -1,5 +1,6 @@
 // Context updates on 64-bit Arm. Compiled for AES and PMULL.
 #include "cpu/armv8_vector.hpp"
+#include "cpu/serial_kernels.hpp"
 #include "cpu/update_kernels.hpp"
 
 namespace warpaes::cpu {
@@ -10,5 +11,9 @@ const UpdateKernels update_kernels_armv8 = {.name = "armv8",
                                             .gcm = gcm_update<Neon>,
                                             .hash = hash_update<Neon, update_powers>,
                                             .extend_powers = extend_powers<Neon>};
+
+const serial::Kernels& serial::kernels(int rounds) {
+    return kernels_for<Neon>(rounds);
+}
 
 }  // namespace warpaes::cpu

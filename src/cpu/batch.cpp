@@ -4,9 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "cpu/gcm_batch.hpp"
 #include "cpu/message_keys.hpp"
-#include "cpu/serial_batch.hpp"
 
 namespace warpaes::cpu {
 

@@ -1,13 +1,56 @@
-// Groups of many messages on the CPU.
+// Groups of many messages on the CPU: GCM, serial modes, and all others.
 #pragma once
 
+#include <array>
 #include <span>
 
+#include "backend/group.hpp"
+#include "backend/short.hpp"
 #include "backend/stretch.hpp"
-#include "cpu/gcm_batch.hpp"
+#include "base/secret.hpp"
+#include "cpu/message_keys.hpp"
 #include "cpu/simd.hpp"
 
 namespace warpaes::cpu {
+
+/// Selects the function for a single short message, which takes the key's tables.
+using ShortGcmFunction = ShortFunction (*)(Direction direction, int rounds);
+
+/// Processes GCM messages of a batch, given their round keys, with only a few powers of H. The powers are made for
+/// several messages at a time, or kept while messages of one key follow each other.
+class GcmBatch {
+public:
+    /// Others may use `keys` between two runs.
+    GcmBatch(const SimdBatchKernels& kernels, MessageKeys& keys, ShortGcmFunction short_gcm)
+        : kernels_(kernels), keys_(keys), short_gcm_(short_gcm) {}
+    GcmBatch(const GcmBatch&) = delete;
+    GcmBatch& operator=(const GcmBatch&) = delete;
+
+    /// Whether the messages are so short that making the tables of an ExpandedKey would not pay.
+    [[nodiscard]] static bool takes(const MessageGroup& group);
+    void run(const MessageGroup& group);
+
+private:
+    /// Size of a key's powers and of the bytes beyond them that a vector load reads.
+    static constexpr std::size_t stride = block_bytes * (SimdGcmMessages::most_powers + 3);
+
+    void make_powers(const MessageGroup& group, const std::uint8_t* round_keys, std::size_t count);
+    void run_with_tables(const MessageGroup& group) const;
+
+    const SimdBatchKernels& kernels_;
+    MessageKeys& keys_;
+    ShortGcmFunction short_gcm_;
+    const ExpandedKey* made_for_ = nullptr;
+    std::size_t power_count_ = 0;
+    alignas(64) std::array<std::uint8_t, stride * MessageKeys::window> powers_;
+};
+
+/// Whether run_serial() processes messages of this kind: CBC, CFB128 and OFB encryption, OFB decryption, CMAC and CCM.
+[[nodiscard]] bool is_stream(Mode mode, Direction direction);
+
+/// Processes all messages of groups for which is_stream() is true, as many at once as the vectors have lanes. A lane
+/// whose message ends takes the next one.
+void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups);
 
 /// `short_gcm`: the function for a single short GCM message.
 void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunction short_gcm,

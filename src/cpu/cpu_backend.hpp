@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "backend/stretch.hpp"
 
 namespace warpaes::cpu {
@@ -43,5 +44,12 @@ private:
     std::vector<BackendInfo> info_;
     CpuFunctions functions_;
 };
+
+/// Named by register width; `folding`: with fewer products in GCM (FoldingZmm in vaes512_vector.hpp).
+enum class VaesKernels { bits256, bits512, bits512_folding };
+
+/// The VAES backend with these kernels, for tests and measurements. The global vaes_backend() has the fastest ones that
+/// run here.
+Backend& vaes_backend(VaesKernels kernels);
 
 }  // namespace warpaes::cpu

@@ -1,10 +1,9 @@
-#include "cpu/gcm_batch.hpp"
-
 #include <algorithm>
 #include <bit>
 
 #include "aes/ghash.hpp"
 #include "backend/tag.hpp"
+#include "cpu/batch.hpp"
 
 namespace warpaes::cpu {
 

@@ -1,11 +1,10 @@
-#include "cpu/serial_batch.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "aes/cmac.hpp"
 #include "backend/tag.hpp"
+#include "cpu/batch.hpp"
 #include "cpu/message_keys.hpp"
 
 namespace warpaes::cpu {

@@ -212,13 +212,6 @@ void short_gcm(const ShortMessage& m, const SimdShortGcm& with, std::uint8_t* ta
     short_gcm_with<V, Rounds, Encrypt, GcmMeans::none>(m, with, tag);
 }
 
-#if WARPAES_DEMO  // backends.cpp does not use them there
-template <class V>
-inline constexpr SimdShortCtrKernels short_ctr_kernels{};
-
-template <class V>
-inline constexpr SimdShortGcmKernels short_gcm_kernels{};
-#else
 template <class V>
 inline constexpr SimdShortCtrKernels short_ctr_kernels{{short_ctr<V, 10>, short_ctr<V, 12>, short_ctr<V, 14>}};
 
@@ -226,6 +219,5 @@ template <class V>
 inline constexpr SimdShortGcmKernels short_gcm_kernels{
     {short_gcm<V, 10, true>, short_gcm<V, 12, true>, short_gcm<V, 14, true>},
     {short_gcm<V, 10, false>, short_gcm<V, 12, false>, short_gcm<V, 14, false>}};
-#endif
 
 }  // namespace warpaes::cpu

@@ -46,11 +46,9 @@ template <class V, int Rounds>
 
 /// GCM-SIV does not allow 192-bit keys.
 template <class V>
-void gcm_siv([[maybe_unused]] const SimdGcmSiv& run) {
-#if !WARPAES_DEMO  // backends.cpp does not use it there
+void gcm_siv(const SimdGcmSiv& run) {
     if (run.rounds == 10) return gcm_siv_of_rounds<V, 10>(run);
     gcm_siv_of_rounds<V, 14>(run);
-#endif
 }
 
 }  // namespace warpaes::cpu

@@ -4,7 +4,7 @@
 
 namespace warpaes::cpu {
 
-#if (defined(__x86_64__) || defined(__aarch64__)) && !WARPAES_DEMO
+#if defined(__x86_64__) || defined(__aarch64__)
 
 namespace {
 

@@ -1,7 +1,5 @@
 // GCM on 512-bit registers for CPUs on which a carry-less product takes two cycles. Compiled like vaes512.cpp.
 #include "cpu/gcm_modes.hpp"
-#include "cpu/short_kernels.hpp"
-#include "cpu/siv_modes.hpp"
 #include "cpu/vaes512_vector.hpp"
 
 namespace warpaes::cpu {
@@ -9,11 +7,5 @@ namespace warpaes::cpu {
 void run_gcm_vaes512_folding(const SimdGcm& run) {
     run_gcm<FoldingZmm>(run);
 }
-
-void run_gcm_siv_vaes512_folding(const SimdGcmSiv& run) {
-    gcm_siv<FoldingZmm>(run);
-}
-
-const SimdShortGcmKernels short_gcm_vaes512_folding = short_gcm_kernels<FoldingZmm>;
 
 }  // namespace warpaes::cpu

@@ -5,8 +5,8 @@
 
 #include "cuda/batch.hpp"
 #include "cuda/batch_merge.hpp"
-#include "cuda/batch_rows.hpp"
 #include "cuda/batch_work.hpp"
+#include "cuda/rows.hpp"
 #include "cuda/tuning/host.hpp"
 #include "cuda/tuning/keys.hpp"
 

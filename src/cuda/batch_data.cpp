@@ -4,7 +4,6 @@
 #include <cstring>
 #include <thread>
 
-#include "cuda/batch_rows.hpp"
 #include "cuda/rows.hpp"
 #include "cuda/tuning/host.hpp"
 

@@ -1,6 +1,6 @@
 #include "cuda/batch_merge.hpp"
 
-#include "cuda/batch_rows.hpp"
+#include "cuda/rows.hpp"
 #include "cuda/tuning/host.hpp"
 
 namespace warpaes::cuda {

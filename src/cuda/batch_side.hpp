@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "backend/group.hpp"
-#include "cuda/batch_rows.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/resources.hpp"
+#include "cuda/rows.hpp"
 
 namespace warpaes::cuda {
 

@@ -200,7 +200,7 @@ void set_weights(std::span<FieldElement> weights, FieldElement first, FieldEleme
     }
 }
 
-/// The values that gcm_long.cuh needs for a key. Computing them takes about a hundred products and an inverse, so the
+/// The values that gcm_long.cu needs for a key. Computing them takes about a hundred products and an inverse, so the
 /// key keeps them.
 struct LongWeights {
     FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];

@@ -1,4 +1,4 @@
-// Runs of short messages (kernels/short.cuh).
+// Runs of short messages (kernels/short.cu).
 #include <algorithm>
 #include <cstring>
 

@@ -144,7 +144,7 @@ private:
     std::array<Entry, work_classes * ways * 2> entries_{};
 };
 
-/// A GPU's launch table, as stored by a tuning (calibration/launches.hpp).
+/// A GPU's launch table, as stored by a tuning (calibration/file.hpp).
 struct TunedLaunches {
     GpuShape gpu;  ///< the tuned GPU, without its name
     LaunchTable table;

@@ -6,7 +6,6 @@
 #include "base/error.hpp"
 #include "base/pool.hpp"
 #include "engine/calibration/file.hpp"
-#include "engine/calibration/launches.hpp"
 #include "engine/planner.hpp"
 
 namespace warpaes {

@@ -1,5 +1,3 @@
-#include "format/ctr_hmac_segments.hpp"
-
 #include <openssl/crypto.h>
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-#include "format/gcm_segments.hpp"
-
 #include <algorithm>
 #include <vector>
 

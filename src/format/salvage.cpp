@@ -1,5 +1,3 @@
-#include "format/salvage.hpp"
-
 #include <algorithm>
 #include <string>
 
@@ -8,6 +6,7 @@
 #include "engine/pipeline/worker_lane.hpp"
 #include "format/segment_stage.hpp"
 #include "format/segments.hpp"
+#include "format/streaming_aead.hpp"
 
 namespace warpaes {
 

@@ -11,8 +11,6 @@
 #include "base/kernel_random.hpp"
 #include "engine/engine.hpp"
 #include "engine/pipeline/memory.hpp"
-#include "format/ctr_hmac_segments.hpp"
-#include "format/gcm_segments.hpp"
 #include "format/hkdf.hpp"
 #include "format/segment_stage.hpp"
 #include "format/segments.hpp"

@@ -1,9 +1,10 @@
-// Functions that the segment ciphers share.
+// Segment ciphers, and functions that they share.
 #pragma once
 
 #include <array>
 
 #include "base/error.hpp"
+#include "format/hkdf.hpp"
 #include "format/segment_cipher.hpp"
 
 namespace warpaes {
@@ -35,5 +36,61 @@ private:
 /// Wipes the range's plaintext and throws SegmentRefused for its segment `i`, which is not authentic.
 [[noreturn]] void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i,
                                  std::uint8_t* plaintext);
+
+/// Segments that are AES-GCM messages under one key, without associated data: Tink's AES-GCM-HKDF and C2SP's chunks.
+class GcmSegments : public SegmentCipher {
+public:
+    void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
+                 std::uint8_t* ciphertext) const final;
+
+protected:
+    using Nonce = std::array<std::uint8_t, 12>;
+
+    GcmSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header, std::span<const std::uint8_t> key)
+        : SegmentCipher(layout, std::move(header)), key_(key) {}
+
+private:
+    [[nodiscard]] virtual Nonce nonce(std::uint64_t segment, bool last) const = 0;
+
+    ExpandedKey key_;
+};
+
+/// The nonce is prefix(7) || BE32(segment) || last, where the prefix is the header's last bytes.
+class TinkGcmSegments final : public GcmSegments {
+public:
+    TinkGcmSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header, std::span<const std::uint8_t> key)
+        : GcmSegments(layout, std::move(header), key) {}
+
+private:
+    Nonce nonce(std::uint64_t segment, bool last) const override { return tink_nonce(header(), segment, last); }
+};
+
+/// The nonce is the base nonce XOR the segment number, as a big-endian number.
+class C2spSegments final : public GcmSegments {
+public:
+    C2spSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header, std::span<const std::uint8_t> key,
+                 std::span<const std::uint8_t> base);
+
+private:
+    Nonce nonce(std::uint64_t segment, bool last) const override;
+
+    Secret<Nonce> base_;
+};
+
+/// Tink's AES-CTR-HMAC segments: CTR encryption, then an HMAC over counter and ciphertext.
+class CtrHmacSegments final : public SegmentCipher {
+public:
+    CtrHmacSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header, std::span<const std::uint8_t> key,
+                    Hash hash, std::span<const std::uint8_t> mac_key)
+        : SegmentCipher(layout, std::move(header)), key_(key), mac_(hash, mac_key) {}
+
+    /// Decrypts nothing until the whole range is authenticated.
+    void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
+                 std::uint8_t* ciphertext) const override;
+
+private:
+    ExpandedKey key_;
+    Hmac mac_;
+};
 
 }  // namespace warpaes

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "format/file_job.hpp"
@@ -18,5 +19,10 @@ struct AeadOptions {
 /// range, is detected only if the range includes the last segment, as a range to the end does. Unauthenticated
 /// plaintext is never written. `job` must outlive the result. Throws Error{ARGUMENT, RANGE, KEYSET}.
 std::unique_ptr<FileFormat> aead_format(const FileJob& job, const AeadOptions& options);
+
+/// Decrypts every authentic segment, and writes zeros in place of the others. Calls job.hole for each range of zeros.
+/// `job` must outlive the result. Throws Error{ARGUMENT, KEYSET}; open() throws Error{AUTHENTICATION} if no segment
+/// opens with any key, and Error{ARGUMENT} for an input that cannot seek.
+std::unique_ptr<FileFormat> salvage_format(const FileJob& job, const AeadOptions& options);
 
 }  // namespace warpaes

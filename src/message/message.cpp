@@ -9,7 +9,7 @@
 #include "aes/siv.hpp"
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
-#include "engine/run/tagged.hpp"
+#include "engine/run/executor.hpp"
 #include "message/checks.hpp"
 #include "message/composed.hpp"
 #include "message/parts.hpp"

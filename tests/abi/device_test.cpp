@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "evp_oracle.hpp"
-#include "xts_oracle.hpp"
 
 namespace abi_tests {
 namespace {

@@ -1,4 +1,4 @@
-// Shared code of the AES-GCM tests.
+// Shared code of the AES-GCM tests: messages, and batches of segments, with expected results.
 #pragma once
 
 #include "support.hpp"
@@ -23,5 +23,59 @@ void change_iv(GcmCase& c, const Bytes& iv);
 /// must outlive the call.
 Call gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input, void* output,
                  void* tag);
+
+/// Many messages of GCM under one key at equal distances, as a batch's client would lay them out.
+struct Segments {
+    warpaes_direction direction{};
+    const warpaes_key* key = nullptr;
+    const std::uint8_t* nonces = nullptr;  ///< 12 bytes for each
+    std::size_t count = 0, segment_len = 0, last_len = 0;
+    const void* aad = nullptr;  ///< of all
+    std::size_t aad_len = 0;
+    const void* input = nullptr;
+    void* output = nullptr;
+    std::size_t plaintext_stride = 0, ciphertext_stride = 0;  ///< 0: without gaps
+    void* tags = nullptr;                                     ///< null: inline
+    // What became of them:
+    std::uint64_t failures = 0, first_failure = 0;
+    bool on_gpu = false;
+};
+/// All but the last as one entry, and the last as another. The status of the batch.
+warpaes_status crypt_segments(warpaes_engine* engine, Segments& segments);
+
+struct SegmentsCase {
+    SegmentsCase(Random& random, std::size_t count, std::size_t segment_bytes, std::size_t last_bytes);
+
+    std::size_t count, segment_bytes, last_bytes;
+    Bytes key, nonces, aad;
+    std::vector<Bytes> texts;
+    std::vector<Bytes> sealed;  ///< each with its tag
+    bool inline_tags = false;
+    bool in_place = false;
+    /// The entries as they are passed to the library.
+    std::size_t plaintext_stride = 0, ciphertext_stride = 0;
+
+    /// Gaps of up to `gap` bytes; equal strides if in place.
+    void space_out(Random& random, std::size_t gap);
+    [[nodiscard]] std::size_t length(std::size_t i) const { return i + 1 == count ? last_bytes : segment_bytes; }
+    /// From segment to segment, and in all, on the side of the plaintext or of the ciphertext.
+    [[nodiscard]] std::size_t stride(bool plaintext) const;
+    [[nodiscard]] std::size_t span(bool plaintext) const;
+    [[nodiscard]] Bytes tags() const;
+    [[nodiscard]] std::string name() const;
+
+    /// Puts that side's segments where they belong; the gaps stay.
+    void lay_out(PoisonedBuffer& buffer, bool plaintext) const { lay_out(buffer.data(), plaintext); }
+    void lay_out(std::uint8_t* to, bool plaintext) const;
+    /// Adds failures to the test for segments that are not there.
+    void expect(PoisonedBuffer& buffer, bool plaintext) const { expect(buffer.data(), plaintext); }
+    void expect(const std::uint8_t* from, bool plaintext) const;
+
+    [[nodiscard]] Segments request(const Key& key, warpaes_direction direction, const void* input, void* output,
+                                   void* tags) const;
+
+private:
+    [[nodiscard]] Bytes unit(std::size_t i, bool plaintext) const;
+};
 
 }  // namespace abi_tests

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "device.hpp"
-#include "gcm_segments.hpp"
+#include "gcm.hpp"
 
 namespace abi_tests {
 namespace {

@@ -1,5 +1,5 @@
 // Compares batches of AES-GCM segments with libcrypto segment by segment.
-#include "gcm_segments.hpp"
+#include "gcm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "device.hpp"
-#include "xts_oracle.hpp"
+#include "evp_oracle.hpp"
 
 namespace abi_tests {
 namespace {

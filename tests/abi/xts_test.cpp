@@ -6,10 +6,10 @@
 #include <functional>
 #include <iostream>
 
+#include "evp_oracle.hpp"
 #include "known_answers.hpp"
 #include "response_file.hpp"
 #include "support.hpp"
-#include "xts_oracle.hpp"
 
 namespace abi_tests {
 namespace {

@@ -8,9 +8,9 @@
 #include "../gpu_first.hpp"
 #include "abi_batch.hpp"
 #include "capi/handles.hpp"
+#include "device_memory.hpp"
 #include "engine/engine.hpp"
 #include "evp_oracle.hpp"
-#include "failures.hpp"
 #include "simt.hpp"
 
 namespace warpaes::test {
@@ -119,30 +119,6 @@ TEST_P(BatchDeviceFailure, EveryCallAtEveryPosition) {
     EXPECT_GT(GetParam() ? refused : noted, 15U) << "failures are not noticed";
 }
 
-/// Page-locked memory, which a GPU writes directly, or device memory.
-class OutputMemory final : public BatchMemory {
-public:
-    OutputMemory(const AbiEngine& engine, bool device) : engine_(engine.get()), device_(device) {}
-    std::uint8_t* allocate(std::size_t bytes) override {
-        void* memory = nullptr;
-        const warpaes_status status =
-            warpaes_alloc(engine_, device_ ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_PAGE_LOCKED, 0, bytes, &memory);
-        EXPECT_EQ(status, WARPAES_OK) << warpaes_last_error();
-        return static_cast<std::uint8_t*>(memory);
-    }
-    void release(std::uint8_t* memory, std::size_t) noexcept override { warpaes_free(engine_, memory); }
-    void write(std::uint8_t* to, std::span<const std::uint8_t> from) override {
-        EXPECT_EQ(warpaes_copy(engine_, to, from.data(), from.size()), WARPAES_OK) << warpaes_last_error();
-    }
-    void read(std::span<std::uint8_t> to, const std::uint8_t* from) override {
-        EXPECT_EQ(warpaes_copy(engine_, to.data(), from, to.size()), WARPAES_OK) << warpaes_last_error();
-    }
-
-private:
-    warpaes_engine* engine_;
-    bool device_;
-};
-
 /// Entries of one authenticated message each, some in place.
 std::vector<GroupSpec> single_messages(std::size_t count) {
     std::vector<GroupSpec> specs;
@@ -167,7 +143,7 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
                 machine.guarded = on_device;  // the host cannot access and wipe the memory
                 simt::reset(machine);
                 const AbiEngine engine = engine_with_gpu(GetParam());
-                OutputMemory memory(engine, on_device);
+                DeviceMemory memory(engine, 0, on_device ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_PAGE_LOCKED);
                 const std::vector<GroupSpec> specs = single_messages(8);  // an entry of several messages could be
                                                                           // partly finished
                 BatchMemory& rest = on_device ? static_cast<BatchMemory&>(memory) : guarded_memory();
@@ -205,7 +181,7 @@ TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
             SCOPED_TRACE(std::string(function) + " " + std::to_string(nth));
             simt::reset();
             const AbiEngine engine = engine_with_gpu(false);
-            OutputMemory memory(engine, false);
+            DeviceMemory memory(engine, 0, WARPAES_MEMORY_PAGE_LOCKED);
             const std::vector<GroupSpec> specs = single_messages(8);
             const BatchCase cases(specs, 13, memory);
             AbiEntries entries(cases);
@@ -252,7 +228,7 @@ TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
             SCOPED_TRACE(std::string(function) + " " + std::to_string(nth));
             simt::reset();
             const AbiEngine engine = engine_with_gpu(true);
-            OutputMemory memory(engine, true);
+            DeviceMemory memory(engine, 0);
             const BatchCase cases(specs, 15, memory, memory);
             AbiEntries entries(cases);
             const auto enqueue = [&] {
@@ -295,7 +271,7 @@ TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::reset(machine);
     {
         const AbiEngine engine = engine_with_gpu(true);
-        OutputMemory memory(engine, true);
+        DeviceMemory memory(engine, 0);
         const std::vector<std::uint8_t> key_bytes(16, 1), text(64, 0x77);
         const AbiKey key = make_key(key_bytes);
         std::uint8_t* const there = memory.allocate(text.size());

@@ -7,14 +7,14 @@
 
 namespace warpaes::test {
 
-/// Memory of one device, allocated through the C ABI.
+/// Memory of one device, or page-locked memory, which a GPU writes directly, allocated through the C ABI.
 class DeviceMemory final : public BatchMemory {
 public:
-    DeviceMemory(const AbiEngine& engine, int device) : engine_(engine.get()), device_(device) {}
+    DeviceMemory(const AbiEngine& engine, int device, warpaes_memory kind = WARPAES_MEMORY_DEVICE)
+        : engine_(engine.get()), device_(device), kind_(kind) {}
     std::uint8_t* allocate(std::size_t bytes) override {
         void* memory = nullptr;
-        EXPECT_EQ(warpaes_alloc(engine_, WARPAES_MEMORY_DEVICE, device_, bytes, &memory), WARPAES_OK)
-            << warpaes_last_error();
+        EXPECT_EQ(warpaes_alloc(engine_, kind_, device_, bytes, &memory), WARPAES_OK) << warpaes_last_error();
         return static_cast<std::uint8_t*>(memory);
     }
     void release(std::uint8_t* memory, std::size_t) noexcept override { warpaes_free(engine_, memory); }
@@ -28,6 +28,7 @@ public:
 private:
     warpaes_engine* engine_;
     int device_;
+    warpaes_memory kind_;
 };
 
 /// Usable devices.

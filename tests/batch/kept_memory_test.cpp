@@ -48,6 +48,21 @@ TEST_F(KeptMemory, OneEnqueuedBatchAfterTheOtherTakesTheSame) {
     }
 }
 
+warpaes_message gcm_in_place(const warpaes_key* key, const std::array<std::uint8_t, 12>& iv, void* data,
+                             std::uint64_t bytes, std::array<std::uint8_t, 16>& tag) {
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = WARPAES_GCM;
+    message.direction = WARPAES_ENCRYPT;
+    message.key = key;
+    message.iv = iv.data();
+    message.iv_len = iv.size();
+    message.input = message.output = data;
+    message.input_len = message.output_capacity = bytes;
+    message.tag = tag.data();
+    message.tag_len = tag.size();
+    return message;
+}
+
 // On a GPU, a message needs memory for its tag and for the sums of its thread blocks. The engine keeps that of the last
 // message.
 TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
@@ -63,16 +78,7 @@ TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
     const auto taken = [] { return simt::calls("cudaHostAlloc") + simt::calls("cudaMalloc"); };
     auto first = taken();
     for (int round = 0; round < 5; ++round) {
-        warpaes_message message = WARPAES_MESSAGE_INIT;
-        message.mode = WARPAES_GCM;
-        message.direction = WARPAES_ENCRYPT;
-        message.key = key;
-        message.iv = iv.data();
-        message.iv_len = iv.size();
-        message.input = message.output = data;
-        message.input_len = message.output_capacity = bytes;
-        message.tag = tag.data();
-        message.tag_len = tag.size();
+        const warpaes_message message = gcm_in_place(key, iv, data, bytes, tag);
         ASSERT_EQ(warpaes_crypt(engine.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
         if (round == 0) first = taken();
     }
@@ -91,16 +97,7 @@ TEST_F(KeptMemory, MessagesOfSeveralThreadsHaveTheirOwn) {
     const auto tag_by = [&](warpaes_engine* of, void* data, std::uint8_t number) {
         std::array<std::uint8_t, 12> iv{number};
         std::array<std::uint8_t, 16> tag{};
-        warpaes_message message = WARPAES_MESSAGE_INIT;
-        message.mode = WARPAES_GCM;
-        message.direction = WARPAES_ENCRYPT;
-        message.key = key;
-        message.iv = iv.data();
-        message.iv_len = iv.size();
-        message.input = message.output = data;
-        message.input_len = message.output_capacity = bytes;
-        message.tag = tag.data();
-        message.tag_len = tag.size();
+        const warpaes_message message = gcm_in_place(key, iv, data, bytes, tag);
         EXPECT_EQ(warpaes_crypt(of, &message, nullptr), WARPAES_OK);
         return tag;
     };

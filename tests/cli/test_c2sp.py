@@ -35,8 +35,7 @@ class C2sp(CommandTest):
         self.private("key", key)
 
     def test_published_messages(self):
-        with open(os.path.join(VECTORS, "c2sp/wycheproof_128.json"), encoding="utf-8") as file:
-            vectors = json.load(file)["tests"]
+        vectors = json.loads(c2sp.read()["wycheproof_128.json"])["tests"]
         self.assertEqual(len(vectors), 32)
         for vector in vectors:
             self.key(vector["key"].encode())
@@ -85,12 +84,13 @@ class C2sp(CommandTest):
             self.assertEqual(their.update(ours) + their.finalize(), b"plain")
 
     def test_files_made_elsewhere(self):
-        with open(os.path.join(VECTORS, "c2sp/vectors.json"), encoding="utf-8") as file:
-            vectors = json.load(file)
+        files = c2sp.read()
+        vectors = json.loads(files["vectors.json"])
         self.assertEqual(len(vectors), 12)
+        self.assertEqual(len(files), 14)
         for vector in vectors:
             self.key(bytes.fromhex(vector["key"]))
-            path = os.path.join(VECTORS, "c2sp", vector["file"])
+            self.write(path := vector["file"], files[vector["file"]])
             options = ("-k", "key", "--format", vector["template"], "--aad", vector["context"], path)
             expected = c2sp.plaintext(vector["plaintext_bytes"])
             self.assertTrue(self.warpaes("decrypt", *options) == expected, vector["file"])

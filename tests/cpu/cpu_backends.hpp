@@ -13,7 +13,7 @@
 
 #include "../why_skipped.hpp"
 #include "backend/backend.hpp"
-#include "cpu/vaes_backend.hpp"
+#include "cpu/cpu_backend.hpp"
 #include "engine/chain.hpp"
 #include "evp_oracle.hpp"
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "cpu_backends.hpp"
-#include "xts_oracle.hpp"
+#include "evp_oracle.hpp"
 
 namespace warpaes::test {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "../gpu_first.hpp"
 #include "capi/handles.hpp"
-#include "failures.hpp"
 #include "record.hpp"
 #include "simt.hpp"
 #include "stage.hpp"

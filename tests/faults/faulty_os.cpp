@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/pipeline/os.hpp"
+#include "base/os.hpp"
 
 namespace faults {
 

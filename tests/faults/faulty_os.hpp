@@ -1,4 +1,4 @@
-// Replacements for the system calls of src/engine/pipeline/os.hpp that fail on request. The tests in this folder link
+// Replacements for the system calls of src/base/os.hpp that fail on request. The tests in this folder link
 // them.
 #pragma once
 

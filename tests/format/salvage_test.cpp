@@ -1,13 +1,12 @@
 // Salvage recovers the authentic segments of damaged files: with altered segments, truncated anywhere, or with appended
 // bytes.
-#include "format/salvage.hpp"
-
 #include <unistd.h>
 
 #include <random>
 
 #include "file_job.hpp"
 #include "format/segment_cipher.hpp"
+#include "format/streaming_aead.hpp"
 
 namespace warpaes::test {
 namespace {

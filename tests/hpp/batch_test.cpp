@@ -9,7 +9,6 @@
 #include <warpaes/batch.hpp>
 
 #include "evp_oracle.hpp"
-#include "xts_oracle.hpp"
 
 namespace {
 

@@ -17,7 +17,6 @@
 #include "evp_oracle.hpp"
 #include "folder.hpp"
 #include "pattern.hpp"
-#include "xts_oracle.hpp"
 
 warpaes::Key make_key_elsewhere(warpaes::ConstBytes bytes);
 

@@ -11,7 +11,6 @@
 #include "lab/experiment.hpp"
 #include "lab/gpu/device.hpp"
 #include "lab/record.hpp"
-#include "lab/record_json.hpp"
 #include "whole_results.hpp"
 
 namespace {

@@ -7,7 +7,6 @@
 #include "backend/cuda_backend.hpp"
 #include "engine/chain.hpp"
 #include "engine/run/executor.hpp"
-#include "failures.hpp"
 #include "simt.hpp"
 #include "support.hpp"
 

@@ -17,7 +17,7 @@
 #include <fstream>
 #include <thread>
 
-#include "engine/pipeline/os.hpp"
+#include "base/os.hpp"
 #include "folder.hpp"
 #include "support.hpp"
 

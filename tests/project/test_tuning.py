@@ -19,8 +19,8 @@ SHAPING = re.compile(
 OTHERS = {
     "src/cuda/batch_keys.hpp": {"most_table_keys"},
     "src/cuda/kernels/batch_params.cuh": {"most", "width", "shares", "most_few"},
-    "src/cuda/kernels/batch_serial.cuh": {"serial_stages", "most"},
-    "src/cuda/kernels/ghash_keys.cuh": {"lanes"},
+    "src/cuda/kernels/batch_serial.cu": {"serial_stages", "most"},
+    "src/cuda/kernels/ghash_keys.cu": {"lanes"},
     "src/cuda/kernels/simt.cuh": {"warp_lanes"},
     "src/cuda/device_calls.cpp": {"most_scratch"},
     "src/cuda/resources.hpp": {"least"},

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "../gpu_first.hpp"
-#include "../simt/failures.hpp"
 #include "backend/cuda_backend.hpp"
 #include "engine/calibration/file.hpp"
 #include "simt.hpp"

@@ -3,6 +3,7 @@
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -118,6 +119,56 @@ Bytes evp_cmac(const Bytes& key, const Bytes& message) {
     require(EVP_MAC_final(context, tag.data(), &written, tag.size()));
     require(written == tag.size() ? 1 : 0);
     return tag;
+}
+
+Bytes later_unit(Bytes number, std::uint64_t units) {
+    std::uint64_t carry = 0;
+    for (std::uint8_t& byte : number) {
+        const std::uint64_t sum = byte + (units & 0xff) + carry;
+        byte = static_cast<std::uint8_t>(sum);
+        carry = sum >> 8;
+        units >>= 8;
+    }
+    return number;
+}
+
+Bytes xts(bool encrypt, const Bytes& key, const Bytes& tweak_key, const Bytes& number, std::size_t unit,
+          const Bytes& in, std::uint64_t step) {
+    const Context context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
+    Bytes keys = key;
+    keys.insert(keys.end(), tweak_key.begin(), tweak_key.end());
+    require(EVP_CipherInit_ex(context.get(), find_cipher("XTS", key.size()), nullptr, keys.data(), nullptr,
+                              encrypt ? 1 : 0));
+    if (unit == 0) unit = in.size();
+    Bytes out(in.size());
+    Bytes here = number;
+    for (std::size_t at = 0; at < in.size(); at += unit) {
+        const auto bytes = static_cast<int>(std::min(unit, in.size() - at));
+        int written = 0;
+        require(EVP_CipherInit_ex(context.get(), nullptr, nullptr, nullptr, here.data(), -1));
+        require(EVP_CipherUpdate(context.get(), out.data() + at, &written, in.data() + at, bytes));
+        if (written != bytes) throw std::runtime_error("libcrypto wrote less than a data unit");
+        here = later_unit(std::move(here), step);
+    }
+    return out;
+}
+
+Bytes crypt(const Message& m, bool encrypt) {
+    if (m.text.empty()) return {};
+    if (m.mode == "XTS") return xts(encrypt, m.key, m.tweak_key, m.iv, m.data_unit, m.text, m.unit_step);
+    return *evp(m.mode, encrypt, m.key, m.iv, m.text, false, m.bits);
+}
+
+Sealed seal(const Message& m) {
+    if (m.mode == "CMAC") {
+        Bytes tag = evp_cmac(m.key, m.text);
+        tag.resize(m.tag_bytes);
+        return {m.text, tag};
+    }
+    const Bytes both =
+        m.mode == "CCM" ? evp_ccm(m.key, m.iv, m.text, m.aad, m.tag_bytes) : evp_gcm(m.key, m.iv, m.text, m.aad);
+    const auto middle = both.begin() + static_cast<std::ptrdiff_t>(m.text.size());
+    return {Bytes(both.begin(), middle), Bytes(middle, middle + static_cast<std::ptrdiff_t>(m.tag_bytes))};
 }
 
 }  // namespace oracle

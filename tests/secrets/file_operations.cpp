@@ -325,41 +325,32 @@ void World::files_into(std::vector<Operation>& all) {
     }
 }
 
+void World::write_pieces(warpaes_engine* engine, const char* name, const char* file,
+                         std::initializer_list<std::uint64_t> pieces, bool finish) {
+    const std::string written = path(file);
+    warpaes_keyset* keyset = nullptr;
+    warpaes_writer* writer = nullptr;
+    warpaes_sink sink = {};
+    sink.struct_size = sizeof sink;
+    sink.flags = finish ? WARPAES_FILE_OVERWRITE : 0;
+    sink.path = written.c_str();
+    expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
+    expect(warpaes_writer_open(engine, &sink, keyset, nullptr, 0, &writer), "writer_open");
+    for (const std::uint64_t bytes : pieces) expect(warpaes_writer_write(writer, plain_, bytes), "writer_write");
+    if (finish) expect(warpaes_writer_finish(writer), "writer_finish");
+    warpaes_writer_close(writer);
+    warpaes_keyset_destroy(keyset);
+}
+
 void World::streams_into(std::vector<Operation>& all) {
     for (const char* const name : templates) {
         all.push_back({std::string("writer: ") + name,
                        [=, this] {
-                           const std::string sealed = path("sealed");
-                           warpaes_keyset* keyset = nullptr;
-                           warpaes_writer* writer = nullptr;
-                           warpaes_sink sink = {};
-                           sink.struct_size = sizeof sink;
-                           sink.flags = WARPAES_FILE_OVERWRITE;
-                           sink.path = sealed.c_str();
-                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
-                           expect(warpaes_writer_open(engine_, &sink, keyset, nullptr, 0, &writer), "writer_open");
-                           for (const std::uint64_t bytes : {10u, 5000u, 60000u}) {
-                               expect(warpaes_writer_write(writer, plain_, bytes), "writer_write");
-                           }
-                           expect(warpaes_writer_finish(writer), "writer_finish");
-                           warpaes_writer_close(writer);
-                           warpaes_keyset_destroy(keyset);
+                           write_pieces(engine_, name, "sealed", {10, 5000, 60000}, true);
                        },
                        {}});
         all.push_back({std::string("writer, not finished: ") + name,
-                       [=, this] {
-                           const std::string other = path("other");
-                           warpaes_keyset* keyset = nullptr;
-                           warpaes_writer* writer = nullptr;
-                           warpaes_sink sink = {};
-                           sink.struct_size = sizeof sink;
-                           sink.path = other.c_str();
-                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
-                           expect(warpaes_writer_open(engine_, &sink, keyset, nullptr, 0, &writer), "writer_open");
-                           expect(warpaes_writer_write(writer, plain_, 1000), "writer_write");
-                           warpaes_writer_close(writer);
-                           warpaes_keyset_destroy(keyset);
-                       },
+                       [=, this] { write_pieces(engine_, name, "other", {1000}, false); },
                        {}});
         all.push_back({std::string("reader: ") + name,
                        [=, this] {
@@ -413,19 +404,7 @@ void World::stdio_into(std::vector<Operation>& all) {
 void World::cut_streams_into(std::vector<Operation>& all, warpaes_engine* cutting) {
     all.push_back({"writer: more than may wait",
                    [=, this] {
-                       const std::string other = path("other");
-                       warpaes_keyset* keyset = nullptr;
-                       warpaes_writer* writer = nullptr;
-                       warpaes_sink sink = {};
-                       sink.struct_size = sizeof sink;
-                       sink.path = other.c_str();
-                       expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
-                       expect(warpaes_writer_open(cutting, &sink, keyset, nullptr, 0, &writer), "writer_open");
-                       for (const std::uint64_t bytes : {10u, 40000u}) {
-                           expect(warpaes_writer_write(writer, plain_, bytes), "writer_write");
-                       }
-                       warpaes_writer_close(writer);
-                       warpaes_keyset_destroy(keyset);
+                       write_pieces(cutting, templates[0], "other", {10, 40000}, false);
                    },
                    {}});
 }

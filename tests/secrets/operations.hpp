@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,8 @@ private:
     void segments(warpaes_direction direction, bool forged, std::uint8_t* input, std::uint8_t* output);
     void enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags);
     void seal(warpaes_direction direction, const char* name, std::uint32_t flags);
+    void write_pieces(warpaes_engine* engine, const char* name, const char* file,
+                      std::initializer_list<std::uint64_t> pieces, bool finish);
     void look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t length, unsigned key_length) const;
     void look_for_drbg() const;
     void look_for_gcm_siv_keys(unsigned key_length) const;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -90,5 +91,16 @@ struct Usage {
 void on_free(std::function<void(cudaMemoryType, std::span<const std::uint8_t>)> observer);
 /// Calls `look` with each allocation of device memory and of page-locked memory.
 void look_at_memory(const std::function<void(cudaMemoryType, std::span<const std::uint8_t>)>& look);
+
+/// Arguments of fail_call().
+struct Failure {
+    cudaError_t error;
+    int times;
+};
+
+/// A call fails once, once for lack of memory, or permanently, as after an error that destroys the context.
+inline constexpr Failure failures[] = {{cudaErrorUnknown, 1},
+                                       {cudaErrorMemoryAllocation, 1},
+                                       {cudaErrorIllegalAddress, std::numeric_limits<int>::max() / 2}};
 
 }  // namespace simt

@@ -1,12 +1,16 @@
 """C2SP chunked encryption (c2sp.org/chunked-encryption) in few lines, from its description and nothing of warpaes.
 
-python3 tests/vectors/c2sp.py         makes tests/vectors/c2sp anew
+python3 tests/vectors/c2sp.py         makes the files of tests/vectors/c2sp.tar.xz again
 """
 
 import hashlib
 import hmac
+import io
 import json
+import tarfile
 from pathlib import Path
+
+ARCHIVE = Path(__file__).with_name("c2sp.tar.xz")
 
 CHUNK, TAG = 16384, 16
 AEADS = {"C2SP_CHUNKED_128": (b"AEAD_AES_128_GCM", 16), "C2SP_CHUNKED_256": (b"AEAD_AES_256_GCM", 32)}
@@ -55,13 +59,18 @@ def decrypt(template, key, context, file):
     return plain
 
 
+def read():
+    """Return the files of the archive by name."""
+    with tarfile.open(ARCHIVE) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive}
+
+
 def plaintext(length):
     return hashlib.shake_128(b"plaintext").digest(length)
 
 
 def main():
-    folder = Path(__file__).parent / "c2sp"
-    folder.mkdir(exist_ok=True)
+    files = {"wycheproof_128.json": read()["wycheproof_128.json"]}
     vectors = []
     for template, (_, key_bytes) in AEADS.items():
         for length in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK):
@@ -72,11 +81,16 @@ def main():
             )
             context = "" if length == 0 else f"context {length}"
             name = f"{template.lower()}_{length}.bin"
-            (folder / name).write_bytes(encrypt(template, key, salt, context.encode(), plaintext(length)))
+            files[name] = encrypt(template, key, salt, context.encode(), plaintext(length))
             vectors.append(
                 {"file": name, "template": template, "key": key.hex(), "context": context, "plaintext_bytes": length}
             )
-    (folder / "vectors.json").write_text(json.dumps(vectors, indent=1) + "\n")
+    files["vectors.json"] = (json.dumps(vectors, indent=1) + "\n").encode()
+    with tarfile.open(ARCHIVE, "w:xz", format=tarfile.USTAR_FORMAT, preset=9) as archive:
+        for name, content in sorted(files.items()):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
 
 
 if __name__ == "__main__":

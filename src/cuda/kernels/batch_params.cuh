@@ -57,7 +57,7 @@ struct FewKeys {
     std::uint32_t words[most][60];
 };
 
-/// Blocks (batch_blocks.cuh).
+/// Blocks (batch_blocks.cu).
 struct BlockParams {
     BatchParams batch;  ///< units are blocks, a partial one included
     /// Decryption in place that chains on ciphertext: the ciphertext block before each warp's stretch, saved
@@ -84,7 +84,7 @@ struct BatchXtsParams {
     std::uint32_t tweak_keys[60];  ///< used with BatchParams::one_key
 };
 
-/// Counters (batch_ctr.cuh).
+/// Counters (batch_ctr.cu).
 struct CounterParams {
     static constexpr std::uint32_t window = 256;                    ///< blocks
     static constexpr int width = 2;                                 ///< groups of 32 blocks in a share of a window
@@ -103,14 +103,14 @@ struct CounterParams {
     }
 };
 
-/// CFB8 and CFB1 decryption (batch_segments.cuh).
+/// CFB8 and CFB1 decryption (batch_segments.cu).
 struct SegmentParams {
     BatchParams batch;  ///< units are bytes
     std::uint8_t* ciphertext;
     std::uint32_t bits;  ///< nonzero: lengths count bits
 };
 
-/// Serial modes (batch_serial.cuh).
+/// Serial modes (batch_serial.cu).
 struct SerialParams {
     BatchParams batch;
     std::uint32_t warps;     ///< warps of a thread block that take messages; the others help to fill the tables
@@ -118,7 +118,7 @@ struct SerialParams {
     std::uint32_t decrypts;  ///< CCM, CMAC
 };
 
-/// Keys (batch_keys.cuh): either the groups of a bucket, of which those with raw keys get slots; or keys with the
+/// Keys (batch_keys.cu): either the groups of a bucket, of which those with raw keys get slots; or keys with the
 /// addresses of their slots, which other batches may read, in any mode.
 struct KeyParams {
     /// Up to this many keys are parameters, so that no memory with keys has to be wiped in stream order.
@@ -136,7 +136,7 @@ struct KeyParams {
     std::uint32_t hash_key;  ///< a bucket's slots get E(K, 0) too; other slots always have it beside forward keys
 };
 
-/// GHASH and tags (batch_gcm.cuh).
+/// GHASH and tags (batch_gcm.cu).
 struct GcmBatchParams {
     static constexpr std::uint64_t piece_blocks = 4096;  ///< blocks of a piece of a long message
 
@@ -158,7 +158,7 @@ struct KeyRun {
     const uint4* key;               ///< slot
 };
 
-/// GHASH and tags of messages under one key or a few (ghash_messages.cuh).
+/// GHASH and tags of messages under one key or a few (ghash_messages.cu).
 struct GcmRowsParams {
     GcmBatchParams batch;
     std::uint32_t most_edges;  ///< maximum number of a message's blocks that are not whole blocks of text
@@ -176,7 +176,7 @@ struct RunPowersParams {
     FieldElement* powers;
 };
 
-/// The end of GCM (batch_gcm.cuh): tags, and what is not authentic is wiped. Units are parts of messages.
+/// The end of GCM (batch_gcm.cu): tags, and what is not authentic is wiped. Units are parts of messages.
 struct GcmSettleParams {
     GcmBatchParams batch;
     std::uint64_t units;
@@ -186,7 +186,7 @@ struct GcmSettleParams {
     std::uint32_t at_once;  ///< units that a warp takes at a time
 };
 
-/// GHASH of long messages under keys of their own (ghash_keys.cuh): every text is `rows` rows of `row_blocks` blocks,
+/// GHASH of long messages under keys of their own (ghash_keys.cu): every text is `rows` rows of `row_blocks` blocks,
 /// with zeros in front.
 struct GhashKeysParams {
     const BatchGroup* groups;

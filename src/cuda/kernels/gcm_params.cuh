@@ -99,19 +99,19 @@ struct GcmMessageParams {
     std::uint32_t round_keys[60];
 };
 
-/// A short message (gcm_short.cuh).
+/// A short message (gcm_short.cu).
 struct GcmShortParams : GcmMessageParams {
     std::uint32_t share;              ///< blocks of a thread block; the first thread block has the remainder
     FieldElement powers[warp_lanes];  ///< account for i blocks and for what follows the text
     FieldElement group_weights[GcmShort::most_groups];  ///< account for i groups of `warp_lanes` blocks
 };
 
-/// A medium or long message (gcm_medium.cuh, gcm_long.cuh).
+/// A medium or long message (gcm_medium.cu, gcm_long.cu).
 struct GcmPartsParams : GcmMessageParams {
     std::uint32_t share;                  ///< blocks or windows of a thread block; the first one has the remainder
-    std::uint32_t row_blocks;             ///< blocks of a row (gcm_medium.cuh only)
+    std::uint32_t row_blocks;             ///< blocks of a row (gcm_medium.cu only)
     FieldElement powers[HashKey::count];  ///< contents of the slots; in each slot the factor of the last block is first
-    /// Account for i rows of a warp (in gcm_medium.cuh also for what follows the text), and for the rows of i warps.
+    /// Account for i rows of a warp (in gcm_medium.cu also for what follows the text), and for the rows of i warps.
     FieldElement row_weights[8], warp_weights[GcmMessage::warps];
     FieldElement tail_weight;  ///< of the partial block: accounts for all that follows the last whole block
 };

@@ -34,7 +34,7 @@ struct Params {
     std::uint32_t round_keys[60];
 };
 
-/// A short message (short.cuh).
+/// A short message (short.cu).
 struct ShortParams {
     const std::uint8_t* input;
     std::uint8_t* output;

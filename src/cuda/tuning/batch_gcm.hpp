@@ -9,7 +9,7 @@
 
 namespace warpaes::cuda {
 
-/// Batches of GCM (batch_gcm.cuh).
+/// Batches of GCM (batch_gcm.cu).
 struct GcmBatch {
     static constexpr int ghash_threads = 256, ghash_blocks_each = 2;   ///< thread blocks per multiprocessor
     static constexpr int other_threads = 128, other_blocks_each = 16;  ///< of kernels with a thread for each message
@@ -46,7 +46,7 @@ struct OwnLaunches {
     }
 };
 
-/// GHASH of many messages under one key or a few; each message is a row (ghash_messages.cuh).
+/// GHASH of many messages under one key or a few; each message is a row (ghash_messages.cu).
 struct GcmRows {
     static constexpr int threads = 256, blocks_each = 2;  ///< thread blocks per multiprocessor
     static constexpr int batch = 4, depth = 2;          ///< steps of 32 blocks between two waits, and batches in flight

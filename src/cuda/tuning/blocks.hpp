@@ -12,7 +12,7 @@ namespace warpaes::cuda {
 /// Of kernels that read or write page-locked memory where it lies: few, so that some threads write while others read.
 inline constexpr int zero_copy_threads = 256;
 
-/// A short message in a mode whose blocks are independent (short.cuh), one block per thread.
+/// A short message in a mode whose blocks are independent (short.cu), one block per thread.
 struct ShortMessage {
     static constexpr int threads = 256;
     static constexpr std::uint32_t least_share = 128;  ///< blocks per thread block
@@ -36,7 +36,7 @@ constexpr ShortShape short_shape(const DeviceLimits& device, std::uint64_t block
             static_cast<std::uint32_t>(share)};
 }
 
-/// Blocks of many messages (batch_blocks.cuh, batch_xts.cuh). Reading the round keys of a block from memory takes a
+/// Blocks of many messages (batch_blocks.cu, batch_xts.cu). Reading the round keys of a block from memory takes a
 /// quarter as many passes of the load-store unit as its lookups. So if messages have their own keys, round keys stay in
 /// registers, and half as many threads have twice as many registers each.
 struct BatchBlocks {

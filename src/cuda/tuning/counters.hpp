@@ -16,7 +16,7 @@ inline constexpr int ctr_width = 4;
 /// The same for random numbers, and the threads of their kernel.
 inline constexpr int numbers_width = 2, numbers_threads = 1024;
 
-/// Counters of many messages (batch_ctr.cuh).
+/// Counters of many messages (batch_ctr.cu).
 struct BatchCounters {
     /// If messages have their own keys, the round keys stay in registers: half as many threads have twice as many
     /// registers each.

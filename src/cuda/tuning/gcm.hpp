@@ -10,10 +10,10 @@
 
 namespace warpaes::cuda {
 
-/// Groups of 32 blocks per unit of work of the key stream (see gcm_ctr.cuh, and ctr_width).
+/// Groups of 32 blocks per unit of work of the key stream (see gcm_ctr.cu, and ctr_width).
 inline constexpr int gcm_ctr_width = 4;
 
-/// How the windows of 256 counters of GCM segments are distributed among warps (see gcm_ctr.cuh). A round is one task
+/// How the windows of 256 counters of GCM segments are distributed among warps (see gcm_ctr.cu). A round is one task
 /// for every warp. The shape minimizes the estimated time: few rounds, and tasks as short as these rounds allow. The
 /// start of a task costs about as much as half a window.
 struct WindowShape {
@@ -53,7 +53,7 @@ struct GcmMessage {
     }
 };
 
-/// A short message (gcm_short.cuh). A thread block takes 128 blocks of the message, or 256 if there would otherwise be
+/// A short message (gcm_short.cu). A thread block takes 128 blocks of the message, or 256 if there would otherwise be
 /// more thread blocks than multiprocessors.
 struct GcmShort {
     static constexpr unsigned least_share = 128, most_share = 256, most_groups = most_share / 32;
@@ -76,7 +76,7 @@ struct GcmShort {
     }
 };
 
-/// A message of medium length (gcm_medium.cuh).
+/// A message of medium length (gcm_medium.cu).
 struct GcmMedium : GcmMessage {
     static constexpr unsigned rows = 8 * warps, half_row = 2 * slots;  ///< a row is one or two half rows, in blocks
     static constexpr std::uint64_t least_share = 256, most_share = 2 * rows * half_row;  ///< blocks per thread block
@@ -110,13 +110,13 @@ constexpr GcmMediumShape gcm_medium_shape(const DeviceLimits& device, std::uint6
             share <= GcmMedium::rows * GcmMedium::half_row ? GcmMedium::half_row : 2 * GcmMedium::half_row};
 }
 
-/// A long message (gcm_long.cuh), on tensor cores that read their matrices from shared memory.
+/// A long message (gcm_long.cu), on tensor cores that read their matrices from shared memory.
 struct GcmLong : GcmMessage {
     static constexpr unsigned groups = warps / 4;     ///< each of four warps, which process a window together
     static constexpr unsigned windows = slots / 2;    ///< windows of a group per chunk
     static constexpr unsigned stride = groups * 256;  ///< blocks from a group's window to its next
     static constexpr std::size_t tables = 4;
-    /// Blocks per multiprocessor from which on it is faster than gcm_medium.cuh.
+    /// Blocks per multiprocessor from which on it is faster than gcm_medium.cu.
     static constexpr std::uint64_t least_share = 1536;
 
     /// `blocks`: whole blocks of the message. Its buffers must be aligned to 16 bytes.

@@ -96,7 +96,7 @@ struct GhashCombine {
     static constexpr int threads = 128, blocks_each = 16;
 };
 
-/// GHASH of long messages under their own keys (ghash_keys.cuh).
+/// GHASH of long messages under their own keys (ghash_keys.cu).
 struct GhashKeys {
     static constexpr int threads = 128, blocks_each = 3;  ///< thread blocks per multiprocessor
     static constexpr std::uint32_t rows_of_block = 32;

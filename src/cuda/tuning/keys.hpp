@@ -6,7 +6,7 @@
 
 namespace warpaes::cuda {
 
-/// Keys of single messages, one thread for each (batch_keys.cuh).
+/// Keys of single messages, one thread for each (batch_keys.cu).
 struct BatchKeysLaunch {
     static constexpr int threads = 256, blocks_each = 3;  ///< thread blocks per multiprocessor
     static constexpr int tables = 2;

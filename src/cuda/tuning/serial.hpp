@@ -17,7 +17,7 @@ constexpr LaunchShape serial_shape(const DeviceLimits& device) {
     return {1, serial_threads, tables * table_bytes_each, tables};
 }
 
-/// Batches of serial modes (batch_serial.cuh).
+/// Batches of serial modes (batch_serial.cu).
 struct SerialBatchShape : LaunchShape {
     int warps;    ///< warps of a thread block that process messages
     bool staged;  ///< whether data goes through shared memory

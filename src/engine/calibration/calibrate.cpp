@@ -13,8 +13,6 @@ namespace warpaes {
 
 namespace {
 
-constexpr std::uint64_t kib = 1024, mib = kib * kib;
-
 /// One cost to measure.
 struct Cell {
     BackendInfo info;

@@ -12,6 +12,8 @@
 
 namespace warpaes {
 
+inline constexpr std::uint64_t kib = 1024, mib = kib * kib;
+
 /// One measurement to take.
 struct Trial {
     std::string backend;

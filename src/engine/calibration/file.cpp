@@ -1,10 +1,12 @@
 #include "engine/calibration/file.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "backend/launch_figures.hpp"
 #include "base/error.hpp"
 #include "base/pool.hpp"
 #include "engine/pipeline/file.hpp"
@@ -15,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t most_bytes = 4 << 20;
+constexpr std::uintmax_t longest_file = 4 << 20;
 
 std::string cpu_model() {
     std::ifstream info("/proc/cpuinfo");
@@ -51,7 +53,7 @@ std::string read_text(const fs::path& path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error)) throw Error(WARPAES_ERROR_FORMAT, "calibration: is not a regular file");
     const std::uintmax_t bytes = fs::file_size(path, error);
-    if (!error && bytes > most_bytes) throw Error(WARPAES_ERROR_FORMAT, "calibration: the file is too long");
+    if (!error && bytes > longest_file) throw Error(WARPAES_ERROR_FORMAT, "calibration: the file is too long");
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
     text << file.rdbuf();
@@ -129,6 +131,48 @@ void store_calibration(const CostModel& model, const std::string& path, const Ma
     } catch (const Error& e) {
         throw Error(e.status(), std::string("calibration: ") + e.what());
     }
+}
+
+namespace {
+
+constexpr const char* what_to_do = "; the defaults of its architecture are used until `warpaes tune` measures it again";
+
+std::string name_of(const TunedLaunches& tuned) {
+    const std::uint32_t capability = tuned.gpu.compute_capability;
+    return "compute capability " + std::to_string(capability / 10) + "." + std::to_string(capability % 10) + ", " +
+           std::to_string(tuned.gpu.multiprocessors) + " multiprocessors and " +
+           std::to_string(tuned.gpu.shared_bytes) + " bytes of shared memory";
+}
+
+}  // namespace
+
+StoredLaunches launches_of(const CostModel& model, const GpuShape& gpu) {
+    if (!model.note.empty()) return {{}, model.note + what_to_do};
+    const auto found = std::find_if(model.launches.begin(), model.launches.end(),
+                                    [&](const auto& stored) { return stored.first == plain_name(gpu.name); });
+    if (found == model.launches.end()) {
+        if (model.launches.empty()) return {};
+        return {{}, "the stored launches belong to " + model.launches.begin()->first + what_to_do};
+    }
+    const TunedLaunches& tuned = found->second;
+    if (tuned.gpu.compute_capability != gpu.compute_capability || tuned.gpu.multiprocessors != gpu.multiprocessors ||
+        tuned.gpu.shared_bytes != gpu.shared_bytes) {
+        return {{}, "the stored launches belong to a GPU of this name with " + name_of(tuned) + what_to_do};
+    }
+    if (const std::string why = objection(tuned.table, gpu); !why.empty()) {
+        return {{}, "the stored launches are impossible on this GPU: " + why + what_to_do};
+    }
+    return {tuned.table, {}};
+}
+
+void store_launches(const GpuLaunches& launches, const std::string& path) {
+    CostModel model = *load_calibration(path);
+    model.launches[plain_name(launches.gpu.name)] = {launches.gpu, launches.used};
+    store_calibration(model, path);
+}
+
+StoredLaunches stored_launches(const GpuShape& gpu) {
+    return launches_of(*load_calibration(), gpu);
 }
 
 }  // namespace warpaes

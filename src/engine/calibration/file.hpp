@@ -1,9 +1,10 @@
-// Storage for the costs of a machine between processes.
+// Where the costs of a machine, and the launch tables of its GPUs, are stored between processes.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "backend/gpu_tuning.hpp"
 #include "engine/cost_model.hpp"
 
 namespace warpaes {
@@ -38,5 +39,15 @@ std::string plain_name(std::string_view text);
 /// Write and read the text of a calibration file. Reading throws Error{FORMAT}.
 std::string write_calibration(const CostModel& model, const Machine& machine);
 CostModel read_calibration(std::string_view text, const Machine& machine);
+
+/// The launch table that `model` holds for `gpu`. Without a table, a note may say why and what to do: the calibration
+/// is unusable, the table belongs to another GPU, or this GPU cannot use it.
+StoredLaunches launches_of(const CostModel& model, const GpuShape& gpu);
+
+/// The same for the calibration stored on this machine. Never fails.
+StoredLaunches stored_launches(const GpuShape& gpu);
+
+/// Stores the table that `launches` uses at `path`, and keeps everything else stored there. Throws Error{WRITE}.
+void store_launches(const GpuLaunches& launches, const std::string& path);
 
 }  // namespace warpaes

@@ -85,7 +85,7 @@ constexpr std::array<std::pair<std::string_view, std::uint32_t GpuShape::*>, 3> 
      {"shared_bytes", &GpuShape::shared_bytes}}};
 
 /// Reads every figure exactly once. Whether a GPU can use them is checked when one is present
-/// (calibration/launches.hpp).
+/// (calibration/file.hpp).
 void read_launches(JsonReader& reader, CostModel& model) {
     std::string of;
     TunedLaunches tuned;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "engine/calibration/calibrate.hpp"
 #include "engine/memory.hpp"
 
 namespace warpaes {
@@ -17,7 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kib = 1024, mib = kib * kib;
 constexpr std::uint64_t most_bytes = 128 * mib, least_bytes = 64 * kib;
 /// Smaller improvements are treated as noise.
 constexpr double worth_a_change = 0.98;

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "engine/pipeline/os.hpp"
 
 namespace warpaes {
 
@@ -136,7 +135,7 @@ FileSource::FileSource(const std::string& path, WaitHook hook) : name_(quoted(pa
     if (const auto named = descriptor_named_by(path)) {
         fd_ = Descriptor(*named, false);
     } else {
-        fd_ = Descriptor(open_waiting(path, O_RDONLY, hook_), true);
+        fd_ = Descriptor(open_waiting(path, O_RDONLY, hook_));
         if (fd_.get() < 0) {
             throw Error(WARPAES_ERROR_NOT_FOUND, "input: cannot open " + name_ + ": " + explain(errno));
         }
@@ -270,7 +269,7 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
         throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting");
     }
     if (S_ISREG(status.st_mode)) return;
-    fd_ = Descriptor(open_waiting(path, O_WRONLY, hook_), true);
+    fd_ = Descriptor(open_waiting(path, O_WRONLY, hook_));
     if (fd_.get() < 0) fail("cannot open", errno);
     if (S_ISFIFO(status.st_mode)) write_without_blocking();
 }
@@ -279,7 +278,7 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
 /// replaced the file with this status: a regular file is as good, if it is not the input. While it is open, no other
 /// file gets its number.
 void FileSink::open_replaced(const struct stat& status, const struct stat* input) {
-    old_ = Descriptor(os::open_in(new_.directory(), new_.target(), O_PATH | O_NOFOLLOW | O_CLOEXEC), true);
+    old_ = Descriptor(os::open_in(new_.directory(), new_.target(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat now {};
     if (old_.get() < 0 || os::fstat(old_.get(), &now) != 0) fail("cannot examine", errno);
     refuse_other_file(now);
@@ -328,7 +327,7 @@ void FileSink::inspect(const struct stat* input) {
 /// descriptor would surprise its other users, so the pipe is opened again.
 void FileSink::write_without_blocking() {
     const int fd = os::open(path_of(fd_.get()).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0) fd_ = Descriptor(fd, true);
+    if (fd >= 0) fd_ = Descriptor(fd);
 }
 
 void FileSink::create_temporary() {
@@ -503,7 +502,7 @@ void FileSink::publish() {
     if (result != 0) fail("cannot give its name to", errno);
     if (!new_.is_hidden()) notes_ |= WARPAES_NOTE_NAME_EARLY;
     if (!durable_) return;
-    const Descriptor directory(os::open_in(new_.directory(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
+    const Descriptor directory(os::open_in(new_.directory(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (directory.get() >= 0) os::fsync(directory.get());
 }
 

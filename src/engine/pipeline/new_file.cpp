@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "engine/pipeline/os.hpp"
 
 namespace warpaes {
 
@@ -37,23 +36,6 @@ bool must_be_written_in_order(int probe) {
 
 }  // namespace
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-    if (this != &other) {
-        close();
-        fd_ = std::exchange(other.fd_, -1);
-        owned_ = std::exchange(other.owned_, false);
-    }
-    return *this;
-}
-
-bool Descriptor::close() noexcept {
-    // Linux also closes a descriptor if close() is interrupted.
-    const bool kept = !owned_ || fd_ < 0 || os::close(fd_) == 0 || errno == EINTR;
-    fd_ = -1;
-    owned_ = false;
-    return kept;
-}
-
 void TemporaryName::remove() noexcept {
     if (!name_.empty() && home_.is_here()) os::unlink(directory_.get(), name_.c_str());
     name_.clear();
@@ -68,10 +50,6 @@ void fail_output(const std::string& what, const std::string& name, int error) {
     throw Error(WARPAES_ERROR_WRITE, sentence);
 }
 
-std::string path_of(int fd) {
-    return "/proc/self/fd/" + std::to_string(fd);
-}
-
 void NewFile::fail(int error) const {
     fail_output("cannot create a file in " + directory_name_ + " for", name_, error);
 }
@@ -79,7 +57,7 @@ void NewFile::fail(int error) const {
 void NewFile::open_directory(const std::string& path, const std::string& name) {
     name_ = name;
     directory_name_ = std::string("'").append(directory_of(path)).append("'");
-    directory_ = Descriptor(os::open(directory_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
+    directory_ = Descriptor(os::open(directory_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (directory_.get() < 0) fail(errno);
     target_ = path.substr(path.rfind('/') + 1);
 }
@@ -99,7 +77,7 @@ void NewFile::take_name(TemporaryName& name, const Take& take) const {
 Descriptor NewFile::create_unnamed(mode_t mode) const {
     struct stat status {};
     Descriptor file(
-        restarting([&] { return os::open_in(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }), true);
+        restarting([&] { return os::open_in(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }));
     // Without /proc it could not get a name later.
     if (file.get() >= 0 && os::stat(path_of(file.get()).c_str(), &status) != 0) file.close();
     return file;
@@ -110,7 +88,7 @@ Descriptor NewFile::create_named(mode_t mode, TemporaryName& name) const {
     take_name(name, [&](const char* free) {
         return fd = os::open_in(directory_.get(), free, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     });
-    return {fd, true};
+    return Descriptor(fd);
 }
 
 mode_t NewFile::examine_directory() {
@@ -176,7 +154,7 @@ Descriptor NewFile::create_in_place() {
     });
     if (fd < 0) fail(errno);
     temporary_.set(target_);
-    return {fd, true};
+    return Descriptor(fd);
 }
 
 Descriptor NewFile::create(bool replaces) {
@@ -198,22 +176,12 @@ int NewFile::replace(int fd, const std::function<void()>& check) {
     return os::rename(directory_.get(), temporary_.get(), target_.c_str(), 0);
 }
 
-/// The placeholder is ours, so rename() replaces no other file, unless another process replaces it in between.
+/// Replaces no other file, unless another process replaces the claimed one in between.
 int NewFile::claim_and_rename() {
-    constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-    Descriptor placeholder(restarting([&] { return os::open_in(directory_.get(), target_.c_str(), flags, 0600); }),
-                           true);
-    if (placeholder.get() < 0) return -1;
-    // Mounts of object storage write a file when it is closed, even over one that has its name by then. close() waits
-    // for that only if something was written.
-    const bool written = restarting([&] { return os::write(placeholder.get(), "", 1); }) == 1;
-    const int result =
-        placeholder.close() && written ? os::rename(directory_.get(), temporary_.get(), target_.c_str(), 0) : -1;
-    if (result == 0) return 0;
-    const int error = errno;
-    os::unlink(directory_.get(), target_.c_str());
-    errno = error;
-    return -1;
+    const int folder = directory_.get();
+    if (claim_name(folder, target_.c_str()) != 0) return -1;
+    if (os::rename(folder, temporary_.get(), target_.c_str(), 0) == 0) return 0;
+    return give_back_name(folder, target_.c_str());
 }
 
 int NewFile::take_place(int fd, const std::function<void()>& check) {

@@ -4,32 +4,14 @@
 
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <functional>
 #include <string>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/process.hpp"
 
 namespace warpaes {
-
-/// A file descriptor, closed on destruction if it is owned.
-class Descriptor {
-public:
-    Descriptor() = default;
-    Descriptor(int fd, bool owned) noexcept : fd_(fd), owned_(owned) {}
-    Descriptor(Descriptor&& other) noexcept
-        : fd_(std::exchange(other.fd_, -1)), owned_(std::exchange(other.owned_, false)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor() { close(); }
-    /// Returns whether all that was written has been kept, as far as the file system knows; sets errno if not.
-    bool close() noexcept;
-    [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-    int fd_ = -1;
-    bool owned_ = false;
-};
 
 /// A name in a directory that is removed on destruction, in the process that made it, unless it is kept.
 class TemporaryName {
@@ -87,7 +69,7 @@ private:
         exclusive,    ///< renameat2(RENAME_NOREPLACE)
         link,         ///< link() and unlink()
         rename,       ///< rename(), which replaces
-        placeholder,  ///< O_EXCL claims the name with a file of one byte, which rename() then replaces
+        placeholder,  ///< claim_name(), then rename()
         in_place      ///< the file has its final name from the beginning: rename() is not supported
     };
 
@@ -115,18 +97,5 @@ private:
 
 /// Throws Error{WRITE}: "output: `what` `name`: …" with an explanation of `error`, an errno.
 [[noreturn]] void fail_output(const std::string& what, const std::string& name, int error);
-
-/// A path by which an open file can be reached while it has no name.
-std::string path_of(int fd);
-
-/// Repeats a call that a signal interrupted.
-template <typename Call>
-auto restarting(Call call) {
-    decltype(call()) result;
-    do {
-        result = call();
-    } while (result < 0 && errno == EINTR);
-    return result;
-}
 
 }  // namespace warpaes

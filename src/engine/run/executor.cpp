@@ -124,37 +124,35 @@ std::optional<std::uint64_t> Executor::run_parts(const MessageGroup& m, const Bl
 }
 
 std::optional<std::uint64_t> Executor::run_part(const MessageGroup& m, const Block& iv, const MessagePart& part) {
-    const std::uint8_t* const from = m.input.first + part.offset;
-    std::uint8_t* const to = m.output.first + part.to;
     const std::uint8_t* const ciphertext = m.direction == Direction::decrypt ? m.input.first : m.output.first;
-    void* const stream = stream_ ? stream_->stream : nullptr;
     const Block chain = chain_at(m.mode, iv, part.offset, m.data_units, [&](std::span<std::uint8_t> before) {
-        copy_memory(before.data(), ciphertext + (part.offset - before.size()), before.size(), device_, stream);
+        copy(before.data(), ciphertext + (part.offset - before.size()), before.size());
     });
     MessageGroup group = m;
     group.iv = Elements::of(chain.data());
-    if (part.local) {
-        Secret<Block> in, out;
-        copy_memory(in->data(), from, static_cast<std::size_t>(part.length), device_, stream);
-        if (part.padding == MessagePart::Padding::add) pkcs7_pad(*in, static_cast<std::size_t>(part.length));
-        group.length = block_bytes;
-        group.input = Elements::of(in->data());
-        group.output = {out->data(), 0};
-        ran_.merge(run_group(engine_, group, memory_, device_));
-        const bool unpads = part.padding == MessagePart::Padding::remove;
-        const std::uint64_t kept = unpads ? pkcs7_unpad(*out) : part.keep;
-        if (!unpads || kept != block_bytes) {
-            copy_memory(to, out->data() + part.skip, static_cast<std::size_t>(kept), device_, stream);
-            return kept;
-        }
-        clear(m.output.first, m.length);
-        return std::nullopt;
-    }
+    group.input = Elements::of(m.input.first + part.offset);
+    group.output = {m.output.first + part.to, 0};
     group.length = part.length;
-    group.input = Elements::of(from);
-    group.output = {to, 0};
-    run(group);
-    return part.length;
+    if (!part.local) {
+        run(group);
+        return part.length;
+    }
+    if (const auto kept = run_local_part(group, part)) return kept;
+    clear(m.output.first, m.length);
+    return std::nullopt;
+}
+
+std::optional<std::uint64_t> Executor::run_local_part(const MessageGroup& group, const MessagePart& part) {
+    const auto bytes = static_cast<std::size_t>(part.length);
+    Secret<Block> in, out;
+    copy(in->data(), group.input.first, bytes);
+    if (part.padding == MessagePart::Padding::add) pkcs7_pad(*in, bytes);
+    run_local(group, *in, *out);
+    const bool unpads = part.padding == MessagePart::Padding::remove;
+    const std::uint64_t kept = unpads ? pkcs7_unpad(*out) : part.keep;
+    if (unpads && kept == block_bytes) return std::nullopt;
+    copy(group.output.first, out->data() + part.skip, static_cast<std::size_t>(kept));
+    return kept;
 }
 
 void Executor::run_local(MessageGroup stretch, const Block& in, Block& out) {

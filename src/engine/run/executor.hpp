@@ -77,14 +77,14 @@ public:
     [[nodiscard]] Memory memory() const noexcept { return memory_; }
     /// The device where at least one buffer lies; -1: both are in host memory.
     [[nodiscard]] int data_device() const noexcept { return device_; }
-    /// The device where the output lies; -1: host memory.
-    [[nodiscard]] int output_device() const noexcept { return output_device_; }
     /// The outcome of the last run, with the notes of all runs.
     [[nodiscard]] const Outcome& ran() const noexcept { return ran_; }
 
 private:
     void run_on_device(MessageGroup group);
     std::optional<std::uint64_t> run_part(const MessageGroup& message, const Block& iv, const MessagePart& part);
+    /// `group`: the part's input, output and chaining value. std::nullopt: the padding is wrong.
+    std::optional<std::uint64_t> run_local_part(const MessageGroup& group, const MessagePart& part);
 
     Engine& engine_;
     Memory memory_ = Memory::pageable;
@@ -94,5 +94,15 @@ private:
     std::optional<CallerStream> stream_;
     Outcome ran_;
 };
+
+/// Of a message with a tag: GCM (SP 800-38D), CCM (SP 800-38C), CMAC (SP 800-38B).
+struct TaggedOutcome : Outcome {
+    bool authentic = true;  ///< false: decrypted, the tag is wrong, and the output has been wiped
+};
+
+/// Runs a checked message with a tag, whose buffers are in memory of any kind. With a stream, enqueues it and returns
+/// without waiting.
+TaggedOutcome run_tagged(Engine& engine, const MessageGroup& message, const Places& places,
+                         std::optional<CallerStream> stream);
 
 }  // namespace warpaes

@@ -1,10 +1,9 @@
-#include "engine/run/tagged.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <string>
 
 #include "base/error.hpp"
+#include "engine/run/executor.hpp"
 #include "engine/run/group.hpp"
 
 namespace warpaes {

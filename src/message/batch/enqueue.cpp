@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "engine/memory.hpp"
 #include "message/batch/clashes.hpp"
-#include "message/batch/table_groups.hpp"
+#include "message/batch/table.hpp"
 
 namespace warpaes {
 

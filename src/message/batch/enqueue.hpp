@@ -10,7 +10,7 @@ namespace warpaes {
 /// such entry, and enqueues nothing.
 void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream);
 
-/// Enqueues a table in one pass, if its rows allow that (table_groups.hpp). False: nothing is enqueued.
+/// Enqueues a table in one pass, if its rows allow that (table.hpp). False: nothing is enqueued.
 bool enqueue_in_order(Engine& engine, const KeyHandles& handles, const warpaes_batch_table& table, void* stream);
 
 }  // namespace warpaes

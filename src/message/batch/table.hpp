@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "message/batch/entries.hpp"
 
@@ -21,5 +23,18 @@ warpaes_batch_entry entry_of(const warpaes_batch_table& table);
 /// steps, whatever the messages are. `stream`: a cudaStream_t whose work a table on a device waits for. Throws as
 /// checked_extents(), and Error{STATE} if the stream is in capture and the table is on a device.
 std::shared_ptr<const TableEntries> entries_of(const warpaes_batch_table& table, void* stream);
+
+/// A table's messages for a caller's stream: rows at equal distances are one group. Pages, packets and blocks of a
+/// cache usually are in such an order.
+struct TableGroups {
+    std::vector<MessageGroup> groups;
+    int device = -1;
+};
+
+/// One pass over the rows, without a copy of them. Nothing if that does not suffice: a row has a fault, writes before
+/// an earlier row, or reads memory that is written (other than in place), or the rows are on a device. Throws as
+/// checked_extents() for a fault of the table itself.
+std::optional<TableGroups> groups_in_order(const Engine& engine, const KeyHandles& handles,
+                                           const warpaes_batch_table& table);
 
 }  // namespace warpaes

@@ -1,5 +1,3 @@
-#include "message/batch/table_groups.hpp"
-
 #include <algorithm>
 #include <array>
 #include <memory>

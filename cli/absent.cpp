@@ -1,0 +1,47 @@
+// In place of the commands that the program of `make demo` lacks.
+#include <fmt/format.h>
+
+#include "command.hpp"
+
+namespace cli {
+
+namespace {
+
+[[noreturn]] int refuse(char** argv) {
+    throw Failure(
+        WARPAES_ERROR_ARGUMENT,
+        fmt::format("'{}': is not part of the command that `make demo` builds; `make install` builds all commands",
+                    argv[0]));
+}
+
+}  // namespace
+
+int run_bench(int /*argc*/, char** argv) {
+    refuse(argv);
+}
+
+int run_calibrate(int /*argc*/, char** argv) {
+    refuse(argv);
+}
+
+int run_lab(int /*argc*/, char** argv) {
+    refuse(argv);
+}
+
+int run_plan(int /*argc*/, char** argv) {
+    refuse(argv);
+}
+
+int run_provider(int /*argc*/, char** argv) {
+    refuse(argv);
+}
+
+int run_selftest(int /*argc*/, char** argv) {
+    refuse(argv);
+}
+
+int run_tune(int /*argc*/, char** argv) {
+    refuse(argv);
+}
+
+}  // namespace cli

@@ -1,8 +1,0 @@
-#pragma once
-
-namespace cli {
-
-/// The text of `warpaes --version`.
-void print_version();
-
-}  // namespace cli

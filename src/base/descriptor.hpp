@@ -1,0 +1,80 @@
+// File descriptors, and the claim of a name that no other process may get.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "base/os.hpp"
+
+namespace warpaes {
+
+/// Repeats a call that a signal interrupted.
+template <typename Call>
+auto restarting(Call call) {
+    decltype(call()) result;
+    do {
+        result = call();
+    } while (result < 0 && errno == EINTR);
+    return result;
+}
+
+/// A file descriptor, closed on destruction if it is owned.
+class Descriptor {
+public:
+    explicit Descriptor(int fd = -1, bool owned = true) noexcept : fd_(fd), owned_(owned) {}
+    /// Opens a file. If this fails, `get()` is negative and errno is set.
+    Descriptor(const char* path, int flags, mode_t mode = 0) noexcept
+        : Descriptor(os::open(path, flags | O_CLOEXEC | O_NOCTTY, mode)) {}
+    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)), owned_(other.owned_) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        if (this == &other) return *this;
+        close();
+        fd_ = std::exchange(other.fd_, -1);
+        owned_ = other.owned_;
+        return *this;
+    }
+    ~Descriptor() { close(); }
+    /// Returns whether the file system reports that all written data is stored; otherwise sets errno.
+    bool close() noexcept {
+        const int fd = std::exchange(fd_, -1);
+        return !owned_ || fd < 0 || os::close(fd) == 0 || errno == EINTR;  // interrupted, Linux has closed it too
+    }
+    [[nodiscard]] int get() const noexcept { return fd_; }
+
+private:
+    int fd_;
+    bool owned_;
+};
+
+/// A path by which an open file can be reached, also while it has no name.
+inline std::string path_of(int fd) {
+    return "/proc/self/fd/" + std::to_string(fd);
+}
+
+/// Removes the file `name` in a folder. Returns -1 and keeps errno.
+inline int give_back_name(int folder, const char* name) noexcept {
+    const int error = errno;
+    os::unlink(folder, name);
+    errno = error;
+    return -1;
+}
+
+/// Claims `name` in a folder, where links are not supported, with a file of one byte: rename() may then replace that
+/// file, and no other. Returns 0, or -1 with errno; EEXIST: the name is taken. `made` gets the file's attributes.
+///
+/// Mounts of object storage write a file when it is closed, even over one that has its name by then. close() waits for
+/// that only if something was written. The file is closed, because some file systems cannot rename to an open one.
+inline int claim_name(int folder, const char* name, struct stat* made = nullptr) noexcept {
+    constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    Descriptor file(restarting([&] { return os::open_in(folder, name, flags, 0600); }));
+    if (file.get() < 0) return -1;
+    const bool examined = made == nullptr || os::fstat(file.get(), made) == 0;
+    const bool written = examined && restarting([&] { return os::write(file.get(), "", 1); }) == 1;
+    return file.close() && written ? 0 : give_back_name(folder, name);
+}
+
+}  // namespace warpaes
