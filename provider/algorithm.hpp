@@ -164,8 +164,7 @@ bool set_tls_aad(Aead& c, const OSSL_PARAM params[], std::size_t tag, int refuse
     const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD);
     if (p == nullptr) return true;
     if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr) {
-        WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
-        return false;
+        return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER) != 0;
     }
     const std::size_t around = tls_explicit_bytes + (c.enc ? 0 : tag);
     std::size_t length = 0;
@@ -175,8 +174,7 @@ bool set_tls_aad(Aead& c, const OSSL_PARAM params[], std::size_t tag, int refuse
         length = static_cast<std::size_t>(c.buf[11] << 8 | c.buf[12]);
     }
     if (length < around) {
-        WARPAES_RAISE(&c, refused);
-        return false;
+        return WARPAES_RAISE(&c, refused) != 0;
     }
     length -= around;
     c.buf[11] = static_cast<std::uint8_t>(length >> 8);

@@ -54,7 +54,7 @@ cudaError_t Runtime::failure_of(std::string_view function) {
     };
     const std::uint64_t number = ++counted(function);
     const std::uint64_t total = ++counted("*");
-    for (const Failure& failure : failures) {
+    for (const FailingCalls& failure : failures) {
         const std::uint64_t n = failure.function == "*" ? total : number;
         const bool meant = failure.function == "*" || failure.function == function;
         if (!meant || n < failure.first || failure.last < n) continue;

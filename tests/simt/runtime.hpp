@@ -74,7 +74,7 @@ struct Texture {
     std::size_t bytes, texel_bytes;
 };
 
-struct Failure {
+struct FailingCalls {
     std::string function;
     std::uint64_t first;  ///< the number of the first call that fails, counted from the last reset
     std::uint64_t last;
@@ -98,7 +98,7 @@ struct Runtime {
     /// Per device and kernel, as in CUDA: cudaFuncSetAttribute applies to the current device.
     std::map<std::pair<int, const void*>, std::size_t> dynamic_limits;
     std::map<std::string, std::uint64_t, std::less<>> calls;
-    std::vector<Failure> failures;
+    std::vector<FailingCalls> failures;
     Observer observer;
     LaunchObserver launch_observer;
     std::atomic<bool> calls_observed{false};
