@@ -167,7 +167,7 @@ std::string sealed_message(const std::string& message) {
     return "{\"encryptedKeyset\": \"" + base64(nonce) +
            "\", \"keysetInfo\": {\"primaryKeyId\": 7, \"keyInfo\": [{\"typeUrl\": \"" + std::string(gcm_type) +
            "\", \"status\": \"ENABLED\", \"keyId\": 7, \"outputPrefixType\": \"RAW\"}]}, \"keyEncryptionKey\": "
-           "\"kdf\": \"scrypt\", \"salt\": \"" +
+           "{\"kdf\": \"scrypt\", \"salt\": \"" +
            base64(its_salt) + "\", \"n\": 2, \"r\": 1, \"p\": 1}}";
 }
 

@@ -212,8 +212,8 @@ class Loading(Case):
             ("0f" * 16, FileNotFoundError, "no file of this name"),
             ("passphrase=hunter2;locked", FileNotFoundError, "passphrase=: there is no file"),
             ("kek=hunter2;under", FileNotFoundError, "kek=: there is no file"),
-            ("evn:hunter2", ValueError, "no places of the kind evn:"),
-            ("kek=aws-kmss://hunter2;under", ValueError, "no places of the kind aws-kmss:"),
+            ("evn:hunter2", ValueError, "'evn:' is not a kind of place"),
+            ("kek=aws-kmss://hunter2;under", ValueError, "'aws-kmss:' is not a kind of place"),
             ("passphrase=env:NONE;locked", ValueError, "env:NONE: this environment variable is not set"),
         ):
             self.refused(place, kind, sentence)
