@@ -151,7 +151,7 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
             return BatchCounters::log_lanes(blocks, distance, bucket.keys_are_parameters());
         };
         if (g.count > 1) {
-            g.lanes = lanes_for(std::max(g.input_stride, g.output_stride));
+            g.lanes = static_cast<std::uint8_t>(lanes_for(std::max(g.input_stride, g.output_stride)));
             continue;
         }
         if (lanes_alone[blocks] == unknown) lanes_alone[blocks] = static_cast<std::uint8_t>(lanes_for(alone));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <random>
 
@@ -305,7 +306,7 @@ TEST_P(Tables, FaultsOfATable) {
     refused("options", table_, WARPAES_BATCH_OFFSETS);
     refused("table", with([](auto& t) { t.struct_size = 8; }));
     refused("key", with([](auto& t) { t.key = nullptr; }));
-    refused("mode", with([](auto& t) { t.mode = static_cast<warpaes_mode>(99); }));
+    refused("mode", with([](auto& t) { t.mode = std::bit_cast<warpaes_mode>(99); }));
     refused("messages", with([](auto& t) { t.messages = nullptr; }));
     refused("statuses", with([](auto& t) { t.statuses = nullptr; }));
     refused("statuses", with([&](auto& t) { t.statuses = reinterpret_cast<warpaes_status*>(images_[0].data() + 8); }));

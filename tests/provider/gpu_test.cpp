@@ -43,7 +43,9 @@ public:
     Buffer(Memory kind, const Bytes& bytes) : kind_(kind), size_(bytes.size()) {
         CudaBackend& cuda = cuda_backend();
         data_ = static_cast<unsigned char*>(kind == Memory::device ? cuda.device_alloc(0, size_) : std::malloc(size_));
-        if (kind == Memory::page_locked) EXPECT_TRUE(cuda.host_register(data_, size_));
+        if (kind == Memory::page_locked) {
+            EXPECT_TRUE(cuda.host_register(data_, size_));
+        }
         if (kind == Memory::device) {
             cuda.copy(data_, bytes.data(), size_, 0, nullptr);
         } else {

@@ -305,7 +305,7 @@ class Files(Case):
             original = upload.commit
 
             def commit() -> str:
-                os.pwrite(upload.descriptor, b"!", 50)
+                os.pwrite(upload.descriptor, b"!!!!", 50)  # four bytes, since one may be there already
                 return original()
 
             upload.commit = commit
