@@ -113,8 +113,8 @@ bool is_standard_output(const std::filesystem::path& path);
 /// and leads to the new file. FIFOs, devices and open files by the name of their descriptor are written to.
 void replace_file(const std::filesystem::path& path, const std::string& text);
 
-/// Returns the record with figures of six significant digits, without verdicts, which the rules make again, and without the
-/// names of folders. A submission of a submission is identical. Throws RecordError, with a remedy, if the figures
+/// Returns the record with figures of six significant digits, without verdicts, which the rules make again, and without
+/// the names of folders. A submission of a submission is identical. Throws RecordError, with a remedy, if the figures
 /// cannot be traced to a commit, an experiment failed, or none was measured.
 Record submission_of(const Record& record);
 

@@ -1,9 +1,9 @@
 // Compares batches of AES-GCM segments with libcrypto segment by segment.
-#include "gcm.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "gcm.hpp"
 
 namespace abi_tests {
 namespace {

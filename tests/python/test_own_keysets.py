@@ -87,7 +87,9 @@ class Opens(Case):
         with self.assertRaisesRegex(exceptions.InvalidTag, "passphrase: is wrong"):
             pathlib.Path("bad").write_text("battery staple")
             self.opened("file", "passphrase=bad;own:")
-        with self.assertRaisesRegex(exceptions.KeysetError, "not encrypted under a key-encryption key: write passphrase:"):
+        with self.assertRaisesRegex(
+            exceptions.KeysetError, "not encrypted under a key-encryption key: write passphrase:"
+        ):
             self.opened("file", KEK)
         end = content.index(b"\n", 21)
         slot = content[21:end]
