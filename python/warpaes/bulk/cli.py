@@ -50,8 +50,9 @@ UNITS = {"k": 10, "m": 20, "g": 30}
 DESCRIPTION = """\
 Encrypts, decrypts, re-encrypts and verifies datasets: many objects at once, on
 this machine or on a Ray cluster. Sources: paths, s3:// and all URLs of fsspec.
-Targets: paths and s3://. A manifest in the target contains the state of every object. Only the holder of a key can
-change it. If the same command is run again, it continues from the manifest."""
+Targets: paths and s3://. A manifest in the target contains the state of every
+object. Only the holder of a key can change it. If the same command is run
+again, it continues from the manifest."""
 
 EXAMPLES = """\
 examples:

@@ -29,9 +29,10 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 ]
 
 DESCRIPTION = """\
-Encrypts and authenticates model folders in Hugging Face's layout: *.safetensors
-are encrypted, all other files are copied unencrypted, and a manifest authenticates all files. PLACE of a keyset: PATH,
-env:NAME, fd:NUMBER, exec:COMMAND; docs/keys.md
+Encrypts and authenticates model folders in Hugging Face's layout. *.safetensors
+are encrypted, all other files are copied unencrypted, and a manifest
+authenticates all files. PLACE of a keyset: PATH, env:NAME, fd:NUMBER or
+exec:COMMAND (docs/keys.md)
 """
 
 EXAMPLES = """\

@@ -37,7 +37,8 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 DESCRIPTION = """\
 Encrypts and decrypts Parquet files by Parquet modular encryption, like Spark,
 parquet-mr and pyarrow. Pages are copied without decoding.
-PLACE of a key: file:PATH, env:NAME, fd:NUMBER or exec:COMMAND, with 16, 24 or 32 bytes, raw or as hexadecimal digits
+PLACE of a key: file:PATH, env:NAME, fd:NUMBER or exec:COMMAND, with 16, 24 or
+32 bytes, raw or as hexadecimal digits
 """
 
 EXAMPLES = """\
