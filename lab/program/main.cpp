@@ -291,7 +291,7 @@ int run_run(int argc, char** argv) {
     return 0;
 }
 
-int run_lab(int argc, char** argv) {
+int run_command(int argc, char** argv) {
     const std::string name = argc > 1 ? argv[1] : "";
     if (name == "--help" || name == "-h") {
         fmt::print("{}", help);
@@ -309,5 +309,5 @@ int run_lab(int argc, char** argv) {
 }  // namespace cli
 
 int main(int argc, char** argv) {
-    return cli::run_program(argc, argv, cli::run_lab);
+    return cli::run_program(argc, argv, cli::run_command);
 }
