@@ -67,7 +67,7 @@ void ask(Passphrase& passphrase, const std::string& question, const warpaes_plac
     }
     if (length > buffer.size()) {
         throw Error(WARPAES_ERROR_ARGUMENT, question + ": the function ask reports " + std::to_string(length) +
-                                                " bytes, but at most " + std::to_string(buffer.size()));
+                                                " bytes, but its buffer has " + std::to_string(buffer.size()));
     }
     passphrase.bytes =
         bytes_of(places::passphrase_in("passphrase", {reinterpret_cast<const char*>(buffer.data()), length}));

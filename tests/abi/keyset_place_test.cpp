@@ -281,8 +281,8 @@ TEST_F(KeysetPlaces, WhatItAnswersIsChecked) {
         {{"", 0}, WARPAES_ERROR_ARGUMENT, "empty"},
         {{"\n", 0}, WARPAES_ERROR_ARGUMENT, "empty"},
         {{"hunter2\nhunter2", 0}, WARPAES_ERROR_ARGUMENT, "more than one line"},
-        {{"hunter2", 0, 4097}, WARPAES_ERROR_ARGUMENT, "reports 4097 bytes, but at most 4096"},
-        {{"hunter2", 0, static_cast<std::size_t>(-2)}, WARPAES_ERROR_ARGUMENT, "of at most 4096"},
+        {{"hunter2", 0, 4097}, WARPAES_ERROR_ARGUMENT, "reports 4097 bytes, but its buffer has 4096"},
+        {{"hunter2", 0, static_cast<std::size_t>(-2)}, WARPAES_ERROR_ARGUMENT, "bytes, but its buffer has 4096"},
     };
     for (const auto& each : cases) {
         Answer answer = each.answer;
