@@ -115,7 +115,8 @@ def imported(module: tuple[str, ...], text: str, modules: set[tuple[str, ...]]) 
 
 
 def imports_in(root: Path) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
-    texts = {path.relative_to(root).with_suffix("").parts: path.read_text() for path in root.rglob("*.py*")}
+    sources = [path for path in root.rglob("*.py*") if path.suffix != ".pyc"]
+    texts = {path.relative_to(root).with_suffix("").parts: path.read_text() for path in sources}
     return {module: imported(module, text, set(texts)) for module, text in texts.items()}
 
 

@@ -371,9 +371,9 @@ class Threads(unittest.TestCase):
         thread.start()
         entered.wait(60)
         try:
-            with self.assertRaisesRegex(exceptions.Error, "one at a time"):
+            with self.assertRaisesRegex(exceptions.Error, "only one thread at a time"):
                 writer.write(b"x")
-            with self.assertRaisesRegex(exceptions.Error, "one at a time"):
+            with self.assertRaisesRegex(exceptions.Error, "only one thread at a time"):
                 writer.abort()
         finally:
             go.set()
