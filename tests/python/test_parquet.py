@@ -1161,4 +1161,4 @@ class Document(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    support.main_with_arrow()

@@ -143,4 +143,4 @@ class HostileInFiles(InFiles, files.Hostile):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    support.main_with_arrow()

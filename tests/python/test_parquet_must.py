@@ -496,4 +496,4 @@ class ParquetTesting(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    support.main_with_arrow()

@@ -225,4 +225,4 @@ class Pandas(OneReader, unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    support.main_with_arrow()
