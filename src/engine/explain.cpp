@@ -13,7 +13,7 @@ namespace {
 /// and 16 cores, 2026-11, 1 GiB in page-locked memory: 1.6 to 1.8.
 constexpr double shared_loss = 1.7;
 /// Smaller batches have too few tasks to keep both processors busy until the end.
-constexpr std::uint64_t least_shared_bytes = std::uint64_t{128} << 20;
+constexpr std::uint64_t least_split_bytes = std::uint64_t{128} << 20;
 
 std::string in_words(double seconds) {
     const auto [value, unit] = seconds < 1e-6   ? std::pair{seconds * 1e9, "ns"}
@@ -79,7 +79,7 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
     // Both, if the GPU works anyway or is awake, and the work is large enough to be divided evenly.
     const double both = shared_loss / (1 / on_cpu + 1 / on_gpu);
     const bool awake = gpu || memory != Memory::pageable || gpu_.is_awake();
-    if (awake && bytes >= least_shared_bytes && Planner::is_faster(both, std::min(on_cpu, on_gpu))) {
+    if (awake && bytes >= least_split_bytes && Planner::is_faster(both, std::min(on_cpu, on_gpu))) {
         return {cpu.backend, gpus(), both,
                 "cuda and " + cpu_name + ": " + in_words(both) + " predicted for both against " + in_words(on_gpu) +
                     " by cuda and " + cpu_words + basis};
