@@ -121,7 +121,8 @@ public:
         const std::string wrong =
             batch_ ? messages_.enqueue_batch(engine(), nullptr) : messages_.enqueue_messages(engine(), nullptr);
         if (!excluded_) return wrong;
-        return wrong.find("CUDA excludes the default stream") != std::string::npos ? "" : "was not refused: " + wrong;
+        return wrong.find("CUDA does not permit the default stream") != std::string::npos ? ""
+                                                                                          : "was not refused: " + wrong;
     }
     std::string complaints() override {
         if (excluded_) return "";
