@@ -795,7 +795,7 @@ class _Pieces:
 
 @final
 class CipherContext(_Pieces):
-    """A message that arrives in pieces.The mode has no tag.
+    """A message that arrives in pieces. The mode has no tag.
 
     Only one thread at a time may use the context: a second thread that uses it during a call gets an Error.
     """
@@ -813,7 +813,7 @@ class CipherContext(_Pieces):
 
 @final
 class AEADEncryptionContext(_Pieces):
-    """A message that arrives in pieces and gets a tag.Only one thread at a time may use the context: a second thread
+    """A message that arrives in pieces and gets a tag. Only one thread at a time may use the context: a second thread
     that uses it during a call gets an Error.
 
 
@@ -1415,7 +1415,7 @@ def parquet_decrypt(
     column: int,
     first_page: int,
 ) -> None:
-    """Write the plain view of complete pages to a buffer.The view has the same number of bytes, and its page headers
+    """Write the plain view of complete pages to a buffer. The view has the same number of bytes, and its page headers
     are those of plain pages.
 
     If the call fails, the buffer is wiped.

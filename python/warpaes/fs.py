@@ -478,7 +478,7 @@ class WarpaesFileSystem(Listing):
         return self.fs.copy(self._below(path1), self._below(path2), *positions, **options)
 
     def cp_file(self, path1: str, path2: str, **options: Any) -> None:
-        """Copy a file.If ``associated_data`` is a function of the path, the copy is re-encrypted.
+        """Copy a file. If ``associated_data`` is a function of the path, the copy is re-encrypted.
 
         For a folder, create an empty folder.
         """

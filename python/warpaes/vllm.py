@@ -397,7 +397,7 @@ class _Encrypted:
         try:
             blocks = kv.Blocks(self._keyset or Keyset.generate())
             release = region.cleanup if region is not None else lambda: None
-            return EncryptingWorker(kv_caches, host, spec.blocks_per_chunk, blocks, self._name, release)
+            return EncryptingWorker(kv_caches, host, spec.blocks_per_chunk, blocks, self._names(), release)
         except BaseException:
             if region is not None:
                 region.cleanup()
@@ -414,8 +414,8 @@ class _Encrypted:
             **options,
         )
 
-    def _name(self, key: bytes) -> kv.ObjectName:
-        """Return the name of a chunk: its hash, its group, this worker, and what its layout depends on."""
+    def _names(self) -> Callable[[bytes], kv.ObjectName]:
+        """Return the function that names a chunk: its hash, its group, this worker, and what its layout depends on."""
         config = self.config  # type: ignore[attr-defined]
         parallel = config.parallel
         layout = json.dumps(
@@ -428,7 +428,9 @@ class _Encrypted:
                 [parallel.tp_size, parallel.pp_size, parallel.pcp_size, parallel.dcp_size],
             ]
         )
-        return kv.ObjectName(get_offload_block_hash(key), layout, parallel.rank, get_offload_group_idx(key), "")
+        return lambda key: kv.ObjectName(
+            get_offload_block_hash(key), layout, parallel.rank, get_offload_group_idx(key), ""
+        )
 
 
 class EncryptedOffloadingSpec(_Encrypted, CPUOffloadingSpec):  # type: ignore[misc]

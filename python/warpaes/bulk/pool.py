@@ -160,7 +160,7 @@ class ProcessPool(Pool):
 
 
 class RayWorker:
-    """A worker in an actor.Keys are sent by separate calls, because Ray stores the arguments of constructors.
+    """A worker in an actor. Keys are sent by separate calls, because Ray stores the arguments of constructors.
 
     Ray also stores arguments of more than 100 KiB, and may spill them to disks.
     """

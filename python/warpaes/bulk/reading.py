@@ -107,7 +107,7 @@ class Datasets:
     """
 
     def __init__(self, place: DatasetPlace, fs: Callable[[], AbstractFileSystem]) -> None:
-        """Read the key.A key manager is contacted only when an object needs its key.
+        """Read the key. A key manager is contacted only when an object needs its key.
 
         ``fs`` returns the file system, which may be another one in a child of ``fork``.
 

@@ -34,8 +34,8 @@ def _aad(prefix: bytes, block: int) -> bytes:
 
 
 class Ags1Reader(PlainFile):
-    """The plaintext of an AGS1 stream, read at any position.Only authentic bytes are returned, and only the blocks that
-    a read needs are fetched.
+    """The plaintext of an AGS1 stream, read at any position. Only authentic bytes are returned, and only the blocks
+    that a read needs are fetched.
 
     The file's length must come from trusted metadata, because only the length reveals that blocks were removed from the
     end. Only one thread at a time may use the position; ``read_at`` is thread-safe.
