@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import warpaes
 from bulk_case import bulk, refusal
 from fsspec.implementations.local import LocalFileSystem
-from support import needed
+from support import needed, under_passphrase
 from warpaes import Keyset, keysources
 from warpaes._keyset_places import MANAGERS
 from warpaes.fs import WarpaesFileSystem
@@ -307,7 +307,21 @@ NEEDED = {"command": "WARPAES", "C": "WARPAES_MATRIX_C", "C++": "WARPAES_MATRIX_
 
 
 class Matrix(unittest.TestCase):
-    keysets: ClassVar[dict[str, bytes]] = {}
+    files: ClassVar[dict[str, bytes]] = {}
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        kek = os.urandom(32).hex()
+        keyset = Keyset.generate("AES128_GCM_HKDF_4KB")
+        with keysources.LocalSource("kek", kek.encode) as source:
+            cls.files = {
+                "clear": keyset.to_json(),
+                "locked": under_passphrase(keyset, WORD.encode()),
+                "under": keysources.write_keyset(keyset, source),
+                "bound": keysources.write_keyset(keyset, source, b"backup; of May"),
+                "kek": kek.encode(),
+                "word": WORD.encode(),
+            }
 
     def setUp(self) -> None:
         holder = tempfile.TemporaryDirectory()
@@ -316,18 +330,7 @@ class Matrix(unittest.TestCase):
         self.addCleanup(os.chdir, before)
         self.folder = holder.name
         os.chdir(self.folder)
-        kek = os.urandom(32).hex()
-        keyset = Keyset.generate("AES128_GCM_HKDF_4KB")
-        with keysources.LocalSource("kek", kek.encode) as source:
-            files = {
-                "clear": keyset.to_json(),
-                "locked": keyset._wrap(WORD.encode(), 0),
-                "under": keysources.write_keyset(keyset, source),
-                "bound": keysources.write_keyset(keyset, source, b"backup; of May"),
-                "kek": kek.encode(),
-                "word": WORD.encode(),
-            }
-        for name, content in files.items():
+        for name, content in self.files.items():
             pathlib.Path(name).write_bytes(content)
             os.chmod(name, 0o600)
         self.text = needed("safetensors.numpy").save({"tensor": needed("numpy").arange(19000, dtype="f4")})
@@ -335,9 +338,9 @@ class Matrix(unittest.TestCase):
         os.mkdir("a folder")
         pathlib.Path(NAMED).write_bytes(self.text)
         variables = {
-            "MATRIX_KEYSET": files["clear"].decode(),
-            "MATRIX_LOCKED": files["locked"].decode(),
-            "MATRIX_KEK": kek,
+            "MATRIX_KEYSET": self.files["clear"].decode(),
+            "MATRIX_LOCKED": self.files["locked"].decode(),
+            "MATRIX_KEK": self.files["kek"].decode(),
             "MATRIX_WORD": WORD,
         }
         for name, value in variables.items():
