@@ -14,7 +14,7 @@ from typing import Any
 
 import warpaes
 from bulk_case import Case, bulk, refusal, said_by
-from support import needed
+from support import needed, run_python
 from warpaes import Keyset, keysources
 from warpaes.bulk import cli, dispatch, job, keys, manifest, pool, storage, stores, worker
 
@@ -393,6 +393,24 @@ class Fsspec(Case):
         names = self.folder / "names"
         names.write_text("\n".join(content))
         self.assertEqual(bulk("encrypt", "-k", self.key, "--names", names, url, self.folder / "listed")[0], 0)
+
+
+class Start(Case):
+    def test_a_job_does_not_import_pandas(self) -> None:
+        """pyarrow imports it for some conversions, and that would take longer than a small job."""
+        needed("pandas")
+        self.write([10])
+        program = (
+            "import os, sys\n"
+            "from warpaes.bulk import cli\n"
+            "key, source, target, back = os.environ['FOLDERS'].split(':')\n"
+            "for line in (['encrypt', source, target], ['verify', target], ['decrypt', target, back]):\n"
+            "    assert cli.main([*line, '-q', '-k', key]) == 0, line\n"
+            "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules\n"
+        )
+        folders = (self.key, self.source, self.target, self.folder / "back")
+        run_python(program, FOLDERS=":".join(map(str, folders)))
+        self.assertEqual(self.files(self.folder / "back"), self.content([10]))
 
 
 class Records(unittest.TestCase):

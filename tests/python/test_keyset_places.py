@@ -17,8 +17,8 @@ from unittest import mock
 
 import fsspec
 import warpaes
-from warpaes import Keyset, _key_files, exceptions, keysources
 from support import under_passphrase
+from warpaes import Keyset, _key_files, exceptions, keysources
 from warpaes._keyset_places import KeysetPlace, parse
 from warpaes.fs import WarpaesFileSystem
 
