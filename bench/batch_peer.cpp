@@ -6,7 +6,7 @@
 // `--mib`: the text of a batch (1, which stays in a second-level cache). ipsec-mb is used through each of its
 // interfaces that supports the mode, with keys that it has already expanded: bursts of as many jobs as it accepts, its
 // job queue, and the function for a single GCM message. The fastest counts. All outputs and tags are compared. The
-// subjects run in turns, and the best turn counts, because the machine may have other work.
+// subjects take turns, and the best turn counts, because the machine may have other work.
 #include <intel-ipsec-mb.h>
 #include <sched.h>
 #include <warpaes/warpaes.h>
@@ -141,7 +141,7 @@ public:
         for (std::size_t i = 0; i < c.messages; ++i) fill(jobs_.emplace_back(), i);
     }
 
-    /// A burst of whole jobs, because GCM has no burst function.
+    /// Submits a burst of whole jobs, because GCM has no burst function.
     void burst() {
         for (std::size_t first = 0; first < c_.messages;) {
             const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(IMB_MAX_BURST_SIZE, c_.messages - first));

@@ -24,7 +24,7 @@ void check(cudaError_t error, const char* what) {
     if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// The share of one GPU: a buffer and a stream for each direction.
+/// One GPU's share: a buffer and a stream for each direction.
 class Way {
 public:
     Way(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
@@ -80,7 +80,7 @@ int run(std::size_t bytes, std::size_t samples) {
     std::chrono::steady_clock::time_point begin;
     const auto tick = [&, turn = std::size_t{0}]() mutable noexcept {
         const auto now = std::chrono::steady_clock::now();
-        // In even turns all threads are ready and a sample begins; in odd turns all are done. The first sample is a
+        // On even turns, all threads are ready and a sample begins; on odd turns, all are done. The first sample is a
         // warm-up.
         if (turn % 2 == 1 && turn > 1) seconds[turn / 2 - 1] = std::chrono::duration<double>(now - begin).count();
         begin = now;

@@ -33,7 +33,7 @@ __device__ __forceinline__ unsigned index_step() {
     return gridDim.x * blockDim.x;
 }
 
-/// Planar: block j of all keys, then block j + 1 of all keys. Otherwise the blocks of a key are contiguous.
+/// In planar order, block j of all keys precedes block j + 1 of all keys. Otherwise the blocks of a key are contiguous.
 template <int KeyBits, int Blocks, int Count, bool Planar>
 __global__ void __launch_bounds__(1024) prg(const uint4* keys, uint4* out, unsigned n) {
     const aes::tables<Count> t(shared_memory);
@@ -350,7 +350,7 @@ int main(int argc, char** argv) try {
     }
     check(cudaGetDeviceProperties(&device.properties, device.number), "cudaGetDeviceProperties");
     check(cudaDeviceGetAttribute(&device.clock_khz, cudaDevAttrClockRate, device.number), "clock");
-    // Two blocks of key material for every block of output, as AES-256 with one block per key needs.
+    // There are two blocks of key material for every block of output, as AES-256 with one block per key needs.
     const std::size_t in_bytes = std::size_t{32} * device.blocks;
     check(cudaMalloc(&device.in, in_bytes), "cudaMalloc");
     check(cudaMalloc(&device.out, std::size_t{16} * device.blocks), "cudaMalloc");

@@ -26,7 +26,9 @@ def file_row(record: dict | None) -> list[str] | None:
     ]
     if not ours or not others:
         return None
-    what = f"encrypting a {human_bytes(record['bytes'])} file on {record['host']['cores']} CPU cores"
+    what = (
+        f"encrypting a {human_bytes(record['bytes'])} file on {record['host']['cores']} {record['host']['cpu']} cores"
+    )
     return [f"**{speed(ours)}**", what, " and ".join(others), "docs/comparison.md#how-fast"]
 
 
@@ -40,14 +42,14 @@ def device_row(record: dict | None) -> list[str] | None:
     others = [value for name, value in best.items() if name not in (OURS, COPY)]
     if OURS not in best or not others:
         return None
-    what = f"for AES-128-CTR in the memory of an {lab_pages.name_of(record)}"
+    what = f"for AES-128-CTR on data already in the memory of an {lab_pages.name_of(record)}"
     theirs = f"{number(max(others))} for the fastest published kernel on the same GPU"
     return [f"**{speed(best[OURS])}**", what, theirs, "docs/lab.md"]
 
 
 def loading_row(record: dict | None) -> list[str] | None:
-    """Return the speed of loading encrypted weights into a GPU, compared with the fastest loader of the same weights in
-    clear."""
+    """Return the speed of loading encrypted weights into a GPU, compared with the fastest loader of the same weights
+    without encryption."""
     rows = [row for row in serving_page.rows_of(record or {"rows": []}, "model") if "gb_per_s" in row]
     ours = [row for row in rows if row["what"].startswith("warpaes.")]
     clear = [row for row in rows if row["what"].endswith(IN_CLEAR)]
@@ -55,8 +57,8 @@ def loading_row(record: dict | None) -> list[str] | None:
         return None
     mine, other = (max(some, key=lambda row: row["gb_per_s"]) for some in (ours, clear))
     name = other["what"].split(",")[0]
-    what = f"loading {mine['bytes'] / 1e9:.1f} GB of encrypted weights into an {record['gpu']['name']}"
-    theirs = f"{number(other['gb_per_s'])} for `{name}` without encryption"
+    what = f"loading {mine['bytes'] / 1e9:.1f} GB of encrypted weights from tmpfs into an {record['gpu']['name']}"
+    theirs = f"{number(other['gb_per_s'])} for `{name}` with unencrypted weights"
     return [f"**{speed(mine['gb_per_s'])}**", what, theirs, "docs/serving.md#how-fast"]
 
 

@@ -107,8 +107,8 @@ def verdict(records: list[dict], summaries: list[dict | None]) -> str:
             theirs = [t for t in said["tallies"] if t["paper"] != "W"]
             counted = tally(theirs).removeprefix("of ")
             return (
-                f"[The lab](docs/lab.md) repeats {len(theirs)} published studies of AES on GPUs. Of their {counted} "
-                f"({name_of(record)}, {record['date'][:10]})."
+                f"[The lab](docs/lab.md) reruns the experiments of {len(theirs)} papers on AES on GPUs. Of the papers' "
+                f"{counted} ({name_of(record)}, {record['date'][:10]})."
             )
     return ""
 
@@ -202,9 +202,9 @@ WAITS = {
 }
 # Counts that may explain why two kernels take different times.
 COUNTS = {
-    "shared_wavefronts": "passes of shared memory",
+    "shared_wavefronts": "shared-memory passes",
     "instructions": "instructions",
-    "constant_requests": "requests to constant memory",
+    "constant_requests": "constant-memory requests",
 }
 
 
@@ -243,7 +243,7 @@ def against(kernel: dict, other: dict) -> str:
         return ""
     *most, last = [f"{ratio:.2f} times the {what}" for what, ratio in ratios.items()]
     said = f"{', '.join(most)} and {last}" if most else last
-    text = f"Compared with {other['number']}, it has {said}"
+    text = f"Compared with kernel {other['number']}, it has {said}"
     if kernel.get("nanoseconds") and other.get("nanoseconds"):
         time = kernel["nanoseconds"] / other["nanoseconds"]
         text += f", and takes {time:.2f} times as long"
@@ -262,13 +262,13 @@ def moves(labels: list[str], published: list[float], here: list[float], profile:
         if before == now:
             continue
         flipped = [j for j in range(len(here)) if (published[i] - published[j]) * (here[i] - here[j]) < 0 and j != i]
-        line = f"**{i + 1}** moves from place {before} to {now}."
+        line = f"Kernel **{i + 1}** moves from rank {before} to rank {now}."
         if flipped:
             alike = [len(set(labels[i].split()) & set(labels[j].split())) for j in range(len(here))]
             j = max(flipped, key=lambda j: (alike[j], abs(math.log(published[i] / published[j] * here[j] / here[i]))))
             line += (
-                f" As published, it is {how_fast(published[i] / published[j])} {j + 1}; here it is "
-                f"{how_fast(here[i] / here[j])} {j + 1}."
+                f" In the paper, it is {how_fast(published[i] / published[j])} kernel {j + 1}; here it is "
+                f"{how_fast(here[i] / here[j])} kernel {j + 1}."
             )
             if i + 1 in kernels and j + 1 in kernels:
                 line += " " + against(kernels[i + 1], kernels[j + 1])
@@ -280,7 +280,7 @@ def moves(labels: list[str], published: list[float], here: list[float], profile:
                 line += f" No unit is busy all the time: {units[0][1]} is busy for {units[0][0]:.0f} %"
                 line += f", and {units[1][1]} for {units[1][0]:.0f} %." if len(units) > 1 else "."
             if waiting := waits(kernels[i + 1]):
-                line += f" Warps wait mostly for {waiting[0]}."
+                line += f" Warps mostly wait for {waiting[0]}."
         out.append(f"- {line.rstrip()}")
     return out
 
@@ -510,7 +510,7 @@ def wrong_pages() -> list[str]:
 
 
 def render(records: list[dict], profiles: dict[str, dict]) -> dict[str, str]:
-    """Return docs/lab-profile.md, if there is a profile of a GPU on which the thirteen kernels were measured."""
+    """Return docs/lab-profile.md, if there is a profile of a GPU with measurements of the thirteen kernels."""
     for record in records:
         profile = profiles.get(name_of(record))
         if profile and result_of(record, "N.implementations"):

@@ -4,7 +4,7 @@
 //
 //     one_core [--backend NAME] [--mode ctr|gcm] [--key BITS] [--size BYTES] [--aad BYTES] [--rounds N] [--json FILE]
 //
-// All outputs are compared before anything is timed. The subjects run in turns of some hundred microseconds, because
+// All outputs are compared before anything is timed. The subjects take turns of a few hundred microseconds, because
 // the machine may have other work. The best turn counts; the median is also written.
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -44,7 +44,7 @@ struct Case {
     std::size_t aad_bytes;
 };
 
-/// The data of all subjects. `input` is plaintext, or ciphertext if the case decrypts.
+/// Data shared by all subjects. `input` is plaintext, or ciphertext if the case decrypts.
 struct Data {
     std::array<std::uint8_t, 32> key{};
     std::array<std::uint8_t, 16> iv{};
@@ -244,7 +244,7 @@ private:
 };
 #endif
 
-/// The memory limit: for messages larger than the caches, no cipher can be faster.
+/// Measures the memory limit: for messages larger than the caches, no cipher can be faster.
 class Memcpy final : public Subject {
 public:
     Memcpy(const Case& c, Data& data) : Subject(c, data) {}

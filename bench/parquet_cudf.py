@@ -1,4 +1,4 @@
-"""Measures cuDF on encrypted Parquet through the plain view, compared with the file in clear and with pyarrow's
+"""Measures cuDF on encrypted Parquet through the plain view, compared with the unencrypted file and with pyarrow's
 decryption.
 
     PYTHONPATH=build/cuda/python bench/parquet_cudf.py [GIGABYTES [TIMES]]
@@ -50,7 +50,7 @@ def in_clear(path: str) -> Any:
 
 
 def by_scan(path: str) -> Any:
-    """Read the file in clear with the reader that takes bytes, as the view does."""
+    """Read the unencrypted file with the reader for bytes, as with the view."""
     with wp.open(path, KEY, allow_plaintext=True) as view:
         return scanned(view, path)
 

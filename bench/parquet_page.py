@@ -6,7 +6,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/parquet.md"
-HEADER = ["", "bytes", "in clear", "pyarrow", "view", "times pyarrow", "at most", "of clear"]
+HEADER = ["", "bytes", "unencrypted", "pyarrow", "view", "times pyarrow", "at most", "of unencrypted"]
 
 
 def line(row: dict) -> list[str]:
@@ -25,8 +25,8 @@ def figures(record: dict) -> str:
     parts.append(
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
         f"{commit_of(record)}; `tools/parquet_bench.py`. `ParquetFile.read` reads a complete file on tmpfs "
-        "into a `pyarrow.Table`: in clear, decrypted by pyarrow, and through the view. Each figure is the shortest of "
-        'samples taken alternately; on one core it is processor time. The column "at most" is the speedup if '
+        "into a `pyarrow.Table`: unencrypted, decrypted by pyarrow, and through the view. Each figure is the shortest "
+        'of samples taken alternately; on one core it is processor time. The column "at most" is the speedup if '
         "decryption cost nothing; pyarrow decodes the pages in every case.*"
     )
     return "\n\n".join(parts)

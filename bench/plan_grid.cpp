@@ -89,7 +89,7 @@ public:
         first_ = once(1);
         if (first_ < slow) first_ = std::max(once(1), 1e-8);
     }
-    /// Takes a sample of about `seconds`, at least one call. Stops sampling if the first call took long.
+    /// Takes a sample of about `seconds`, at least one call. Stops sampling if the first call was slow.
     void sample(double seconds) {
         if (first_ > slow || (first_ > 0.1 * slow && times_.size() >= 2)) return;
         times_.push_back(once(static_cast<unsigned>(std::clamp(seconds / first_, 1.0, 1e5))));

@@ -52,8 +52,8 @@ def share(record: dict, points: list[dict]) -> str:
 
 
 def draw(record: dict) -> str:
-    """Draw a panel for each kind of memory and mode. A cell stands for a size and a number of messages; its colour
-    shows the choice."""
+    """Draw a panel for each combination of memory kind and mode. A cell stands for a size and a number of messages; its
+    colour shows the choice."""
     points = [p for p in record["points"] if p["key_bits"] == record["points"][0]["key_bits"]]
     sizes = sorted({p["bytes"] for p in points})
     rows = ["single", *sorted({p["messages"] for p in points if p["batch"]})]
@@ -152,6 +152,6 @@ def figures(records: list[dict]) -> str:
 
 
 def render(records: list[dict], page: str) -> dict[str, str]:
-    """Return path and content of every generated file."""
+    """Return the path and content of every generated file."""
     files = {"docs/planner.md": with_figures(page, figures(records))}
     return files | {f"docs/{plot_name(record)}": draw(record) for record in records}

@@ -1,4 +1,5 @@
-"""Plots as SVG, without a library. They follow the reader's light or dark theme, and are identical on every machine."""
+"""SVG plots, drawn without a plotting library. They follow the reader's light or dark theme, and are identical on every
+machine."""
 
 from __future__ import annotations
 

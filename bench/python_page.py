@@ -6,10 +6,10 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/python.md"
-#: The page notes copies of the bytes in clear that are less than this many times as fast as the other library.
+#: The page notes copies of the plaintext that are less than this many times as fast as the other library.
 FAST = 10
-#: Fields with times for the same bytes in clear, and their names on the page.
-CLEAR = {"clear_seconds": "in clear", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
+#: Fields with times for the same plaintext, and their names on the page.
+CLEAR = {"clear_seconds": "unencrypted", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
 GENERATOR = (
     "`generator=` on the CPU, compared with PyTorch's own generator, which is not secure (`tools/generator_bench.py`):"
 )
@@ -53,7 +53,7 @@ def figures(record: dict) -> str:
 
 
 def limits(rows: list[dict]) -> list[str]:
-    """Return the cost of the same bytes in clear, which limits any gain."""
+    """Return the cost of copying the same plaintext, which limits any gain."""
     lines = []
     for row in rows:
         seconds, way = min(((row[name], way) for name, way in CLEAR.items() if name in row), default=(0, ""))
@@ -65,7 +65,7 @@ def limits(rows: list[dict]) -> list[str]:
     return [
         "Each of these calls includes the kernel's page handling and copies. The next table lists the calls whose "
         f"unencrypted form is less than {FAST} times as fast as the other library:",
-        table(["", "fastest in clear", "times as fast as the other library", "warpaes' share of that rate"], lines),
+        table(["", "fastest unencrypted", "times as fast as the other library", "warpaes' share of that rate"], lines),
     ]
 
 
@@ -86,8 +86,8 @@ def tensors(record: dict) -> str:
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
             f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Figures are medians. Calls on "
             "4 KiB are measured singly with a wait for the device, and in sequence without one. Models are loaded from "
-            "the page cache, alternately in clear and encrypted. Epochs in clear and encrypted also take turns. They "
-            "train a transformer, whose records two forked workers read, and write a checkpoint of the given size.*",
+            "the page cache, alternately unencrypted and encrypted. Unencrypted and encrypted epochs also take turns. "
+            "They train a transformer on records that two forked workers read, and write a checkpoint of this size.*",
         ]
     )
 

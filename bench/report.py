@@ -295,9 +295,9 @@ def record_section(records: list[dict]) -> list[str]:
 HOW = """\
 1 GB/s is 10^9 bytes of plaintext per second. Every case stores its complete output. The first 64 KiB of the output, and
 all GCM tags, are compared with libcrypto's. GMAC hashes associated data and stores nothing. XTS has data units of 4 KiB
-unless stated otherwise. A figure is the median of its samples, and also of the runs if a day has several. A CPU backend
-and libcrypto's EVP take their samples alternately in one process. `make gpu-test` writes a record, and `make docs`
-writes this page. The backend `armv8` has no figures, because its kernels have run only in an emulator."""
+unless stated otherwise. A figure is the median of its samples, or of the medians of the runs if a day has several. A
+CPU backend and libcrypto's EVP take their samples alternately in one process. `make gpu-test` writes a record, and
+`make docs` writes this page. The backend `armv8` has no figures, because its kernels have run only in an emulator."""
 
 
 def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
@@ -424,7 +424,7 @@ def draw(record: dict) -> dict[str, str]:
 
 
 def render(records: list[dict], sweeps: Sequence[dict] = ()) -> dict[str, str]:
-    """Return path and content of docs/performance.md and its plots. `sweeps`: records of bench/path_sweep."""
+    """Return the paths and contents of docs/performance.md and its plots. `sweeps`: records of bench/path_sweep."""
     files = {"docs/performance.md": performance(records, sweeps)}
     for record in records:
         files |= {f"docs/{name}": text for name, text in draw(record).items()}

@@ -84,7 +84,7 @@ the engine's workers help. The corpus is in the repository, and `make test` runs
 
 | target | input |
 |---|---|
-| `message` | one message of any mode and shape, with random unused fields, also GCM and XTS; compared with libcrypto |
+| `message` | one message of any mode (including GCM and XTS), with random unused fields; compared with libcrypto |
 | `segments` | batches of GCM segments with any strides and tags, some damaged; compared with libcrypto |
 | `context` | any sequence of calls on a context; compared with a model |
 | `batch` | batches with offsets in an arena and any numbers in the entries; every entry compared with libcrypto |

@@ -20,7 +20,7 @@ def rate(row: dict) -> str:
 
 
 def models(record: dict) -> str:
-    """Return the table of model loads, compared with the fastest loader of clear files."""
+    """Return the table of model loads, compared with the fastest loader of unencrypted files."""
     rows = [row for row in rows_of(record, "model") if "gb_per_s" in row]
     clear = max((row["gb_per_s"] for row in rows if row["what"].endswith("in clear")), default=None)
     lines = []

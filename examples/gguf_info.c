@@ -3,9 +3,9 @@
  *
  *     gguf_info PLACE FILE
  *
- * PLACE is the place of the keyset, such as keyset.json. Bytes returned by fread are authenticated. Only the segments
- * that it reads are decrypted. Functions that take a FILE*, such as llama.cpp's llama_model_load_from_file_ptr, accept
- * this one if they do not map the file.
+ * PLACE is the location of the keyset, such as keyset.json. Bytes returned by fread are authenticated. Only the
+ * segments that it reads are decrypted. Functions that take a FILE*, such as llama.cpp's
+ * llama_model_load_from_file_ptr, accept this one if they do not map the file.
  */
 #include <stdio.h>
 #include <stdlib.h>

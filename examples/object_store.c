@@ -60,7 +60,7 @@ static void upload(warpaes_engine* engine, const warpaes_keyset* keyset, const c
     if (input == NULL) die("cannot open the input");
     const warpaes_sink sink = {.struct_size = sizeof sink, .write = put, .user = object};
     warpaes_writer* writer = NULL;
-    /* The name is the associated data, so the object does not open under another name. */
+    /* The name is the associated data, so the object does not open under a different name. */
     check(warpaes_writer_open(engine, &sink, keyset, name, strlen(name), &writer));
     static unsigned char piece[1 << 16];
     for (size_t got; (got = fread(piece, 1, sizeof piece, input)) > 0;) {

@@ -1,7 +1,8 @@
 /*
  * A batch built by another process. This process loads the library and owns a shared arena. The other process writes
- * messages, keys and entries into the arena; it uses only their layout (docs/batches.md) and needs no library. Here it
- * is shared_batch.py, started with the arena's descriptor, but any program that can map the arena will do.
+ * messages, keys and entries into the arena; it needs to know their layout (docs/batches.md), but does not need the
+ * library. Here it is shared_batch.py, started with the arena's descriptor, but any program that can map the arena will
+ * do.
  *
  * Usage: shared_batch shared_batch.py
  */

@@ -40,7 +40,7 @@ assert all(torch.equal(loaded["model"][name], value) for name, value in model.st
 optimizer.load_state_dict(loaded["optimizer"])
 
 # %% [markdown]
-# A checkpoint that was altered, truncated, or saved by another run does not load.
+# A checkpoint that was altered, truncated, or saved by a different run does not load.
 
 # %%
 from warpaes.exceptions import InvalidTag
@@ -50,7 +50,7 @@ try:
 except InvalidTag as error:
     print(f"refused: {error}")
 else:
-    raise AssertionError("it belongs to another run")
+    raise AssertionError("it belongs to a different run")
 
 # %% [markdown]
 # After a rotation, a new key encrypts new files, and the old files still open.

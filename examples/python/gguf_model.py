@@ -21,8 +21,8 @@ PLACE = "keyset.json"
 
 # %% [markdown]
 # gguf writes to a path and maps a path, so it needs a name. A file from `memfd_create` has one, `/proc/self/fd/N`, and
-# exists only in memory. The model is there in clear as long as the descriptor is open: it can be swapped out, so use
-# this where swap is off or encrypted. C and C++ programs that take a `FILE*`, such as llama.cpp
+# exists only in memory. It contains the unencrypted model as long as the descriptor is open: the memory can be swapped
+# out, so use this where swap is off or encrypted. C and C++ programs that take a `FILE*`, such as llama.cpp
 # (`llama_model_load_from_file_ptr`), need no copy: `warpaes_open_stream` decrypts as they read.
 
 

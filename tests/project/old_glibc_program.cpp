@@ -23,7 +23,7 @@ extern "C" void* __wrap_dlsym(void*, const char*) {
     return nullptr;
 }
 
-// The names that headers of glibc 2.38 substitute for strtol and others.
+// The names that glibc 2.38 headers substitute for strtol and others.
 extern "C" long __isoc23_strtol(const char*, char**, int);
 extern "C" unsigned long long __isoc23_strtoull(const char*, char**, int);
 extern "C" int __isoc23_sscanf(const char*, const char*, ...);

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lab"))
 import browser  # noqa: E402
 
-#: GitHub's backgrounds, on which the figures are drawn.
+#: GitHub's background colours; the figures are drawn on them.
 BACKGROUNDS = {False: "#ffffff", True: "#0d1117"}
 WIDTHS = (390, 1440)
 #: The minimum text size in pixels on a phone, for figures of the README and for its terminal of 80 columns.
@@ -51,7 +51,7 @@ SCRIPT = """(() => {
 
 
 def luminance(colour):
-    """Return the relative luminance by WCAG 2 of "#rrggbb" or "rgb(r, g, b)"."""
+    """Return the WCAG 2 relative luminance of "#rrggbb" or "rgb(r, g, b)"."""
     if colour.startswith("#"):
         channels = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     else:

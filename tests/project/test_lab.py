@@ -225,16 +225,20 @@ class Page(unittest.TestCase):
     def test_why_places_changed(self):
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": profile()}).values()
         self.assertIn("| 4: 16B shared.1 keys.shared registers | 21.5 | 10 | 241 | 2 |", page)
-        (line,) = [line for line in page.splitlines() if line.startswith("- **4**")]
-        self.assertIn("from place 10 to 2. As published, it is 39 % slower than 3; here it is as fast as 3.", line)
+        (line,) = [line for line in page.splitlines() if line.startswith("- Kernel **4**")]
         self.assertIn(
-            "Compared with 3, it has 1.00 times the passes of shared memory and 1.10 times the instructions", line
+            "from rank 10 to rank 2. In the paper, it is 39 % slower than kernel 3; here it is as fast as kernel 3.",
+            line,
         )
-        self.assertIn("takes 1.00 times as long. Its passes of shared memory explain the time.", line)
         self.assertIn(
-            "It is limited by shared memory, which is busy 94 % of the time. Warps wait mostly for results from", line
+            "Compared with kernel 3, it has 1.00 times the shared-memory passes and 1.10 times the instructions",
+            line,
         )
-        self.assertNotIn("- **12**", page, "its place is the same")
+        self.assertIn("takes 1.00 times as long. Its shared-memory passes explain the time.", line)
+        self.assertIn(
+            "It is limited by shared memory, which is busy 94 % of the time. Warps mostly wait for results from", line
+        )
+        self.assertNotIn("- Kernel **12**", page, "its place is the same")
         # 64 MiB are 131,072 times 32 blocks.
         self.assertIn("| 1 | 800 | 160 | 560 | 2.50 |", page)
 
@@ -242,8 +246,8 @@ class Page(unittest.TestCase):
         bare = profile()
         bare["kernels"] = [{"number": number, "stalls": {}} for number in range(1, 13)]
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": bare}).values()
-        (line,) = [line for line in page.splitlines() if line.startswith("- **4**")]
-        self.assertTrue(line.endswith("here it is as fast as 3."), line)
+        (line,) = [line for line in page.splitlines() if line.startswith("- Kernel **4**")]
+        self.assertTrue(line.endswith("here it is as fast as kernel 3."), line)
         self.assertIn("| 12 |  |  |", page)
         idle = profile()
         for kernel in idle["kernels"]:
@@ -327,7 +331,7 @@ class Page(unittest.TestCase):
         self.assertEqual(lab_pages.summary([], [], False), "")
         sentence = lab_pages.verdict([lab_record(), lab_record()], [None, said])
         self.assertIn(
-            "Of their 9 published conclusions, 3 hold, 1 hold in part, 1 do not hold, and 4 are open (NVIDIA H200",
+            "papers' 9 published conclusions, 3 hold, 1 hold in part, 1 do not hold, and 4 are open (NVIDIA H200",
             sentence,
         )
         self.assertEqual(lab_pages.verdict([lab_record()], [None]), "")

@@ -314,7 +314,7 @@ class FirstScreen(unittest.TestCase):
     def test_a_file(self):
         self.assertEqual(
             first_screen.file_row(COMPARE_RECORD)[:3],
-            ["**2.15 GB/s**", "encrypting a 1 GiB file on 2 CPU cores", "1.07 for `age`"],
+            ["**2.15 GB/s**", "encrypting a 1 GiB file on 2 A <CPU> cores", "1.07 for `age`"],
         )
         self.assertIsNone(first_screen.file_row(None))
 
@@ -333,8 +333,8 @@ class FirstScreen(unittest.TestCase):
             {"part": "model", "what": "warpaes model encrypt", "bytes": 10**10, "seconds": [1.0]},
         ]
         row = first_screen.loading_row({"gpu": {"name": "A GPU"}, "rows": rows})
-        self.assertEqual((row[0], row[2]), ("**20.0 GB/s**", "30.0 for `b` without encryption"))
-        self.assertIn("10.0 GB of encrypted weights into an A GPU", row[1])
+        self.assertEqual((row[0], row[2]), ("**20.0 GB/s**", "30.0 for `b` with unencrypted weights"))
+        self.assertIn("10.0 GB of encrypted weights from tmpfs into an A GPU", row[1])
         self.assertIsNone(first_screen.loading_row({"gpu": {"name": "A GPU"}, "rows": rows[:1]}))
 
     def test_readme_is_short_and_shows_three_numbers_without_commits(self):
@@ -486,12 +486,12 @@ class PythonPage(unittest.TestCase):
     def test_in_clear_stands_beside(self):
         text = python_page.figures(PYTHON_RECORD | {"rows": [PYTHON_ROW | {"clear_seconds": 0.25, "seconds": 0.5}]})
         self.assertIn("| load | 1,000,000,000 B | 2.00 GB/s | 1.00 GB/s | theirs | 2.00 | 4.00 GB/s |", text)
-        self.assertIn("| load | in clear | 4.0 | 50 % |", text)
+        self.assertIn("| load | unencrypted | 4.0 | 50 % |", text)
 
     def test_the_fastest_in_clear_is_the_limit(self):
         more = {"seconds": 0.5, "clear_seconds": 0.4, "clear_all_seconds": 0.2, "dd_seconds": 0.25}
         text = python_page.figures(PYTHON_RECORD | {"rows": [PYTHON_ROW | more, PYTHON_ROW | {"what": "other"}]})
-        self.assertIn("| name | times as fast | in clear | by all cores | dd |", text)
+        self.assertIn("| name | times as fast | unencrypted | by all cores | dd |", text)
         self.assertIn(
             "| load | 1,000,000,000 B | 2.00 GB/s | 1.00 GB/s | theirs | 2.00 | 2.50 GB/s | 5.00 GB/s | 4.00", text
         )

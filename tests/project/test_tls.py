@@ -1,6 +1,6 @@
 """The library can be loaded with dlopen into any process, next to copies of itself and where static TLS is scarce.
 
-Thread-local variables of a library that uses the initial-exec model lie in static TLS. glibc keeps some 1,600 bytes of
+Thread-local variables of a library that uses the initial-exec model lie in static TLS. glibc keeps about 1,600 bytes of
 it for all libraries that a process loads with dlopen.
 """
 

@@ -29,7 +29,7 @@ PYTHONS = [
 ENCRYPTED = (".ckpt", ".csv", ".distcp", ".jsonl", ".npy", ".parquet", ".pt", ".tar")
 
 # A process that has used pyarrow 26 sometimes aborts in its static destructors ("terminate called without an active
-# exception"), also without warpaes: 4 of 60 times on two busy cores.
+# exception"), even without warpaes: 4 of 60 times on two busy cores.
 LEAVE_AT_ONCE = """
 import os
 import sys
