@@ -394,8 +394,8 @@ PyMethodDef reader_methods[] = {
                      "of a source that cannot seek."),
     method_def<seekable>("seekable", "seekable($self)\n--\n\nReturn whether any offset can be read."),
     method_def<read_into>("read_into",
-                          "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor from an offset on and return "
-                          "the number of bytes."),
+                          "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor, starting at an offset, and "
+                          "return the number of bytes."),
     method_def<close_reader>("close", "close($self)\n--\n\nFree the reader."),
     refuse_pickle_def,
     end_of_methods,

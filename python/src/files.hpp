@@ -18,7 +18,7 @@ struct KeysetState {
     ~KeysetState() { warpaes_keyset_destroy(handle); }
 };
 
-/// Returns the state of a Keyset argument. Throws TypeError for another type.
+/// Returns the state of a Keyset argument. Throws TypeError for any other type.
 KeysetState& keyset_of(PyObject* object);
 
 /// Prevents changes of a keyset during its lifetime.

@@ -57,9 +57,9 @@ warpaes_status run_on_device(warpaes_message& message, const Place& place);
 /// waits for the result.
 warpaes_status run_waiting(const warpaes_message& message, const Place& place);
 
-/// Asks for large pages for untouched memory: faulting in small pages takes longer than encrypting into them.
+/// Requests large pages for untouched memory: faulting in small pages takes longer than encrypting into them.
 void ask_for_large_pages(void* memory, std::size_t size) noexcept;
-/// Makes a bytes object whose content the caller writes; asks for large pages for a long one.
+/// Makes a bytes object whose content the caller writes; requests large pages for a long one.
 Object new_bytes(std::size_t size);
 inline std::uint8_t* bytes_of(const Object& object) {
     return reinterpret_cast<std::uint8_t*>(PyBytes_AsString(object.get()));

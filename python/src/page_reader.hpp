@@ -14,18 +14,18 @@ namespace warpaes::python {
 /// Pages of a column chunk in a file, and the buffer of their plain view.
 struct PagesInFile {
     int descriptor = -1;
-    std::uint64_t offset = 0;  ///< of the first page in the file
-    std::uint64_t length = 0;  ///< from there to the end of the column chunk
+    std::uint64_t offset = 0;  ///< offset of the first page in the file
+    std::uint64_t length = 0;  ///< number of bytes from there to the end of the column chunk
     std::uint8_t* to = nullptr;
-    std::uint64_t room = 0;          ///< the bytes of `to`
-    std::uint64_t window_bytes = 0;  ///< ciphertext that is read and decrypted at a time, if pages are shorter
-    std::uint64_t part_bytes = std::uint64_t{1} << 20;  ///< that are worth a thread
+    std::uint64_t room = 0;          ///< size of `to` in bytes
+    std::uint64_t window_bytes = 0;  ///< number of ciphertext bytes to read and decrypt at a time, if pages are shorter
+    std::uint64_t part_bytes = std::uint64_t{1} << 20;  ///< minimum number of bytes that is worth a thread
 };
 
 struct PagesRead {
-    std::vector<std::uint64_t> sizes;  ///< the bytes of each page, its header included
+    std::vector<std::uint64_t> sizes;  ///< number of bytes of each page, including its header
     warpaes_status status = WARPAES_OK;
-    std::string sentence;    ///< of the status
+    std::string sentence;    ///< message for the status
     int read_error = 0;      ///< errno, if the file could not be read
     bool no_memory = false;  ///< memory could not be allocated
     [[nodiscard]] bool failed() const { return status != WARPAES_OK || read_error != 0 || no_memory; }

@@ -7,7 +7,7 @@
 
 namespace warpaes::python {
 
-/// Calls a function of warpaes._places with a place.
+/// Calls a function in warpaes._places with a place.
 Object from_places(const char* function, PyObject* place);
 /// Calls a function of warpaes._keyset_places with up to four arguments, which end at the first NULL.
 Object from_keyset_places(const char* function, PyObject* first, PyObject* second = nullptr, PyObject* third = nullptr,

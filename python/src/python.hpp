@@ -30,7 +30,7 @@ struct Raised {};
 class Object {
 public:
     Object() = default;
-    /// Takes over a new reference. Throws Raised for NULL, with which the call has set an exception.
+    /// Takes over a new reference. Throws Raised for NULL, which means that the call has set an exception.
     explicit Object(PyObject* owned) : object_(owned) {
         if (owned == nullptr) throw Raised();
     }

@@ -437,7 +437,7 @@ void* to_stream(PyObject* object) {
 void record_use(const View& tensor, void* stream, PyObject* object) {
     if (tensor.torch_tensor() == nullptr || !tensor.on_device()) return;
     Object its_stream = Object::borrowed(object);
-    if (!attribute(object, "cuda_stream")) {  // not a stream of PyTorch
+    if (!attribute(object, "cuda_stream")) {  // not a PyTorch stream
         const Object torch = loaded_module("torch");
         const Object cuda(PyObject_GetAttrString(torch.get(), "cuda"));
         const auto number = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(stream));

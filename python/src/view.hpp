@@ -70,11 +70,11 @@ public:
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
     [[nodiscard]] int device() const noexcept { return device_; }
-    /// The stream on which the tensor's library uses it; null, the legacy default stream, if the library names none.
+    /// The stream that the tensor's library uses. Null, the legacy default stream, if the library names none.
     [[nodiscard]] void* stream() const noexcept { return stream_; }
     enum class Order { unknown, of_stream, of_default_stream };
     /// The order of the memory's contents: unknown; `stream()`, the tensor's library's; or the legacy default stream,
-    /// for which DLPack's exporter made the memory ready.
+    /// on which DLPack's exporter made the memory ready.
     [[nodiscard]] Order order() const noexcept { return order_; }
     /// The object if it is a PyTorch tensor, otherwise NULL. The reference is borrowed.
     [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }
@@ -123,8 +123,8 @@ View host_view(PyObject* object, const char* name, Access access = Access::read)
 /// The CUDA stream of an argument: an integer, or a stream object of PyTorch, CuPy or with __cuda_stream__.
 void* to_stream(PyObject* object);
 
-/// Tells PyTorch's allocator that a tensor's memory is used on `stream`, which `object` stands for, so that it does not
-/// reuse the memory before that stream has finished the work. Nothing for other tensors.
+/// Informs PyTorch's allocator that a tensor's memory is used on `stream`, which `object` stands for, so that it does
+/// not reuse the memory before that stream has finished the work. Nothing for other tensors.
 void record_use(const View& tensor, void* stream, PyObject* object);
 
 }  // namespace warpaes::python

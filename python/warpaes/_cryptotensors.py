@@ -74,7 +74,7 @@ def framework_name(dtype: str, numpy: bool) -> str:
 
 
 def framework_shape(name: str, entry: Any) -> list[int]:
-    """Return the shape of PyTorch's tensor: of F4, an element has two numbers."""
+    """Return the PyTorch tensor's shape; an F4 element contains two numbers."""
     shape: list[int] = entry["shape"]
     if entry["dtype"] != "F4":
         return shape

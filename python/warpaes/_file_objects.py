@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-#: Exceptions by which packages report unimplemented calls.
+#: Exceptions that packages raise for unimplemented calls.
 _MISSING = (AttributeError, NotImplementedError, io.UnsupportedOperation)
 
 ReadAt = Callable[[int, memoryview], None]

@@ -63,7 +63,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return path.removeprefix("warpaes::").removeprefix("warpaes://")
 
     def _below(self, path: Any) -> Any:
-        """Return a path in the form of the underlying file system: without our prefix, but with a trailing slash if it
+        """Return a path as the underlying file system writes it: without our prefix, but with a trailing slash if it
         has one."""
         return type(self)._strip_protocol(path)
 
@@ -171,7 +171,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         stamps = (entry.get(name) for name in ("ETag", "mtime", "LastModified", "created"))
         stamp = next((stamp for stamp in stamps if stamp), None)
         if isinstance(stamp, datetime.datetime):
-            stamp = stamp.timestamp()  # some file systems return one form in listings and the other in info
+            stamp = stamp.timestamp()  # some file systems return different forms of a path in listings and in info
         version = (entry["size"], entry.get("ino"), str(stamp))
         known = self._sizes.get(path)
         if known is not None and known[0] == version:

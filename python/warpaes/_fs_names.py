@@ -19,7 +19,7 @@ __all__ = ["NamedFileSystem", "again"]
 
 #: Bytes of each part of a long name except the last, with the hyphen at its end.
 PART_BYTES = 143
-#: The names of temporary files of warpaes, which are not part of the tree.
+#: The names of warpaes's temporary files, which are not part of the tree.
 _TEMPORARY = re.compile(r"\.(warpaes-[0-9a-z]{10,16}|.*\.warpaes-part-[0-9a-f]{32})", re.DOTALL)
 
 
@@ -130,7 +130,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         for one, next_one in zip(found, found[1:]):
             if one["name"] == next_one["name"]:
                 raise FormatError(
-                    f"{printable(one['name'])!r}: two entries have this plain name: move one of them away"
+                    f"{printable(one['name'])!r}: two entries have this plain name; move one of them away"
                 )
         return found if detail else [entry["name"] for entry in found]
 

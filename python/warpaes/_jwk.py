@@ -90,5 +90,5 @@ def verify(key: Key, made: bytes, message: bytes | bytearray) -> None:
         public_key.verify(made, message)
     except Exception:
         raise InvalidSignature(
-            "the signature does not match sign_key: the header was altered, or another key signed it"
+            "the signature does not match sign_key: the header was altered or was signed with a different key"
         ) from None

@@ -21,7 +21,7 @@ from ._output import Output
 from .exceptions import FormatError
 
 FORMAT = "warpaes-qkd-key-1"
-#: The time in seconds for which a key without a file is kept.
+#: How long a key without a file is kept, in seconds.
 KEPT_SECONDS = 30 * 24 * 3600
 LOCK = "lock"
 ENDING = ".key"

@@ -58,7 +58,7 @@ class KeysetPlace:
         return self.asks or self.passphrase is not None or self.kek is not None
 
     def lasting(self) -> str | None:
-        """Return the place in a form for other processes, or None if it works only in this process or needs the
+        """Return the place as other processes can use it, or None if it works only in this process or needs the
         user."""
         parts = [self.location, *(each for each in (self.passphrase, self.kek) if each is not None)]
         if self.asks or any(_is_of_process(part) for part in parts):
@@ -79,7 +79,7 @@ class DatasetPlace:
     pin: str | None = None
 
     def lasting(self) -> str | None:
-        """Return the place in a form for other processes, or None if it works only in this process or needs the
+        """Return the place as other processes can use it, or None if it works only in this process or needs the
         user."""
         key = self.key if _kind(self.key) in MANAGERS else parse(self.key).lasting()
         openers = "".join(f"{name}={value};" for name, value in (("id", self.id), ("pin", self.pin)) if value)
@@ -87,8 +87,8 @@ class DatasetPlace:
 
 
 def dataset_place(place: object) -> DatasetPlace | None:
-    """Parse the place of a dataset's key, which may be the URL of a key manager. Return None for a place of another
-    kind.
+    """Parse the place of a dataset's key, which may be the URL of a key manager. Return None for any other kind of
+    place.
 
     Raises: ValueError: The text begins like such a place, but is invalid.
     """
@@ -286,7 +286,7 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
         )
     if kek is not None:
         if where.encrypted or where.clear:
-            raise ValueError("kek: the place of the keyset already contains a way to open it: leave one out")
+            raise ValueError("kek: the place of the keyset already contains a way to open it; give only one of the two")
         where = replace(where, kek=kek)
     keep_from_programs(each for each in (where.location, where.passphrase, where.kek) if each is not None)
     text, name = _read("keyset", where.location), shown(where.location)
@@ -317,7 +317,7 @@ def read_keyset_text(place: str) -> tuple[str, bytes]:
 
 
 def lasting_keyset_place(place: str) -> str | None:
-    """Return the place in a form for other processes, or None if it works only in this process or needs the user."""
+    """Return the place as other processes can use it, or None if it works only in this process or needs the user."""
     return (dataset_place(place) or parse(place)).lasting()
 
 

@@ -129,7 +129,7 @@ class Kme:
             )
         if status.stored_key_count < number:
             raise ExhaustedError(
-                f"KME: it has {status.stored_key_count} keys for '{sae}', but {number} are needed: wait for more"
+                f"KME: it has {status.stored_key_count} keys for '{sae}', but {number} are needed; wait for more"
             )
         if status.max_key_per_request < 1:
             raise BadAnswerError("KME: it does not allow requests for keys (max_key_per_request is 0)")

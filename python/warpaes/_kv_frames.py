@@ -29,7 +29,7 @@ IV_BYTES, TAG_BYTES = 12, 16
 HEADERS = {1: 1 + IV_BYTES, 2: 1 + 4 + IV_BYTES}
 #: Maximum number of objects under one tenant's key (NIST SP 800-38D, 8.3: random IVs of 96 bits).
 MOST_OBJECTS = 1 << 32
-#: Maximum number of expanded tenants' keys that are kept. It is limited because clients choose the tenants.
+#: Maximum number of expanded tenants' keys that are kept. The number is limited because clients choose the tenants.
 MOST_TENANTS = 4096
 _INFO = {1: b"lmcache-l2-aesgcm-v1", 2: b"warpaes kv 2 "}
 _LABEL = b"warpaes kv 2 "
@@ -48,7 +48,7 @@ class ObjectName(NamedTuple):
         """Return a text that identifies the key uniquely.
 
         Raises:
-            ValueError: A part has another type, is not UTF-8, or is a number of more than 64 bits.
+            ValueError: A part has the wrong type, is not UTF-8, or is a number of more than 64 bits.
         """
         if not isinstance(self.chunk_hash, bytes):
             raise ValueError("name: chunk_hash must be bytes")
@@ -89,7 +89,7 @@ class Frames:
             key_bytes: The length of tenants' keys, 16 or 32.
 
         Raises:
-            ValueError: ``version`` or ``key_bytes`` has another value, or there is no secret.
+            ValueError: ``version`` or ``key_bytes`` has an unsupported value, or there is no secret.
         """
         if version not in HEADERS:
             raise ValueError(f"version must be 1 or 2, not {version}")
@@ -123,11 +123,11 @@ class Frames:
         return self._header + TAG_BYTES
 
     def has_key(self, number: int) -> bool:
-        """Whether the keyset has an enabled key of this ID."""
+        """Whether the keyset has an enabled key with this ID."""
         return number in self._secrets
 
     def check_key_id(self, number: int) -> None:
-        """Raise FormatError unless the keyset has a key of this ID."""
+        """Raise FormatError unless the keyset has a key with this ID."""
         if not self.has_key(number):
             raise FormatError(f"the frame was encrypted under the key {number}, which is not in the keyset")
 

@@ -75,7 +75,7 @@ class RemoteDeviceRanges(Ranges):
                 environment names them (``AWS_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID``, …).
 
         Raises:
-            ValueError: The URL has another scheme, or an option is unknown.
+            ValueError: The URL scheme is not supported, or an option is unknown.
         """
         import kvikio
 

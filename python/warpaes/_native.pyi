@@ -81,8 +81,8 @@ def configure(backend: str | None = None, threads: int = 0, device: int = -1) ->
         device: The number of a CUDA device, or -1 for every device.
 
     Raises:
-        Error: The process already has its engine, or the backend cannot run here. There is no fallback to another
-            backend.
+        Error: The process already has its engine, or the backend cannot run here. There is no fallback to other
+            backends.
         ValueError: ``threads`` or ``device`` is out of range.
     """
 
@@ -147,7 +147,7 @@ def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
         template: The name of a template whose parameters to assume for formats that do not store them.
 
     Raises:
-        FileNotFoundError: There is no file at the path.
+        FileNotFoundError: The file does not exist.
         FormatError: The file does not match the template's parameters, or it is truncated.
     """
 
@@ -353,7 +353,8 @@ class _Single:
 
         Raises:
             InvalidTag: The message is not authentic, and ``buf`` is wiped.
-            ValueError: As for ``encrypt_into``, or ``status`` is given for host memory or for AESGCMSIV.
+            ValueError: For the same reasons as ``encrypt_into``, or because ``status`` is given for host memory or for
+                AESGCMSIV.
             BufferError: As for ``encrypt_into``.
         """
 
@@ -392,7 +393,7 @@ class _Many(_Single):
             associated_data: A list with one entry for each message, one buffer for all messages, or None.
             return_exceptions: Whether the list contains the exception of a message that failed, in place of its result.
                 Otherwise the first exception is raised.
-            check_nonces: Whether to refuse a list in which two messages have the same nonce.
+            check_nonces: Whether to refuse a list that uses a nonce twice.
 
         Returns:
             A list of bytes, one entry for each message, in the order of ``data``.
@@ -479,7 +480,7 @@ class _Many(_Single):
             tags: The tags of all messages back to back, in host memory: 16 bytes each, or ``tag_length`` bytes for
                 AESCCM. Encryption writes them, decryption reads them.
             associated_data: A list with one entry for each message, one buffer for all messages, or None.
-            check_nonces: Whether to refuse an encryption in which two messages have the same nonce.
+            check_nonces: Whether to refuse an encryption that uses a nonce twice.
 
         Returns:
             The batch. Its results are None.
@@ -518,14 +519,14 @@ class _Many(_Single):
             lengths: The size of each message in bytes: one 64-bit integer for each message.
             buf: The output, as large as ``data``, on the same device. It may be the same memory.
             tags: The tags of all messages back to back. Encryption writes them, on the same device; decryption reads
-                them, also from host memory.
+                them, even from host memory.
             associated_data: A list with one entry for each message, one buffer for all messages, or None.
             statuses: Only for decryption: an int32 for each message on the same device. In stream order it becomes 0,
                 or 22 if the message is not authentic; its part of ``buf`` is then wiped.
             stream: As for ``encrypt_into``.
 
         Raises:
-            TypeError: ``ciphers`` contains an object of another class.
+            TypeError: ``ciphers`` contains an object of a different class.
             ValueError: A message extends past the buffers, a buffer has the wrong size or is in host memory,
                 or ``statuses`` is missing, or given for encryption.
         """
@@ -556,7 +557,7 @@ class AESGCM(_Many):
                 bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
 
         Raises:
-            ValueError: The place has another form, or the key has the wrong length.
+            ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
             KeysetError: The place contains text that is not a key.
             OSError: The place cannot be read.
         """
@@ -591,7 +592,7 @@ class AESCCM(_Many):
             tag_length: As for the constructor.
 
         Raises:
-            ValueError: The place has another form, or the key has the wrong length.
+            ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
             KeysetError: The place contains text that is not a key.
             OSError: The place cannot be read.
         """
@@ -627,7 +628,7 @@ class AESGCMSIV(_Single):
                 bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
 
         Raises:
-            ValueError: The place has another form, or the key has the wrong length.
+            ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
             KeysetError: The place contains text that is not a key.
             OSError: The place cannot be read.
         """
@@ -662,7 +663,7 @@ class AESSIV:
                 bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
 
         Raises:
-            ValueError: The place has another form, or the key has the wrong length.
+            ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
             KeysetError: The place contains text that is not a key.
             OSError: The place cannot be read.
         """
@@ -1148,7 +1149,7 @@ class Keyset:
             passphrase: The function that ``passphrase:`` calls with a question; by default it asks on the terminal.
 
         Raises:
-            ValueError: The place has another form, or there is no terminal.
+            ValueError: ``place`` is not in one of these forms, or there is no terminal.
             KeysetError: The text is not a keyset, or the keyset is not encrypted as the place requires.
             InvalidTag: The passphrase is wrong, or the keyset was altered.
             InvalidUnwrap: The key-encryption key does not open the keyset.
@@ -1164,7 +1165,7 @@ class Keyset:
 
         Raises:
             FileExistsError: The file exists.
-            ValueError: The place has another form or is not a file, or there is no terminal.
+            ValueError: ``place`` is not in one of these forms or is not a file, or there is no terminal.
             KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent.
             OSError: The file cannot be written.
         """
@@ -1245,7 +1246,7 @@ class Reader:
             ValueError: The reader is closed, or a number is negative.
         """
     def read_into(self, offset: int, buf: Data) -> int:
-        """Fill a buffer or a tensor from an offset on and return the number of bytes.
+        """Fill a buffer or a tensor, starting at an offset, and return the number of bytes.
 
         The result is the number of bytes read, less than the size of ``buf`` only at the end of the plaintext.
 
@@ -1277,7 +1278,7 @@ class Writer:
         overwrite: Whether to replace a file at the path.
 
     Raises:
-        FileExistsError: There is a file at the path, and ``overwrite`` is False.
+        FileExistsError: A file already exists at the path, and ``overwrite`` is False.
         KeysetError: The keyset has no primary key.
     """
 
@@ -1340,7 +1341,7 @@ class Names:
             stored: The stored form.
 
         Raises:
-            FormatError: ``stored`` does not have the form of an encrypted name.
+            FormatError: ``stored`` is not an encrypted name.
             InvalidTag: No key opens the name in this folder.
         """
 
@@ -1432,7 +1433,7 @@ def parquet_decrypt(
         first_page: Ordinal of the first data page.
 
     Raises:
-        InvalidTag: A module is not authentic. The message names row group, column and page.
+        InvalidTag: A module is not authentic. The message names the row group, column and page.
         FormatError: A module or a page header is damaged.
         ValueError: The key or the buffer has the wrong length, an ordinal is above 32,767, or the last module is
             truncated.

@@ -1,4 +1,4 @@
-"""Values that the first thread that needs them creates, and that are then kept for some time."""
+"""Keeps values for some time. The first thread that needs a value creates it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from ._fork_lock import ForkLock
 
-#: The time in seconds for which keys that a key manager or a passphrase opened are kept before they are opened again.
+#: How long keys opened by a key manager or a passphrase are kept, in seconds, before they are opened again.
 KEPT_SECONDS = 900.0
 
 Value = TypeVar("Value")

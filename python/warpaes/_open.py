@@ -76,8 +76,8 @@ def open(
     """Open a sealed file.
 
     Args:
-        file: A path, a URL that fsspec opens, or a binary file object; for reading, also a buffer. A source that cannot
-            seek, such as a pipe, is read forward. See SealedReader and SealedWriter.
+        file: A path, a URL that fsspec opens, or a binary file object. For reading, it can also be a buffer. A source
+            that cannot seek, such as a pipe, is read forward. See SealedReader and SealedWriter.
         mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
             with text. ``r``, ``w`` and ``x``, which mean text for some functions and binary for others, are refused.
         keyset: The keys, or their place as for ``Keyset.load``. A reader tries the enabled keys on the last segment,
@@ -94,10 +94,10 @@ def open(
         A SealedReader or a SealedWriter; for text an ``io.TextIOWrapper`` or a SealedTextWriter.
 
     Raises:
-        ValueError: ``mode`` has another value, or a binary mode is combined with an argument for text.
+        ValueError: ``mode`` is not one of these values, or a binary mode is combined with an argument for text.
         InvalidTag: Reading: no key of the keyset opens the file, or the file was altered or truncated; or the manifest
             of its dataset does not contain it, or is not authentic.
-        FileExistsError: ``xb``, ``xt``: there is a file at the path.
+        FileExistsError: ``xb``, ``xt``: a file already exists at the path.
         OSError: The file cannot be read or written.
     """
     if mode not in ("rb", "wb", "xb", "rt", "wt", "xt"):

@@ -59,7 +59,7 @@ class Output:
             temporary: The temporary name, without a slash; by default ``.warpaes-`` and 16 random digits.
 
         Raises:
-            FileExistsError: There is a file at the path, and ``replace`` is False.
+            FileExistsError: A file already exists at the path, and ``replace`` is False.
             OSError: The file cannot be created, or the path is a link, a folder, or a device.
         """
         self.descriptor = -1
@@ -229,7 +229,7 @@ class Output:
 
     def _warn_of_early_name(self) -> None:
         logging.getLogger("warpaes").warning(
-            "warpaes: warning: '%s': its file system cannot rename files: the name existed while the file was written",
+            "warpaes: warning: '%s': its name existed during writing, because the file system cannot rename files",
             self.path,
         )
 
@@ -271,7 +271,7 @@ class Output:
                 raise
         if (found := stat.S_IMODE(os.fstat(self.descriptor).st_mode) & 0o777) != mode:
             logging.getLogger("warpaes").warning(
-                "warpaes: warning: '%s': its file system did not set the permissions %03o: the file has %03o",
+                "warpaes: warning: '%s': the file system did not set the permissions %03o; the file has %03o",
                 self.path,
                 mode,
                 found,

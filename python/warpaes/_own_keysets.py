@@ -142,7 +142,7 @@ def read_front(read: Callable[[int], bytes]) -> bytes:
 
 
 def _slots(front: bytes) -> list[tuple[bytes, bool]]:
-    """Return the encrypted keysets of a front, each with whether it is under a passphrase. Their total cost is
+    """Return the encrypted keysets of a front, each with a flag: whether it is under a passphrase. Their total cost is
     limited."""
     slots, work = [], 0
     for line in front[FIRST_LINE:].split(b"\n"):

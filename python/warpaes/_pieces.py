@@ -67,7 +67,7 @@ class Part(NamedTuple):
     def refused(self, number: int) -> InvalidTag:
         """Return the InvalidTag for chunk ``number`` of the tensor."""
         return InvalidTag(
-            f"{self.tensor.name}: chunk {number} is not authentic: it was altered, or belongs to another file"
+            f"{self.tensor.name}: chunk {number} is not authentic: it was altered, or belongs to a different file"
         )
 
 

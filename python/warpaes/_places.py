@@ -79,6 +79,6 @@ def read_key(place: str) -> bytes:
 
 
 def lasting_place(place: str) -> str | None:
-    """Return a place in a form for other processes, or None for a descriptor, which only this process has."""
+    """Return a place as other processes can use it, or None for a descriptor, which only this process has."""
     kind, _, rest = place.partition(":")
     return None if kind == "fd" else f"file:{os.path.abspath(rest)}" if kind == "file" else place

@@ -142,7 +142,7 @@ class RawReader(io.RawIOBase):
         return got
 
     def fill(self, at: int, tensor: Any) -> int:
-        """Fill a tensor from byte ``at`` on; return the number of bytes."""
+        """Fill a tensor, starting at byte ``at``; return the number of bytes."""
         self._check_open()
         if at >= self._size:
             return 0

@@ -131,7 +131,7 @@ class SealedFile:
         Args:
             file: The open file, which is closed together with this object.
             framework: The framework of the tensors that will be read, ``numpy`` or ``torch``.
-            device: The device of PyTorch's tensors.
+            device: The device for PyTorch tensors.
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key of the signature.
             header_sha256: The required hash of the header with its length in front; None accepts any header.

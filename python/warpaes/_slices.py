@@ -36,7 +36,7 @@ class Slice:
             index: An integer, a slice of step 1, an ellipsis, an empty list, or a tuple of these.
 
         Raises:
-            IndexError: An index or the end of a slice is outside the tensor, or the index has another form.
+            IndexError: An index or the end of a slice is outside the tensor, or the index type is not supported.
         """
         indices = index if isinstance(index, tuple) else (index,)
         shape = self.get_shape()

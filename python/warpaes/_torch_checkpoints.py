@@ -121,6 +121,6 @@ def load(
         )
     with open(f, "rb", keyset=keyset, associated_data=associated_data) as file:
         if not file.seekable():
-            raise ValueError("f f: cannot seek, but torch.load must: give a path, or the content of the file")
+            raise ValueError("f is not seekable, which torch.load requires; pass a path or a BytesIO with the content")
         with watched(file) as watch:
             return torch.load(watch, map_location, weights_only=weights_only, **options)

@@ -1,7 +1,7 @@
 """Encrypted checkpoints of ``torch.distributed.checkpoint``.
 
 Each file is sealed with its name and a random number as associated data. ``.metadata`` contains the numbers of all
-other files, so that a file that was renamed, swapped, or taken from another checkpoint under the same key does not
+other files, so that a file that was renamed, swapped, or taken from a different checkpoint under the same key does not
 open.
 """
 
@@ -157,7 +157,7 @@ class StorageWriter(FileSystemWriter):
         """
         if "serialization_format" in options:
             raise ValueError(
-                "serialization_format: encrypted checkpoints always have PyTorch's default format: leave it out"
+                "serialization_format: encrypted checkpoints always have PyTorch's default format; omit it"
             )
         options["sync_files"] = False  # a file is synced to the disk before it gets its name
         super().__init__(path, **options)

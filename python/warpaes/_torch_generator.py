@@ -30,7 +30,7 @@ def _become_custom(generator: torch.Generator) -> None:
 
     PyTorch reserves this dispatch key for third-party generators (PyTorch's Note [CustomRNGKeyId]; torchcsprng used
     it). Only the C++ constructor ``GeneratorImpl(Device device, DispatchKeySet key_set)`` can set it, which would take
-    a C++ extension compiled for each version of PyTorch. This function changes the two adjacent members in memory
+    a C++ extension compiled for each PyTorch version. This function changes the two adjacent members in memory
     instead, and the caller checks that the dispatcher and ``torch.Generator.device`` see the change. PyTorch has no
     random kernels for the new device. So a call that bypasses the dispatcher fails, and never returns numbers of the
     Mersenne Twister that follows these members in memory.
@@ -42,14 +42,14 @@ def _become_custom(generator: torch.Generator) -> None:
     found = [at for at in range(1, _HEAD_WORDS) if words[at] == cpu and words[at - 1] & 0xFFFF == _CPU_DEVICE]
     if len(found) != 1:
         raise RuntimeError(
-            f"warpaes does not support the generators of PyTorch {torch.__version__}: use another version of PyTorch"
+            f"warpaes does not support the generators of PyTorch {torch.__version__}; use a different PyTorch version"
         )
     words[found[0] - 1] ^= _CPU_DEVICE ^ _META_DEVICE
     words[found[0]] = custom
 
 
 class Generator(torch.Generator):
-    """A ``torch.Generator`` of cryptographically secure numbers, for every ``generator`` argument of PyTorch.
+    """A ``torch.Generator`` of cryptographically secure numbers, for every ``generator`` argument in PyTorch.
 
     PyTorch's functions, samplers and data loaders accept it. It fills tensors on every device: ``uniform_``,
     ``normal_``, ``random_``, ``bernoulli``, ``exponential_``, ``cauchy_``, ``log_normal_``, ``geometric_``, ``normal``,
@@ -84,7 +84,7 @@ class Generator(torch.Generator):
 
         Raises:
             TypeError: ``source`` is not a ``warpaes.Generator``.
-            RuntimeError: The generators of this version of PyTorch have an unknown layout.
+            RuntimeError: This PyTorch version's generators have an unknown layout.
         """
         if source is not None and not isinstance(source, random.Generator):
             raise TypeError(f"source must be a warpaes.Generator, not {type(source).__name__}")
@@ -96,7 +96,7 @@ class Generator(torch.Generator):
         torch.empty(0, device="cpu").uniform_(generator=self)
         if not self._reached or torch.Generator.device.__get__(self).type != "meta":
             raise RuntimeError(
-                f"PyTorch {torch.__version__} did not use the generator of warpaes: use another version of PyTorch"
+                f"PyTorch {torch.__version__} did not use warpaes's generator; use a different PyTorch version"
             )
 
     @property
@@ -118,7 +118,7 @@ class Generator(torch.Generator):
         """Set the source to the position of a state, so that its numbers repeat from there. Return this generator.
 
         Args:
-            new_state: A result of ``get_state`` of a generator with the same key and stream.
+            new_state: The result of ``get_state`` from a generator with the same key and stream.
 
         Raises:
             ValueError: The state belongs to another key, another stream or another kind of generator.

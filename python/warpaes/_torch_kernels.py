@@ -20,7 +20,7 @@ _library = torch.library.Library("aten", "IMPL", "CustomRNGKeyId")
 #: Bits of a dtype's significand: it represents all integers up to two to this power.
 _DIGITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
 _BITS_OF = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-_LIKELIEST = 1 << 24  # the maximum number of categories of PyTorch's multinomial
+_LIKELIEST = 1 << 24  # the maximum number of categories in PyTorch's multinomial
 
 
 def _kernel(*names: str) -> Callable[[Any], Any]:
@@ -333,7 +333,7 @@ def _refuse(name: str) -> None:
     _kernel(name)(kernel)
 
 
-# The other operators that take a generator, for which there is no kernel.
+# The other operators that take a generator. There are no kernels for them.
 for _name in (
     "_fused_dropout",
     "_sample_dirichlet",

@@ -78,7 +78,7 @@ class SealedReader(io.BufferedReader):
         Args:
             buffer: A contiguous writable buffer, or a tensor in host or device memory: PyTorch's, or an object with
                 ``__cuda_array_interface__`` or ``__dlpack__``. A GPU decrypts whole segments into its memory, and host
-                memory only has the plaintext of the segments that are read in part.
+                memory receives only the plaintext of segments that are read in part.
 
         Raises:
             InvalidTag: A segment was altered; a tensor is wiped.
@@ -135,7 +135,7 @@ class SealedWriter(io.BufferedIOBase):
             overwrite: Whether to replace a file at the path.
 
         Raises:
-            FileExistsError: There is a file at the path, and ``overwrite`` is False.
+            FileExistsError: A file already exists at the path, and ``overwrite`` is False.
             KeysetError: The keyset has no primary key.
             TypeError: The file object is for text, or the argument is not a file object.
         """

@@ -84,7 +84,7 @@ class WarpaesFileSystem(Listing):
             options: Further options of fsspec.
 
         Raises:
-            ValueError: The keyset is missing or named in an unknown form, or the underlying file system is missing or
+            ValueError: The keyset is missing or its place is not valid, or the underlying file system is missing or
                 asynchronous.
             KeysetError: The JSON is not a keyset, or with ``kek`` not an encrypted one.
             OSError: The keyset cannot be read.
@@ -155,8 +155,8 @@ class WarpaesFileSystem(Listing):
         self._sizes: dict[str, tuple[Any, int | None]] = {}
 
     def _use_names(self, root: str, fs: AbstractFileSystem, more: Any) -> Callable[[str], bytes]:
-        """Put a file system with plain paths between this one and ``fs``. Return the function for the associated data
-        of its files."""
+        """Insert a file system with plain paths between this file system and ``fs``. Return the function for the
+        associated data of its files."""
         named = self._below_fs = NamedFileSystem(fs, root, EncryptedNames(self.keyset))
 
         def bound(path: str) -> bytes:
@@ -178,7 +178,7 @@ class WarpaesFileSystem(Listing):
 
     @property
     def storage_options(self) -> dict[str, Any]:
-        """The options with which the file system was created."""
+        """The options that the file system was created with."""
         return self._storage_options
 
     @storage_options.setter
@@ -189,7 +189,7 @@ class WarpaesFileSystem(Listing):
 
     @property
     def storage_args(self) -> tuple[Any, ...]:
-        """The positional arguments with which the file system was created."""
+        """The positional arguments that the file system was created with."""
         return self._storage_args
 
     @storage_args.setter

@@ -129,7 +129,7 @@ class Blocks:
         return self._frames.primary
 
     def has_key(self, key_id: int) -> bool:
-        """Whether the keyset has an enabled key of this ID."""
+        """Whether the keyset has an enabled key with this ID."""
         return self._frames.has_key(key_id)
 
     def encrypt(
@@ -321,7 +321,7 @@ class _Copies:
     def __init__(self, on_gpu: Tensor, here: Tensor) -> None:
         self._gpu = on_gpu
         if on_gpu.is_cuda and not here.is_pinned():
-            raise ValueError("host: must be page-locked memory: pin_memory=True")
+            raise ValueError("host must be page-locked memory; use pin_memory=True")
         self._own = torch.cuda.Stream(on_gpu.device) if on_gpu.is_cuda else None
 
     def __enter__(self) -> _Copies:

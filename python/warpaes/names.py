@@ -1,4 +1,4 @@
-"""Encrypted names of files and folders, in the form of ``warpaes encrypt --encrypt-names`` (docs/formats.md)."""
+"""Encrypted names of files and folders, as ``warpaes encrypt --encrypt-names`` writes them (docs/formats.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Keys from quantum key distribution (QKD): a client of ETSI GS QKD 014, and files under such keys.
 
-``warpaes qkd status|send|receive`` is the command. ``send`` writes a file of Tink's streaming AEAD under a key from the
+``warpaes qkd status|send|receive`` is the command. ``send`` writes a Tink streaming-AEAD file under a key from the
 key-management entity (KME), and next to it a small JSON file that names the key. docs/keys.md describes both.
 """
 
@@ -158,7 +158,7 @@ def check_new(*paths: str | os.PathLike[str]) -> None:
     """
     for path in paths:
         if os.path.lexists(path):
-            raise FileExistsError(17, "exists and is not overwritten: give another name", os.fspath(path))
+            raise FileExistsError(17, "exists and is not overwritten; choose a different name", os.fspath(path))
         folder = pathlib.Path(path).absolute().parent
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(13, "this directory is not writable", str(folder))

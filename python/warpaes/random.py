@@ -1,4 +1,5 @@
-"""Random numbers from a key by AES-CTR: at any position, and identical on every machine.
+"""Random numbers generated from a key with AES-CTR. Any position can be reached directly, and results are identical on
+every machine.
 
 The bits are the AES-CTR key stream under the key. Its first counter block consists of the stream's number (8 bytes,
 big-endian) and 8 zero bytes. Anyone who has the key can compute all numbers; ``Generator()`` gets a random key from the
@@ -33,7 +34,7 @@ _INTEGERS = 9
 
 _generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 
-# The attributes that a pickle omits or contains in another form.
+# The attributes that a pickle omits or stores differently.
 _STATE = ("_key", "_random_key", "_stream", "_position", "_place", "_lock")
 
 
@@ -133,7 +134,7 @@ class Generator:
             stream: The number of the stream, from 0 to 2^64 - 1.
 
         Raises:
-            ValueError: The place is named in another form, or the key has the wrong length.
+            ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
             KeysetError: The place has text that is not a key.
             OSError: The place cannot be read.
         """
@@ -188,7 +189,7 @@ class Generator:
         with self._lock:
             first = self._position
             if first + size > _STREAM_BYTES:
-                raise ValueError("this stream is exhausted: create a generator of another stream with spawn()")
+                raise ValueError("this stream is exhausted; use spawn() to create a generator for another stream")
             self._position = first + (size + 15) // 16 * 16
         return (self._stream << 64 | first // 16).to_bytes(16, "big")
 

@@ -85,7 +85,7 @@ class _Tensor:
         if dtype not in NAMES:
             raise TypeError(f"{name}: safetensors has no dtype {dtype}")
         self.name, self.dtype, self.shape = name, NAMES[dtype], list(value.shape)
-        if self.dtype == "F4":  # an element of PyTorch's dtype contains two numbers
+        if self.dtype == "F4":  # an element of the PyTorch dtype contains two numbers
             self.shape[-1] *= 2
         if hasattr(value, "detach"):  # PyTorch
             import torch
@@ -102,7 +102,7 @@ class _Tensor:
 
 
 class Stored:
-    """A tensor in the form of an unencrypted file: its bytes, with the header's name of its dtype."""
+    """A tensor as in an unencrypted file: its bytes, with the header's name of its dtype."""
 
     def __init__(self, name: str, dtype: str, shape: list[int], data: memoryview) -> None:
         if dtype not in RANK:
@@ -158,7 +158,7 @@ def save_file(
             ``none``: the file equals one of cryptotensors.
 
     Raises:
-        KeysetError: A key does not have the expected form.
+        KeysetError: A key is not in the expected format.
         TypeError: safetensors does not support a tensor's dtype, or ``metadata`` contains values that are not text.
         ValueError: A name in ``metadata`` or of a tensor is reserved, ``guard`` is unknown, or the header would be
             longer than 100,000,000 bytes.
@@ -287,7 +287,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         Args:
             filename: The path; with ``kvikio`` also a URL of ``s3:``, ``http:`` or ``https:``.
             framework: ``numpy`` or ``torch``, or ``np`` or ``pt``.
-            device: The device of PyTorch's tensors. A GPU that warpaes uses decrypts its own tensors.
+            device: The device for PyTorch tensors. A GPU that warpaes uses decrypts its own tensors.
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key of the signature.
             allow_clear: Whether unencrypted tensors, which are not authenticated, can be read; see ``clear_keys``.
@@ -296,10 +296,10 @@ class safe_open:  # noqa: N801 (safetensors' name)
                 kvikio.
 
         Raises:
-            InvalidSignature: The header was altered or was signed with another key.
+            InvalidSignature: The header was altered or was signed with a different key.
             FormatError: The file is not CryptoTensors of version 2, is truncated, has bytes that belong to no tensor,
                 or has an access policy.
-            KeysetError: A key does not have the expected form.
+            KeysetError: A key is not in the expected format.
             ValueError: ``framework`` or ``reader`` is unknown, or NumPy is combined with a device other than the CPU.
             ModuleNotFoundError: The package kvikio is missing.
             OSError: The file cannot be read.
@@ -328,8 +328,8 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return sorted(self._file.entries, key=lambda name: self._file.entries[name]["data_offsets"])
 
     def clear_keys(self) -> list[str]:
-        """Return the names of the unencrypted tensors. Anyone who can write to the file can change their data, but
-        names, dtypes and shapes are authentic."""
+        """Return the names of the unencrypted tensors. Anyone with write access to the file can change these tensors'
+        data, but not their names, dtypes or shapes, which are authenticated."""
         return [name for name in self._file.entries if name not in self._file.encryption]
 
     def metadata(self) -> dict[str, str]:
@@ -361,8 +361,8 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return Slice(partial(self.get_tensor, name), self._file.entries[name])
 
     def _tensors(self, names: list[str], device: Any = None) -> Iterator[tuple[str, Any]]:
-        """Read and decrypt tensors with several threads. ``device``: a device other than the one for which the file was
-        opened."""
+        """Read and decrypt tensors with several threads. ``device`` differs from the device that the file was opened
+        for."""
         for name in names:
             if name not in self._file.entries:
                 raise KeyError(name)

@@ -325,7 +325,8 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
 
 
 def _with_names(manager: OffloadingManager) -> OffloadingManager:
-    """Add ``names``, the keys of their chunks, to a manager's transfers. The worker binds its seals to these names."""
+    """Attach to each of a manager's transfers the keys of its chunks, as ``names``. The worker binds its seals to these
+    names."""
     load, store = manager.prepare_load, manager.prepare_store
 
     def prepare_load(keys: Collection[bytes], req_context: Any) -> Any:

@@ -16,7 +16,7 @@ from .storage import KEY_SUFFIX
 
 
 class Adopt(Run):
-    """Adopts a dataset of warpaes 1.0, or one without its manifest."""
+    """Adopts a warpaes 1.0 dataset, or a dataset without its manifest."""
 
     def do(self) -> None:
         """Authenticate every object, and save a manifest of those that are authentic."""

@@ -1,4 +1,4 @@
-"""Attributes of objects in an object store: content type and similar fields, user metadata, and tags.
+"""Object attributes in an object store: content type and similar fields, user metadata, and tags.
 
 They have boto3's names. The manifest contains the attributes of the originals; files next to an object do not affect
 which attributes are restored.
@@ -58,7 +58,7 @@ def of_sealed(attributes: Attributes) -> Attributes:
 
 
 def to_text(attributes: Attributes) -> str:
-    """Return the form of attributes in a row of a manifest."""
+    """Return attributes as a manifest row stores them."""
     return json.dumps(attributes, sort_keys=True, separators=(",", ":")) if attributes else ""
 
 

@@ -193,7 +193,7 @@ def _trust(parser: argparse.ArgumentParser, bind: str) -> None:
         metavar="ID",
         help="refuse any other dataset, and accept this one even if it was moved or copied",
     )
-    group.add_argument("--pin", metavar="ID", help="refuse a manifest with another manifest key (see `status`)")
+    group.add_argument("--pin", metavar="ID", help="refuse a manifest with a different manifest key (see `status`)")
 
 
 def _without_manifest(parser: argparse.ArgumentParser) -> None:
@@ -328,7 +328,7 @@ def _work(parser: argparse.ArgumentParser, reads: bool = True) -> None:
         type=seconds,
         default=EXPIRY,
         metavar="S",
-        help="seconds without renewal after which another machine's job loses its lock (default: 60)",
+        help="seconds without renewal until another machine's job loses its lock (default: 60)",
     )
 
 
@@ -410,7 +410,7 @@ def make_parser() -> argparse.ArgumentParser:
         _share(each)
         _telling(each)
 
-    each = command("rekey", "re-encrypt the objects of TARGET in place with another key")
+    each = command("rekey", "re-encrypt the objects of TARGET in place with a new key")
     each.add_argument("target", metavar="TARGET")
     _dry_run(each)
     each.add_argument(
@@ -432,7 +432,7 @@ def make_parser() -> argparse.ArgumentParser:
     _share(each)
     _telling(each)
 
-    each = command("rewrap", "wrap the data keys of TARGET with another key; objects stay unchanged")
+    each = command("rewrap", "wrap the data keys of TARGET with a new key; objects stay unchanged")
     each.add_argument("target", metavar="TARGET")
     _dry_run(each)
     _keys(each, "key that wraps the data keys")
@@ -567,7 +567,7 @@ def main(arguments: list[str] | None = None) -> int:
     run: Run | None = None
     try:
         options = options_of(parsed)
-        with contextlib.redirect_stdout(sys.stderr):  # the folder of Ray's logs
+        with contextlib.redirect_stdout(sys.stderr):  # the folder of Ray logs
             if parsed.command == "status":
                 from .verify import status
 

@@ -27,25 +27,25 @@ class Config:
     target: str
     source_options: dict[str, Any] = field(default_factory=dict)
     target_options: dict[str, Any] = field(default_factory=dict)
-    key: list[keys.KeySpec] = field(default_factory=list)  #: opens, and seals if there is no new one
-    new_key: list[keys.KeySpec] = field(default_factory=list)  #: of rekey and rewrap
+    key: list[keys.KeySpec] = field(default_factory=list)  #: decrypts, and also encrypts if there is no new key
+    new_key: list[keys.KeySpec] = field(default_factory=list)  #: only for rekey and rewrap
     envelope: str = ""  #: "job", "object", or "": the keyset itself
     template: str = TEMPLATE
     key_id: str = ""  #: the key of new objects, if they have no keys of their own
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
-    dataset: str = ""  #: of the encrypted objects
-    named_dataset: str = ""  #: the same, if the command line names it
+    dataset: str = ""  #: the ID of the encrypted dataset
+    named_dataset: str = ""  #: the same ID, if the command line names it
     job: str = ""
     record_key: bytes = field(default=b"", repr=False)  #: authenticates records of this dataset
     names_key: bytes = field(default=b"", repr=False)  #: encrypts names; b"": names are not encrypted
-    old_binding: str = UNBOUND  #: of objects that are read
-    binding: str = UNBOUND  #: of objects that are written
+    old_binding: str = UNBOUND  #: the binding of objects that are read
+    binding: str = UNBOUND  #: the binding of objects that are written
     overwrite: bool = False
     verify: bool = False  # read the output again after writing
     drop_old_keys: bool = False
-    given: list[str] = field(default_factory=list)  #: of verify: attributes that the command line gave to all objects
-    threads: int = 32  #: objects at once
-    requests: int = 16  #: ranges and parts of large objects at once
+    given: list[str] = field(default_factory=list)  #: verify: attributes that the command line gave to all objects
+    threads: int = 32  #: number of concurrent objects
+    requests: int = 16  #: number of concurrent ranges and parts of large objects
     memory: int = 256 << 20
     backend: str | None = None
     limit_rate: float = 0  #: bytes per second that this worker may read; 0: no limit

@@ -1,4 +1,4 @@
-"""Gives rows to workers, shard by shard, and records the results in the manifest."""
+"""Assigns rows to workers, shard by shard, and records the results in the manifest."""
 
 from __future__ import annotations
 

@@ -60,13 +60,13 @@ class Transfer(Run):
             self._save()
 
     def _apart(self) -> None:
-        """Refuse a source inside the target or the reverse: the job would read its own output."""
+        """Refuse a source inside the target or vice versa: the job would read its own output."""
         into, out = is_within(self.target, self.source), is_within(self.source, self.target)
         if into and out:
             if not self.options.suffix:
                 raise Refused("source and target are the same: give another target, or --suffix")
             if self.options.encrypt_names:
-                raise Refused("--encrypt-names: source and target are the same: give another target")
+                raise Refused("--encrypt-names: source and target are the same; choose a different target")
         elif into:
             raise Refused(f"{self.target.url} is inside {self.source.url}: give a target outside the source")
         elif out:
@@ -84,10 +84,10 @@ class Transfer(Run):
         if job.is_decrypted != decrypts or job.source != self.source.url:
             was = "decrypt" if job.is_decrypted else "encrypt"
             raise Refused(
-                f"{self.target.url} contains the manifest of another job ({was} of {job.source}): give another target"
+                f"{self.target.url} contains another job's manifest ({was} of {job.source}); choose a different target"
             )
         if job.command not in ("encrypt", "decrypt") and not job.finished:
-            raise Refused(f"{self.target.url}: its {job.command} has not finished: run that command again first")
+            raise Refused(f"{self.target.url}: its {job.command} has not finished; run that command again first")
         if job.options.get("binding") == BARE:
             raise Refused(f"warpaes 1.0 bound the objects of {self.target.url} to their names: run rekey first")
         if self.options.bind_names is False and job.options.get("binding") == BOUND:
@@ -108,11 +108,13 @@ class Transfer(Run):
         self.config.template = job.options.get("template") or TEMPLATE
 
     def _same_names(self, there: Manifest) -> None:
-        """Refuse to add objects with encrypted names to a dataset with unencrypted names, or the reverse."""
+        """Refuse to mix encrypted and unencrypted object names in one dataset."""
         if there.names is not None and not self.options.encrypt_names:
             raise Refused("this job was started with --encrypt-names: add the option")
         if there.names is None and self.options.encrypt_names:
-            raise Refused(f"--encrypt-names: the names in {self.target.url} are not encrypted: give another target")
+            raise Refused(
+                f"--encrypt-names: the names in {self.target.url} are not encrypted; choose a different target"
+            )
 
     def _begin(self, manifest: Manifest) -> None:
         """Use an existing or a new manifest. With --dry-run it is never stored."""
@@ -241,7 +243,7 @@ class Decrypt(Transfer):
         if there is None:
             if manifest_1.exists(self.target):
                 raise Refused(
-                    f"{self.target.url}/{NAME_1} is an unauthenticated manifest of warpaes 1.0: decrypt to "
+                    f"{self.target.url}/{NAME_1} is an unauthenticated warpaes 1.0 manifest: decrypt to "
                     "another place, or remove it"
                 )
             job = Job(secrets.token_hex(16), "decrypt", self.source.url, self.target.url, kept)

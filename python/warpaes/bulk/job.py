@@ -161,7 +161,7 @@ class Run(abc.ABC):
         while self._joins and (manifest is None or manifest.job.finished or manifest.job.command != options.command):
             if lock.watch():
                 lock.release()
-                raise Refused(f"{self.target.url}: the driver that began the job has ended: run the command again")
+                raise Refused(f"{self.target.url}: the driver that began the job has ended; run the command again")
             time.sleep(WAIT)
             manifest = load()
         if manifest is not None and self._joins:
@@ -178,7 +178,7 @@ class Run(abc.ABC):
         if manifest is None:
             if options.command != "adopt" and manifest_1.exists(storage):
                 raise Refused(
-                    f"{storage.url}/{NAME_1} is an unauthenticated manifest of warpaes 1.0: "
+                    f"{storage.url}/{NAME_1} is an unauthenticated warpaes 1.0 manifest: "
                     f"`warpaes bulk adopt -k KEY TARGET` checks every object and converts it"
                 )
             if options.pin or options.at_least or (options.dataset and options.command != "adopt"):
@@ -207,27 +207,27 @@ class Run(abc.ABC):
                 "restore the newest one"
             )
         if options.bind_names and manifest.job.options.get("binding") == UNBOUND and not manifest.job.is_decrypted:
-            raise Refused(f"--bind-names: the objects of {storage.url} are not bound to their names: rekey binds them")
+            raise Refused(
+                f"--bind-names: the objects in {storage.url} are not bound to their names; run rekey to bind them"
+            )
         return manifest
 
     def _ended(self, manifest: Manifest) -> None:
         """Refuse commands on a complete dataset while a job on it is unfinished."""
         job = manifest.job
         if not job.finished and job.command != "rewrap":
-            raise Refused(f"{manifest.storage.url}: its {job.command} has not finished: run that command again first")
+            raise Refused(f"{manifest.storage.url}: its {job.command} has not finished; run that command again first")
 
     def _check_names(self, manifest: Manifest) -> None:
         """Refuse a dataset with unencrypted names if --encrypted-names is given."""
         if self.options.encrypted_names and manifest.names is None:
-            raise Refused(
-                f"--encrypted-names: the names in {manifest.storage.url} are not encrypted: leave the option out"
-            )
+            raise Refused(f"--encrypted-names: the names in {manifest.storage.url} are not encrypted; omit this option")
 
     def _names_without_manifest(self, storage: Storage) -> NamesKey | None:
         """With --encrypted-names, return the names key from a dataset without a manifest."""
         record = record_in(storage)
         if self.options.encrypted_names and record is None:
-            raise Refused(f"--encrypted-names: {storage.url}/{keys.NAMES_PLACE} is missing: restore it from a copy")
+            raise Refused(f"--encrypted-names: {storage.url}/{keys.NAMES_PLACE} is missing; restore it from a copy")
         if record is None:
             return None
         if not self.options.encrypted_names:
@@ -295,9 +295,7 @@ class Run(abc.ABC):
     def _check_template(self, template: str | None) -> None:
         """Refuse Parquet files under a shared key, because the number of random nonces under one key is limited."""
         if keys.is_parquet(template) and self.options.envelope != "object":
-            raise Refused(
-                f"--template {template}: requires a separate key for each Parquet file: add --envelope object"
-            )
+            raise Refused(f"--template {template} requires a separate key for each Parquet file; add --envelope object")
 
     def _check_choice(self, specs: list[keys.KeySpec]) -> None:
         """Refuse a key that cannot encrypt the objects with these options."""
@@ -388,7 +386,7 @@ class Run(abc.ABC):
                 self.manifest.refresh()
                 if not self.manifest.job.finished and not self.manifest.total("errors"):
                     raise StoppedError(
-                        f"{self.target.url}: the driver that began the job has ended early: run the command again"
+                        f"{self.target.url}: the driver that began the job ended early; run the command again"
                     )
                 return
             time.sleep(WAIT)
@@ -477,7 +475,7 @@ class Run(abc.ABC):
 
     def _every_while(self) -> None:
         self._check()
-        # A save may take long, so at most a twentieth of the time is spent on saves.
+        # Saving can be slow, so it is limited to a twentieth of the running time.
         if not self.manifest.read_only and time.monotonic() - self._saved > max(
             self.options.checkpoint, 20 * self._saving
         ):

@@ -99,7 +99,7 @@ class UrlSource:
 
 
 def _promoted(name: str, secret: bytes, key_id: str) -> bytes:
-    """Return a keyset with another primary key."""
+    """Return a keyset with a different primary key."""
     try:
         found = json.loads(secret)
         enabled = [str(key["keyId"]) for key in found["key"] if key["status"] == "ENABLED"]
@@ -298,8 +298,8 @@ def refuse_names_key(record: dict[str, Any]) -> None:
 
 
 def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: Place | None = None) -> dict[str, Any]:
-    """Return a record of the same data key that another source wrapped and that, with `place`, is bound to another
-    place.
+    """Return a record of the same data key that a different source wrapped and that, with `place`, is bound to a
+    different place.
 
     Raises:
         PermanentError: No source can unwrap the data key, or, with `place`, the record contains a names key.
@@ -317,7 +317,7 @@ def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: 
 def rewrap_all(
     records: list[dict[str, Any]], old: list[KeySource], new: KeySource
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Wrap records again. Return them with the IDs of records that stay unchanged because a rekey replaced them."""
+    """Wrap records again. Also return the IDs of records that stay unchanged because a rekey replaced them."""
     every, left = [], []
     for record in records:
         try:
@@ -369,7 +369,7 @@ def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
 
 
 def is_record(found: Any) -> bool:
-    """Return whether an untrusted value has the form of a record."""
+    """Return whether an untrusted value is a well-formed record."""
     if not isinstance(found, dict):
         return False
     names = ["key_id", "template", "wrapped", *(BOUND if "dataset" in found else ())]

@@ -28,14 +28,14 @@ class Options:
     key: list[str] = field(default_factory=list)
     new_key: list[str] = field(default_factory=list)
     envelope: str = ""
-    template: str | None = None  #: None: that of the manifest, or the usual one
-    bind_names: bool | None = None  #: None: not said
+    template: str | None = None  #: None: the manifest's template, or the default
+    bind_names: bool | None = None  #: None: not specified
     keep_key: str | None = None
     pin: str | None = None
     at_least: int = 0
     no_manifest: bool = False
     dataset: str = ""  #: the required ID
-    name: list[str] = field(default_factory=list)  #: of verify: these objects only
+    name: list[str] = field(default_factory=list)  #: verify: only these objects
     suffix: str = ""
     encrypt_names: bool = False
     encrypted_names: bool = False  #: whether the names of the dataset must be encrypted

@@ -51,7 +51,7 @@ def _bytes_of(name: str) -> bytes:
 
 
 def _for_system(name: str) -> str:
-    """Return a name in the form that Python's functions accept."""
+    """Return a name as Python's functions accept it."""
     return name if IS_UTF8 else os.fsdecode(_bytes_of(name))
 
 

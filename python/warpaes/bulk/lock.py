@@ -19,7 +19,7 @@ from .storage import FOLDER, LOCK, ChangedError, ExistsError, MissingError, Stor
 NAME = FOLDER + LOCK
 #: The path of the locks of shards below bulk's folder.
 LOCKS = "locks/"
-#: The interval at which a holder renews its lock, and the age at which a lock is stale.
+#: How often a holder renews its lock, and the age of a stale lock.
 BEAT, EXPIRY = 10.0, 60.0
 
 

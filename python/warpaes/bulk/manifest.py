@@ -3,8 +3,8 @@
 If the names of objects are encrypted, the parts of the manifest that contain names are also encrypted (names.py).
 
 A small root file names the shards of rows by their SHA-256 and ends with an authentication code. The key of this code,
-the manifest key, is stored in the root. A key of the command line wraps it for this dataset only. A save writes the
-changed shards and then the root with a higher save number. Rows are sorted by plain name, so that finding an object
+the manifest key, is stored in the root. A key given on the command line wraps it for this dataset only. A save writes
+the changed shards and then the root with a higher save number. Rows are sorted by plain name, so that finding an object
 needs only one shard.
 """
 
@@ -90,8 +90,8 @@ class Shard:
     rows: int
     states: dict[str, int]
     todo: int  #: pending rows
-    errors: int  #: rows with a sentence of an error
-    bytes: int  #: of the source
+    errors: int  #: rows with an error message
+    bytes: int  #: size of the sources
     done_bytes: int
 
     @property
@@ -236,7 +236,7 @@ class Manifest:
             root = json.loads(text)
             if root["format"] not in (FORMAT, FORMAT_3):
                 raise ManifestError(
-                    f"{place} has another version, {root['format']!r:.60}: use the version of warpaes that wrote it"
+                    f"{place} has the unsupported version {root['format']!r:.60}; use the warpaes version that wrote it"
                 )
             dataset, held, found = root["dataset"], root["manifest_key"], json.loads(code)["hmac_sha256"]
             if not all(isinstance(each, str) for each in (dataset, held["key_id"], held["wrapped"], found)):
@@ -247,7 +247,7 @@ class Manifest:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, ManifestError):
                 raise
-            raise ManifestError(f"{place} is not a manifest of warpaes bulk: restore it from a copy") from None
+            raise ManifestError(f"{place} is not a warpaes bulk manifest: restore it from a copy") from None
         if signer is None or (signer.dataset, signer.wrapped) != (dataset, wrapped):
             signer = Signer.open(dataset, holders, held["key_id"], wrapped) if holders is not None else None
         if holders is not None:
@@ -268,7 +268,7 @@ class Manifest:
             manifest.predecessor = dict(root["predecessor"])
             _check_types(manifest)
         except (KeyError, TypeError, ValueError, OverflowError):  # the last of an infinite number
-            raise ManifestError(f"{place} is not a manifest of warpaes bulk: restore it from a copy") from None
+            raise ManifestError(f"{place} is not a warpaes bulk manifest: restore it from a copy") from None
         manifest.version = version
         manifest._stored = {shard.file for shard in manifest.shards}
         manifest._nonces = {str(root.get("nonce"))}
@@ -431,7 +431,7 @@ class Manifest:
         self.fill(itertools.chain([] if waiting is None else [waiting], new))
 
     def drop(self, wanted: Callable[[Row], bool]) -> list[Row]:
-        """Remove and return the rows for which `wanted` returns True."""
+        """Remove and return the rows where `wanted` returns True."""
         dropped: list[Row] = []
         for number in reversed(range(len(self.shards))):
             if not self._counted(number).todo:
@@ -490,7 +490,7 @@ class Manifest:
         self._changed.discard(number)
 
     def resign(self, holder: Holder) -> None:
-        """Use a new manifest key, wrapped by another key, from the next save on."""
+        """Use a new manifest key, wrapped by a different key, starting with the next save."""
         old = self.signer
         self.signer = Signer.create(self.dataset, holder)
         if self.names is not None:
@@ -636,7 +636,7 @@ def _unsealed(
         content = json.loads(names.unseal(base64.b64decode(root["sealed"], validate=True), "root"))
         return {**root, "job": content["job"], "shards": content["shards"]}, names
     except (InvalidTag, FormatError, KeyError, TypeError, ValueError):
-        raise ManifestError(f"{place} is not a manifest of warpaes bulk: restore it from a copy") from None
+        raise ManifestError(f"{place} is not a warpaes bulk manifest: restore it from a copy") from None
 
 
 def _listed(storage: Storage, folder: str) -> list[Entry]:
@@ -647,7 +647,7 @@ def _listed(storage: Storage, folder: str) -> list[Entry]:
 
 
 def _code_line(code: str) -> bytes:
-    """Return the last line of a root in the only accepted form."""
+    """Return the last line of a root in the only accepted encoding."""
     return json.dumps({"hmac_sha256": code}).encode() + b"\n"
 
 

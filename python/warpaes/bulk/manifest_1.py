@@ -45,7 +45,7 @@ class Manifest1:
 
 
 def exists(storage: Storage) -> bool:
-    """Return whether a target contains a manifest of warpaes 1.0."""
+    """Return whether a target contains a warpaes 1.0 manifest."""
     try:
         storage.stat(NAME_1)
     except MissingError:
@@ -54,7 +54,7 @@ def exists(storage: Storage) -> bool:
 
 
 def load(storage: Storage) -> Manifest1 | None:
-    """Read the manifest of warpaes 1.0 in a target, if there is one."""
+    """Read a target's warpaes 1.0 manifest, if there is one."""
     place = f"{storage.url}/{NAME_1}"
     try:
         data, _ = storage.get(NAME_1, MAX_BYTES)
@@ -64,7 +64,7 @@ def load(storage: Storage) -> Manifest1 | None:
         job = json.loads((pq.read_schema(pa.BufferReader(data)).metadata or {})[b"warpaes"])
         found = Manifest1(job["command"], job["source"], job["options"] or {}, job["keys"], [])
         if job["version"] != 1 or not isinstance(found.options, dict) or not isinstance(found.keys, dict):
-            raise ValueError("it is of another version")
+            raise ValueError("its version is not supported")
         if not isinstance(found.command, str) or not isinstance(found.source, str):
             raise TypeError("its command or its source is not text")
         for key_id, record in found.keys.items():
@@ -74,12 +74,12 @@ def load(storage: Storage) -> Manifest1 | None:
         for values in itertools.chain.from_iterable(every):
             row = dict(zip(COLUMNS, values, strict=True))
             if not all(type(row[name]) is kind for name, kind in COLUMNS.items()) or row["out_size"] < 0:
-                raise ValueError(f"the row of {row['key']!r:.80} has a field of another type")
+                raise ValueError(f"the row of {row['key']!r:.80} has a field of the wrong type")
             if row["wrapped"]:
                 parse_records(row["wrapped"], f"{place}: {row['key']!r:.80}")
             found.rows.append(Row(**row))
     except PermanentError:
         raise
     except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError, OSError) as error:
-        raise PermanentError(f"{place} is not a manifest of warpaes bulk: {error}") from None
+        raise PermanentError(f"{place} is not a warpaes bulk manifest: {error}") from None
     return found

@@ -1,8 +1,8 @@
 """Encrypted names of a dataset's objects: its names key, and a storage of plain names around one of encrypted names.
 
-The names key is a random streaming AEAD key that belongs to one dataset and never changes. A key of the command line
-wraps it. It encrypts the names as ``warpaes encrypt --encrypt-names`` does (docs/formats.md), and seals the parts of
-the manifest that contain names.
+The names key is a random streaming AEAD key that belongs to one dataset and never changes. A key given on the command
+line wraps it. It encrypts the names as ``warpaes encrypt --encrypt-names`` does (docs/formats.md), and seals the parts
+of the manifest that contain names.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class NamesKey:
         return NamesKey(dataset, key, record)
 
     def wrapped(self, job: str, source: keys.KeySource, dataset: str = "") -> NamesKey:
-        """Return the same key in a new record that a source wrapped. `dataset`: the dataset of the record, if it is
-        another one."""
+        """Return the same key in a new record that a source wrapped. `dataset`: the record's dataset, if it is a
+        different one."""
         place = keys.Place(dataset or self.dataset, keys.NAMES_PLACE, job)
         return NamesKey(place.dataset, self.key, keys.record_of(source, TEMPLATE, place, self.key))
 
@@ -245,4 +245,4 @@ class _StoredNames(Container[str]):
 def refused_names(storage: Storage) -> Iterator[tuple[str, str]]:
     """Yield each name that a listing omitted because it does not belong to the dataset, with a sentence."""
     for stored, reason in storage.strangers.items():
-        yield stored, f"{printable(stored)!r} is not an encrypted name of this dataset: {reason}"
+        yield stored, f"{printable(stored)!r} is not an encrypted name in this dataset: {reason}"

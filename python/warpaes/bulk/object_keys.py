@@ -113,8 +113,8 @@ class ObjectKeys(abc.ABC):
     def _check_records(self, row: Row, name: str, earlier: list[dict[str, Any]]) -> None:
         """Refuse to replace records that are not authentic if one of them may be the only copy of a key in use.
 
-        This is impossible if there is no object, if the object is the one in the manifest, or if it opens with another
-        record.
+        This is impossible if there is no object, if the object is the one in the manifest, or if it opens with a
+        different record.
         """
         try:
             entry = self.target.stat(row.key)

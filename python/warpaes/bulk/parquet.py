@@ -1,7 +1,7 @@
 """Parquet files as objects, encrypted by Parquet modular encryption so that they stay Parquet files.
 
 The key of a file is its object's data key, and its AAD prefix is the object's associated data. Pages are copied without
-decoding. A decrypted file always has the form that `rewritten` produces, whatever the original layout.
+decoding. A decrypted file always has the layout that `rewritten` produces, whatever the original layout.
 """
 
 from __future__ import annotations

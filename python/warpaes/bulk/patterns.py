@@ -82,9 +82,9 @@ def _ways(path: bytes) -> Iterator[tuple[bytes, bool]]:
 
 
 def translated(pattern: bytes) -> bytes:
-    """Return the regular expression for a POSIX fnmatch pattern, without flags and in the locale C.
+    """Translate a POSIX fnmatch pattern (no flags, C locale) to a regular expression.
 
-    The text after each `*` is matched at its first occurrence without backtracking, so no name takes long.
+    The text after each `*` is matched at its first occurrence without backtracking, so no name is slow to match.
     """
     groups: list[list[bytes]] = [[]]
     for piece in _pieces(pattern):

@@ -18,7 +18,7 @@ NAMED = 1000
 
 
 def report(manifest: Manifest, options: Options, source: Storage, target: Storage, notes: list[str]) -> dict[str, Any]:
-    """Return the pending rows. Names that the target cannot have are also reported as errors."""
+    """Return the pending rows. Names that are invalid in the target are also reported as errors."""
     objects = size = errors = done = unknown = 0
     named: list[dict[str, Any]] = []
     first: list[dict[str, str]] = []

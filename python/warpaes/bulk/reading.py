@@ -109,7 +109,7 @@ class Datasets:
     def __init__(self, place: DatasetPlace, fs: Callable[[], AbstractFileSystem]) -> None:
         """Read the key. A key manager is contacted only when an object needs its key.
 
-        ``fs`` returns the file system, which may be another one in a child of ``fork``.
+        ``fs`` returns the file system, which may be a different one in a child of ``fork``.
 
         Raises:
             OSError, ValueError: There is no key at the place.
@@ -246,7 +246,7 @@ class Datasets:
         for root in _folders(path):
             if version := self._version(root):
                 return root, version
-        raise FileNotFoundError(f"{path}: no folder above it has a manifest of warpaes bulk")
+        raise FileNotFoundError(f"{path}: no folder above it has a warpaes bulk manifest")
 
     def _opened(self, root: str, version: tuple[str, ...]) -> _Dataset:
         found = self._found.get(root, lambda: self._read(root, version), lambda each: each.version == version)

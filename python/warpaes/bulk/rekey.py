@@ -58,7 +58,7 @@ class OfTarget(Run):
 
 
 class Rekey(OfTarget):
-    """Encrypts the objects of a dataset again with another key."""
+    """Encrypts the objects of a dataset again with a new key."""
 
     def do(self) -> None:
         """Encrypt every object again, and search for objects without a row."""
@@ -203,7 +203,7 @@ class Rekey(OfTarget):
 
 
 class Rewrap(OfTarget):
-    """Wraps the data keys of a dataset with another key."""
+    """Wraps the data keys of a dataset with a new key."""
 
     def do(self) -> None:
         """Wrap every data key again."""

@@ -23,21 +23,21 @@ class Row:
 
     key: str  #: its name in the target
     source: str  #: its name in the source
-    size: int  #: of the source, when it was listed
-    version: str  #: of the source: ETag, or a file system's equivalent
+    size: int  #: size of the source when it was listed
+    version: str  #: version of the source: its ETag, or a file system's equivalent
     state: str = PENDING
     attempt: int = 0  #: number of attempts
     key_id: str = ""  #: the key of the object in the target
     wrapped: str = ""  #: key records of an object with its own data key; for decrypt, those of the source
-    sha256: str = ""  #: of the ciphertext in the target
+    sha256: str = ""  #: hash of the ciphertext in the target
     out_size: int = 0
     out_version: str = ""
-    upload_id: str = ""  #: of the last multipart upload
+    upload_id: str = ""  #: ID of the last multipart upload
     error: str = ""
-    old_key_id: str = ""  #: of decrypt: the key of the source
-    old_sha256: str = ""  #: of decrypt: of the ciphertext in the source; "" if no manifest has it
-    todo: str = ""  #: the command that has still to process the object in the target, apart from the first
-    attributes: str = ""  #: of the original in an object store (attributes.py)
+    old_key_id: str = ""  #: decrypt: the key of the source
+    old_sha256: str = ""  #: decrypt: hash of the ciphertext in the source; "" if no manifest has it
+    todo: str = ""  #: the command, other than the first, that must still process the object in the target
+    attributes: str = ""  #: attributes of the original in an object store (attributes.py)
 
     @property
     def source_entry(self) -> Entry:

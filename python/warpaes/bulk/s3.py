@@ -53,7 +53,7 @@ COLLECTED = 4096
 ETAG = re.compile(r"[!-~]{1,1024}")
 #: The maximum size that a manifest can represent.
 MAX_SIZE = (1 << 63) - 1
-#: Maximum number of consecutive pages without an object, after which the listing is considered endless.
+#: Maximum number of consecutive pages without an object; beyond it, the listing is considered endless.
 EMPTY_PAGES = 100
 
 UPLOAD_ID = re.compile(rb"<UploadId>\s*([^<\s]+)\s*</UploadId>")
@@ -149,7 +149,7 @@ class S3Storage(Storage):
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"s3://{path}: the name is not UTF-8: give another name") from None
+            raise ValueError(f"s3://{path}: the name is not UTF-8; use a different name") from None
         #: The common prefix of all names: empty, or a folder with a slash at the end.
         self.folder = name if not name or name.endswith("/") else name + "/"
         odd = self.folder == "/" or self.folder.endswith("//")
@@ -297,7 +297,9 @@ class S3Storage(Storage):
             # A repeated page would lead to an endless loop.
             number = hash(tuple(marked.values()))
             if number in seen or empty > EMPTY_PAGES:
-                raise OSError(f"{self._say('')}: the store's listing does not end: its pages repeat or are empty")
+                raise OSError(
+                    f"{self._say('')}: the store's listing does not end, because its pages repeat or are empty"
+                )
             seen.add(number)
 
     def _field(self, answer: Mapping[str, Any], name: str, key: str = "") -> Any:
@@ -314,7 +316,7 @@ class S3Storage(Storage):
     def _condition(self, name: str, key: str, version: str) -> dict[str, str]:
         """Return an ETag that a header or an argument can contain."""
         if not ETAG.fullmatch(version):
-            raise PermanentError(f"{self._say(key)}: {version[:40]!r} is not an ETag: list the store again")
+            raise PermanentError(f"{self._say(key)}: {version[:40]!r} is not an ETag; list the store again")
         return {name: version}
 
     def head(self, key: str) -> dict[str, Any]:

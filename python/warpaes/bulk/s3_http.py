@@ -40,7 +40,7 @@ class Found(Exception):  # noqa: N818
 
 
 def where(client: Any, bucket: str) -> str:
-    """Return the URL from which a client would request the object `x`."""
+    """Return the URL that a client would use to request the object `x`."""
 
     def stop(request: Any, **others: Any) -> None:
         raise Found(request.url)

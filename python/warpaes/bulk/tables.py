@@ -1,4 +1,4 @@
-"""Untrusted Parquet files: lists of names, and manifests of warpaes 1.0.
+"""Untrusted Parquet files: lists of names, and warpaes 1.0 manifests.
 
 The footer of such a file contains unchecked sizes, and a dictionary can expand one long text to many rows. So sizes are
 taken from the page headers before Arrow decompresses any page, and equal texts share one object.
@@ -147,7 +147,7 @@ def names_of_columns(data: bytes) -> list[str]:
 def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | None]]:
     """Yield names, with sizes and versions if the list contains them: Parquet, or text with one name per line.
 
-    Columns of Parquet: key, size, and version, etag or e_tag, as in inventories of S3.
+    Columns of Parquet: key, size, and version, etag or e_tag, as in S3 inventories.
 
     Raises:
         ValueError: The list is neither UTF-8 nor Parquet, has no names, or has a value of the wrong type in a column.
@@ -162,7 +162,7 @@ def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | N
         text = data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        sentence = f"{name}: line {line} is not UTF-8: rename the object, or remove the line"
+        sentence = f"{name}: line {line} is not UTF-8; rename the object, or remove the line"
         raise ValueError(sentence) from None
     # Other line separators that Python recognizes may be part of names.
     lines = (line.removesuffix("\r") for line in text.split("\n"))

@@ -84,8 +84,8 @@ def _status(storage: Storage, url: str, holders: list[keys.Holder]) -> dict[str,
     manifest = Manifest.load(storage, holders or None)
     if manifest is None:
         if manifest_1.exists(storage):
-            raise Refused(f"{url}/{NAME_1} is a manifest of warpaes 1.0: `warpaes bulk adopt` converts it")
-        raise Refused(f"{url} has no manifest, so it is not a dataset of warpaes bulk")
+            raise Refused(f"{url}/{NAME_1} is a warpaes 1.0 manifest: `warpaes bulk adopt` converts it")
+        raise Refused(f"{url} has no manifest, so it is not a warpaes bulk dataset")
     manifest.read_only = True
     try:
         lock = read_lock(storage.get(FOLDER + LOCK)[0])

@@ -65,7 +65,7 @@ def use_backend(name: str | None) -> None:
 
 
 def named_backend(name: str | None) -> str:
-    """Return the backend that was requested by name for this process, for which there is no fallback."""
+    """Return the backend that was requested by name for this process. There is no fallback for it."""
     if name != "cuda":
         return name or ""
     gpus = [each["device"] for each in _native.backends() if each["device"] >= 0]
@@ -200,7 +200,7 @@ class Worker(ObjectKeys):
             final = isinstance(error, FINAL)
             said = str(error) or type(error).__name__
             if isinstance(error, InvalidTag):
-                said = f"{row.source}: is not authentic: the key or the name is wrong, or the object was altered"
+                said = f"{row.source} is not authentic: the key or the name is wrong, or the object was altered"
             result = {"error": said, "final": final, "kind": type(error).__name__}
         finally:
             share.give()
@@ -485,7 +485,7 @@ class Worker(ObjectKeys):
         }
 
     def _rewrap(self, number: int, row: Row, share: Share) -> dict[str, Any]:
-        """Wrap an object's data keys with another key."""
+        """Wrap an object's data keys with a new key."""
         # An earlier attempt may have finished this step.
         sources = [*self.old_keys.sources, *self.new_sources]
         records, _ = keys.rewrap_all(json.loads(row.wrapped), sources, self.new_sources[0])
@@ -499,7 +499,7 @@ class Worker(ObjectKeys):
             keyset = None
         else:
             keyset = self.new_keys.open(json.loads(row.wrapped)[0]) if row.wrapped else self.new_keys.get(row.key_id)
-        # A restored copy has another version but the same content.
+        # A restored copy has a different version but the same content.
         with closing(self._there(self.target.stat(row.key), keyset)) as there:
             try:
                 with closing(self._content(row)) as source:

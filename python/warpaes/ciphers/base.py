@@ -137,8 +137,8 @@ class Cipher:
                 given for host memory.
             BufferError: A buffer or tensor has gaps, the two order their elements differently, or ``buf`` is read-only
                 or requires grad.
-            UnsupportedAlgorithm: The mode is GCM, for which ``warpaes.aead.AESGCM`` has one-shot calls, or is not
-                supported.
+            UnsupportedAlgorithm: The mode is not supported, or it is GCM: use the one-shot calls of
+                ``warpaes.aead.AESGCM``.
         """
         return self._crypt(True, data, buf, data_unit_bytes, stream)
 
@@ -161,5 +161,5 @@ class Cipher:
     def _crypt(self, encrypt: bool, data: Data, buf: Data, data_unit_bytes: int, stream: Any) -> int:
         mode = self._supported_mode()
         if isinstance(mode, ModeWithAuthenticationTag):
-            raise UnsupportedAlgorithm("use warpaes.aead.AESGCM for complete messages of GCM")
+            raise UnsupportedAlgorithm("use warpaes.aead.AESGCM for complete GCM messages")
         return _native.crypt(mode._number, encrypt, self.algorithm.key, mode._iv, data, buf, data_unit_bytes, stream)

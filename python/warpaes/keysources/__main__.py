@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.output is not None and os.path.lexists(options.output):
-            raise FileExistsError(17, "exists, and keys are never overwritten: give another name", options.output)
+            raise FileExistsError(17, "exists, and keys are never overwritten; choose a different name", options.output)
         if options.word == "new-kek":
             content = generate_kek()
         else:

@@ -51,7 +51,7 @@ class Client:
         self._late = [thread for thread in self._late if thread.is_alive()]
         if len(self._late) >= MOST_LATE:
             raise UnavailableError(
-                f"{self._name}: {len(self._late)} earlier requests are still unanswered: try again later"
+                f"{self._name}: {len(self._late)} earlier requests are still unanswered; try again later"
             )
         future: concurrent.futures.Future[Answer] = concurrent.futures.Future()
         context = contextvars.copy_context()

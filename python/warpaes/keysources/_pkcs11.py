@@ -36,7 +36,9 @@ class Pkcs11Source(ProvingSource):
         options = dict(parse_qsl(query))
         for name in options:
             if name == "pin-value":
-                raise ValueError("pkcs11: pin-value: is refused, because other processes can read it: use pin-source")
+                raise ValueError(
+                    "pkcs11: pin-value is not allowed, because other processes could read it; use pin-source"
+                )
             if name not in ("module-path", "pin-source"):
                 raise ValueError(f"pkcs11: {name}: is not supported; use module-path or pin-source")
         for name in named:
@@ -71,7 +73,7 @@ class Pkcs11Source(ProvingSource):
         pin = os.environ.get(place) if kind == "env" else None
         if pin is None:
             raise DeniedError(
-                f"{self.name}: there is no PIN: set WARPAES_PKCS11_PIN, or give pin-source=file:PATH or env:NAME"
+                f"{self.name}: no PIN given; set WARPAES_PKCS11_PIN, or use pin-source=file:PATH or pin-source=env:NAME"
             )
         return pin
 
@@ -84,9 +86,7 @@ class Pkcs11Source(ProvingSource):
         except ImportError:
             raise UnavailableError(f"{self.name}: needs python-pkcs11: pip install 'warpaes[keys]'") from None
         if not self._module:
-            raise UnavailableError(
-                f"{self.name}: there is no module: give module-path=PATH, or set WARPAES_PKCS11_MODULE"
-            )
+            raise UnavailableError(f"{self.name}: no module given; use module-path=PATH, or set WARPAES_PKCS11_MODULE")
         try:
             library = pkcs11.lib(self._module)
         except (RuntimeError, OSError, exceptions.PKCS11Error) as error:
@@ -106,7 +106,7 @@ class Pkcs11Source(ProvingSource):
                     if not found:
                         raise UnknownKeyError(f"{self.name}: the token has no such AES key")
                     if len(found) > 1:
-                        raise UnknownKeyError(f"{self.name}: the token has several such keys: also give id=…")
+                        raise UnknownKeyError(f"{self.name}: the token has several such keys; add id=… to choose one")
                     yield found[0]
             except (exceptions.NoSuchToken, exceptions.TokenNotPresent, exceptions.DeviceRemoved):
                 raise UnavailableError(f"{self.name}: there is no such token") from None
@@ -115,7 +115,7 @@ class Pkcs11Source(ProvingSource):
             except (exceptions.PinLocked, exceptions.PinExpired, exceptions.UserPinNotInitialized) as error:
                 raise DeniedError(f"{self.name}: the PIN cannot be used: {type(error).__name__}") from None
             except exceptions.MultipleTokensReturned:
-                raise UnavailableError(f"{self.name}: several tokens have this label: remove all but one") from None
+                raise UnavailableError(f"{self.name}: several tokens have this label; remove all but one") from None
             except exceptions.PKCS11Error as error:
                 raise KeySourceError(f"{self.name}: the token failed: {type(error).__name__} {error}") from None
 

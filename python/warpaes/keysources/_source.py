@@ -150,7 +150,7 @@ class WrapCount:
 
 
 def printable(text: str, length: int = 300) -> str:
-    """Return the beginning of a server's text in a form that is safe for a terminal."""
+    """Return the beginning of a server's text, escaped for a terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:length])
 
 
@@ -162,5 +162,5 @@ def check_length(data_key: bytes) -> None:
     """The limits of AWS KMS apply to all sources, so that one source can replace another."""
     if not 0 < len(data_key) <= MOST_BYTES:
         raise ValueError(
-            f"data_key: must have 1 to {MOST_BYTES} bytes, but has {len(data_key)}: wrap a key, not the data"
+            f"data_key: must have 1 to {MOST_BYTES} bytes, but has {len(data_key)}; wrap a key, not the data"
         )

@@ -36,9 +36,7 @@ def _token() -> str:
                 warn_if_others_can_read(place, file.fileno())
                 token = file.read(4096).strip()
         except OSError:
-            raise DeniedError(
-                "vault-transit: there is no token: set VAULT_TOKEN, or log in with `vault login`"
-            ) from None
+            raise DeniedError("vault-transit: no token found; set VAULT_TOKEN, or log in with `vault login`") from None
     return _header(place, token)
 
 
@@ -135,7 +133,9 @@ class VaultTransitSource(ProvingSource):
         except UnicodeDecodeError:
             text = ""
         if not text.startswith("vault:v"):
-            raise InvalidUnwrap(f"{self.name}: the wrapped key is not from Vault: it does not begin with 'vault:v'")
+            raise InvalidUnwrap(
+                f"{self.name}: the wrapped key is not from Vault, because it does not begin with 'vault:v'"
+            )
         body = self._body("", b"", associated_data) | {"ciphertext": text}
         try:
             return base64.b64decode(self._ask("decrypt", body, "plaintext"), validate=True)

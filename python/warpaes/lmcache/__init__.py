@@ -1,4 +1,4 @@
-"""Encrypted KV caches of LMCache: the serde ``warpaes`` for its storage tiers.
+"""Encrypted LMCache KV caches: the serde ``warpaes`` for its storage tiers.
 
 LMCache's own serde ``aesgcm`` encrypts objects before they leave the machine. This serde encrypts directly into
 LMCache's buffers, and writes the same frame, or one that binds the object's key. Importing the module registers it:
@@ -52,7 +52,7 @@ class WarpaesSerializer(Serializer):  # type: ignore[misc]  # LMCache has no typ
 
 
 class WarpaesDeserializer(Deserializer):  # type: ignore[misc]
-    """Decrypts the output of ``WarpaesSerializer``. Any exception makes LMCache's load a miss."""
+    """Decrypts the output of ``WarpaesSerializer``. LMCache treats any exception as a cache miss."""
 
     def __init__(self, frames: Frames) -> None:
         """Use these frames, which have a version and keys."""
@@ -93,7 +93,7 @@ def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
         for name in ("aes_bits", "key_provider"):
             if name in options:
                 raise ValueError(
-                    f"warpaes serde: {name} applies only to master_key_path: leave it out, because frames of a keyset "
+                    f"warpaes serde: {name} applies only to master_key_path; omit it, because frames of a keyset "
                     "use 256-bit keys"
                 )
         if not isinstance(keyset, (str, Keyset)):
@@ -114,7 +114,7 @@ def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
 if "warpaes" not in get_registered_serde_types():
     register_serde_factory("warpaes", create_serde)
 
-with contextlib.suppress(ImportError):  # an LMCache without backends of GDS, or without their packages
+with contextlib.suppress(ImportError):  # an LMCache without GDS backends, or without their packages
     from lmcache.v1.gpu_connector import gds_backends
 
     _folder = str(pathlib.Path(__file__).with_name("gds_backends"))

@@ -90,7 +90,9 @@ class Folder:
         except (KeyError, TypeError, ValueError, RecursionError):
             raise FormatError(f"{place} is not the manifest of a model: restore it") from None
         if found != FORMAT:
-            raise FormatError(f"{place} has another version, {found!r:.40}: use the version of warpaes that wrote it")
+            raise FormatError(
+                f"{place} has the unsupported version {found!r:.40}; use the warpaes version that wrote it"
+            )
         every = keys_of(keys)
         if key_id not in every:
             raise KeysetError(f"{place}: the keyset has no enabled key {key_id!r:.20}, which encrypted this model")

@@ -49,7 +49,7 @@ def load(
         subfolder: The part of the model to read, such as ``vae``, or "" for the folder itself. None reads all parts.
         storage_options: The options of the URL's file system.
         reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio`` reads it into
-            device memory, by GPUDirect Storage where the file system supports it, also from s3: and http: URLs.
+            device memory, by GPUDirect Storage where the file system supports it; this includes s3: and http: URLs.
         group: A process group of ``torch.distributed`` whose ranks all load. They wait for one another before the first
             tensor and after the last one. If one rank fails or stops, all others raise an exception. Do not use the
             group for anything else in between.
@@ -61,14 +61,14 @@ def load(
         InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``; the message names file and
             tensor.
         ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them; ``device_map`` has no
-            device for a tensor, or names a disk; or a tensor is in two files, as is possible for the parts of a
-            pipeline, for which a subfolder must be named.
+            device for a tensor, or names a disk; or a tensor is in two files, which happens in a folder of pipeline
+            parts: name one subfolder.
         RuntimeError: Another rank of ``group`` failed or stopped, or has opened another model or version.
     """
     if not 0 <= rank < world_size:
         raise ValueError(f"rank must be from 0 to world_size - 1, not {rank} of {world_size}")
     if wanted is not None and world_size != 1:
-        raise ValueError("wanted: already selects the tensors: leave rank and world_size out")
+        raise ValueError("wanted already selects the tensors; omit rank and world_size")
     _check_device_map(device_map, framework, device)
 
     def is_wanted(number: int, name: str) -> bool:
@@ -97,11 +97,11 @@ def _check_device_map(device_map: Any, framework: str, device: Any) -> None:
             "accelerate.infer_auto_device_map creates one"
         )
     if framework not in ("torch", "pt") or device != "cpu":
-        raise ValueError("device_map: already sets the devices: leave device and framework out")
+        raise ValueError("device_map already sets the devices; omit device and framework")
     for module, place in device_map.items():
         if place == "disk":
             raise ValueError(
-                f"device_map: {module!r:.80} would be unencrypted on the disk: give it a device or the cpu"
+                f"device_map: {module!r:.80} would be unencrypted on the disk; assign it to a device or the CPU"
             )
 
 
@@ -139,7 +139,9 @@ class _Opened:
             self._files.append((name, file, by_device))
             for tensor in file.offset_keys():
                 if tensor in seen:
-                    raise ValueError(f"{name}: another file also contains the tensor {tensor!r:.80}: give a subfolder")
+                    raise ValueError(
+                        f"{name}: another file also contains the tensor {tensor!r:.80}; specify a subfolder"
+                    )
                 if is_wanted(len(seen), tensor):
                     device = self._device if device_map is None else _device_of(tensor, device_map)
                     by_device.setdefault(device, []).append(tensor)

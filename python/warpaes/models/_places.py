@@ -73,7 +73,7 @@ class LocalPlace:
 
 
 class _Remote(Ranges):
-    """An fsspec file for which each read is a separate request."""
+    """An fsspec file where each read is a separate request."""
 
     piece_bytes, threads = 16 << 20, 8
 

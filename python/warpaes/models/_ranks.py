@@ -72,4 +72,4 @@ def _compared(group: Any, what: str) -> Iterator[list[str]]:
             raise RuntimeError(f"rank {number} {what}: {outcome}")
     for number, (_, others) in enumerate(found):
         if others != facts:
-            raise RuntimeError(f"rank {number} has opened another model, or another version of this one")
+            raise RuntimeError(f"rank {number} has opened a different model, or a different version of this one")

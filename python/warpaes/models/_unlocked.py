@@ -79,7 +79,7 @@ def _refusing(what: str) -> Callable[..., Any]:
     """Return the replacement for a function that reads weights without authentication."""
 
     def refuse(*_: Any, **__: Any) -> Any:
-        raise FormatError(f"{what}: reads unauthenticated data: load it outside unlocked()")
+        raise FormatError(f"{what} reads unauthenticated data; load it outside unlocked()")
 
     return refuse
 
@@ -98,7 +98,7 @@ def in_place_of(old: Any, new: Any) -> Iterator[None]:
 def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -> Iterator[None]:
     """Let ``from_pretrained`` of transformers, diffusers and others load encrypted model folders.
 
-    Within the ``with`` block ``safetensors.safe_open``, also as other modules have imported it, opens only files of
+    Within the ``with`` block, ``safetensors.safe_open`` opens only files of
     encrypted folders, and each tensor is authenticated when it is read. Any other file is refused, and so are
     ``torch.load`` and ``safetensors.torch.load``, which reads bytes. The headers of all shards and the unencrypted
     files, such as ``config.json``, are compared with the manifest before the block begins. The unencrypted files are
@@ -135,7 +135,7 @@ def opening(
         importlib.import_module("safetensors.torch")
 
     if not _turn.acquire(blocking=False):
-        raise RuntimeError("unlocked: another block is active in this process: end it first")
+        raise RuntimeError("unlocked: another block is active in this process; end it first")
     try:
         opener = _Opener(keys, folder, reader)
         with contextlib.ExitStack() as places:

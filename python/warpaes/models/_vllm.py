@@ -90,7 +90,7 @@ def register() -> None:
             keys = extra.pop("keyset", None) or os.environ.get("WARPAES_KEYSET")
             if not keys:
                 raise ValueError(
-                    "--load-format warpaes: there is no keyset: name it with WARPAES_KEYSET or "
+                    "--load-format warpaes: no keyset given; name it with WARPAES_KEYSET or "
                     '--model-loader-extra-config \'{"keyset": "PLACE"}\''
                 )
             self._keys: str = keys

@@ -29,8 +29,8 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
     """Encrypted Parquet files under the paths of another file system, read-only.
 
     Sizes are those of the plain views. The file's footer is read to find a size, which is cached until the file is
-    replaced. A file that is not an encrypted Parquet file, or for which there is no key, is listed with its own size
-    and refused when it is opened. Only the bytes that a read needs are fetched.
+    replaced. A file that is not an encrypted Parquet file, or that no key opens, is listed with its own size and
+    refused when it is opened. Only the bytes that a read needs are fetched.
     """
 
     protocol = "warpaes-parquet"
@@ -102,7 +102,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return stringify_path(path).removeprefix("warpaes-parquet::").removeprefix("warpaes-parquet://")
 
     def _below(self, path: Any) -> Any:
-        """Return a path in the form of the underlying file system."""
+        """Return a path as the underlying file system writes it."""
         return self.fs._strip_protocol(type(self)._strip_protocol(path))
 
     @property
@@ -118,7 +118,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
 
     @property
     def storage_args(self) -> tuple[Any, ...]:
-        """The positional arguments with which the file system was created."""
+        """The positional arguments that the file system was created with."""
         return self._storage_args
 
     @storage_args.setter

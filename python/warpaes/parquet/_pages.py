@@ -19,7 +19,7 @@ _MAX_ORDINAL = 32767
 _HEADER_BYTES = 256
 #: Number of threads for a read. C++ readers call Python for one read at a time, so each read should be short.
 _MOST_THREADS = 4
-#: Minimum length of reads for which a call that reads complete pages pays.
+#: Minimum read length that makes it worthwhile to read complete pages.
 _LEAST_STREAM = 4096
 #: The minimum length of a header module, for a header of one byte.
 _LEAST_HEADER = _modules.OVERHEAD + 1

@@ -48,7 +48,7 @@ class Encryption:
             key for each file, as key managers do, because a key with random nonces may encrypt at most 2^32 modules.
         columns: Columns with a key of their own, by path with dots.
         footer_key_metadata: Metadata that readers find the footer's key by. It is stored unencrypted.
-        column_key_metadata: The same for columns that have their own key.
+        column_key_metadata: Keys of columns that have their own key.
         aad_prefix: Binds the file to its place, for example a table and a file name.
         store_aad_prefix: Whether the file contains the prefix; otherwise readers must supply it.
         algorithm: ``"AES_GCM_V1"``, or ``"AES_GCM_CTR_V1"``, which does not authenticate pages.

@@ -44,7 +44,7 @@ def ParquetFile(  # noqa: N802 (pyarrow's name)
         file: As for ``open``.
         keys: As for ``open``.
         aad_prefix: As for ``open``.
-        options: Further arguments of pyarrow's ``ParquetFile``.
+        options: Further arguments for pyarrow's ``ParquetFile``.
     """
     import pyarrow.parquet as pq
 

@@ -206,7 +206,7 @@ def get(fields: Struct, number: int, kind: int, what: str) -> Any:
     """Return the value of a field, or None if the field is absent.
 
     Raises:
-        FormatError: The field has another type.
+        FormatError: The field has the wrong type.
     """
     found = fields.get(number)
     if found is None:
@@ -220,7 +220,7 @@ def need(fields: Struct, number: int, kind: int, what: str) -> Any:
     """Return a field's value.
 
     Raises:
-        FormatError: The field is absent or has another type.
+        FormatError: The field is absent or has the wrong type.
     """
     value = get(fields, number, kind, what)
     if value is None:

@@ -177,7 +177,7 @@ class _Handle(GDSHandle):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def _on(raw_stream: int, device: Any) -> Iterator[Any]:
-    """Make a stream of LMCache the current stream and return it, or return None if the memory is not on a GPU."""
+    """Make one of LMCache's streams current and return it, or return None if the memory is not on a GPU."""
     if device.type != "cuda":
         yield None
         return
