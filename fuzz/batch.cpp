@@ -154,7 +154,7 @@ public:
         if (e.key == nullptr) mark(readers_, e.keys, e.count, e.key_len);
     }
     [[nodiscard]] bool is_written(std::size_t at) const { return writers_[at] != 0; }
-    /// Returns whether a byte has two writers, or is read by another entry than its writer.
+    /// Returns whether a byte has two writers, or is read by an entry other than its writer.
     [[nodiscard]] bool depends_on_order() const {
         for (std::size_t i = 0; i < arena_bytes; ++i) {
             if (writers_[i] == several) return true;

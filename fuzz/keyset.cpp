@@ -41,7 +41,7 @@ void check_opened(warpaes_status status, const Keyset& inside) {
     require((status == WARPAES_OK) == (inside != nullptr), "a keyset that was refused, or none");
 }
 
-/// Takes any text as an encrypted keyset: reads its public part, and decrypts it if it is under a key or if the scrypt
+/// Treats any text as an encrypted keyset: reads its public part, and decrypts it if it is under a key or if the scrypt
 /// cost is small.
 void peek(const std::string& text) {
     const std::vector<char> exact(text.begin(), text.end());
@@ -76,7 +76,7 @@ void peek(const std::string& text) {
     check_opened(opened, Keyset(made));
 }
 
-/// Takes any text as a key-encryption key: a keyset under it opens with it.
+/// Treats any text as a key-encryption key: a keyset encrypted under it opens with it.
 void encrypt_under(const std::string& text) {
     static const Keyset plain = [] {
         warpaes_keyset* made = nullptr;

@@ -1,4 +1,4 @@
-// Tests column chunks of Parquet, with any bytes as modules, and with any bytes as an authentic page header. The view
+// Tests Parquet column chunks, with any bytes as modules, and with any bytes as an authentic page header. The view
 // describes a page, or is all zeros. Footers may be any bytes.
 #include "warpaes/parquet.h"
 
@@ -77,7 +77,7 @@ void check_header(warpaes_engine* engine, const Key& key, Input& in) {
     require(view[header.size() + 63] == 0, "the header's end");
 }
 
-/// Takes any bytes as the end of a file. Nothing outside it is read, and no byte of it is authentic.
+/// Treats any bytes as the end of a file. Nothing outside it is read, and no byte of it is authentic.
 void check_footer(warpaes_engine* engine, const Key& key, Input& in) {
     const bool plaintext = in.flag();
     Bytes footer = in.rest();

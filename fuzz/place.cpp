@@ -1,5 +1,5 @@
-// Tests places of keysets: any text is refused with a message, or its parts form the same place again. Also takes any
-// text as a raw key, a passphrase or a secret.
+// Tests places of keysets: any text is refused with a message, or its parts can be joined to the same place again. Also
+// tries any text as a raw key, a passphrase or a secret.
 #include "places/place.hpp"
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Files of authenticated segments with tiny segments, each sealed once per process, and functions that damage them.
+// Authenticated files with tiny segments, each sealed once per process, and functions that damage them.
 #pragma once
 
 #include "handles.hpp"
@@ -40,8 +40,8 @@ bool begins_like_ours(const Bytes& file);
 /// Returns a length. For the format with large segments, it is near a segment boundary.
 std::size_t any_length(Input& in, const StreamKey& key);
 
-/// Flips bits, and drops, duplicates, swaps or replaces bytes and segments, also with those of another file. It may
-/// change nothing.
+/// Flips bits, and drops, duplicates, swaps or replaces bytes and segments, including with those of a different file.
+/// It may change nothing.
 Bytes spoil(Input& in, warpaes_engine* engine, const StreamKey& key, const SealedFile& sealed);
 
 }  // namespace fuzz

@@ -1,6 +1,7 @@
-// Tests sequences of batches, single calls, segments and contexts with a few keys that come and go. They run on every
-// CPU backend or, as `sequence_gpu`, on the simulated GPU, also with messages in its memory. Results are compared with
-// libcrypto's. The operations are those in tests/batch/sequence.hpp, with the fuzzer's input as random numbers.
+// Tests sequences of batches, single calls, segments and contexts with a few keys that are created and destroyed in
+// between. They run on every CPU backend or, as `sequence_gpu`, on the simulated GPU, including with messages in its
+// memory. Results are compared with libcrypto's. The operations are those in tests/batch/sequence.hpp, with the
+// fuzzer's input as random numbers.
 #include "sequence.hpp"
 
 #include <cstdlib>

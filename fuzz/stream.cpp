@@ -1,5 +1,5 @@
 // Tests file jobs on files of authenticated segments: any bytes as such a file, and damaged sealed files. They are
-// decrypted, verified, decrypted in part and inspected, also on failing storage. Only authenticated bytes may be
+// decrypted, verified, decrypted in part and inspected, including on failing storage. Only authenticated bytes may be
 // output.
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Costs with which the planner gives all divisible work and every batch to a GPU.
+// Costs that make the planner send all divisible work and every batch to a GPU.
 #pragma once
 
 #include <memory>

@@ -174,7 +174,7 @@ TEST_P(Device, ContextsInPieces) {
     }
 }
 
-// In place, in updates of any size: partial blocks, and whole blocks, the last of which PKCS7 holds back on decryption.
+// In place, in updates of any size: partial blocks, and whole blocks. On decryption, PKCS7 holds back the last one.
 TEST_P(Device, ContextsInPlace) {
     const auto in_pieces = [&](warpaes_context* context, const Bytes& input, std::size_t most, std::size_t unit,
                                std::size_t room) {
@@ -266,7 +266,7 @@ TEST_P(Device, OnlyCudaCanReachIt) {
     const Bytes want = expected(WARPAES_CTR, WARPAES_DECRYPT, key_bytes_, iv_, Bytes(32, 1));
     EXPECT_EQ(read(out, 32), want);
 
-    // It suffices that either the input or the output lies in device memory.
+    // It is enough that either the input or the output lies in device memory.
     const Bytes on_host(32, 1);
     Bytes to_host(32);
     const Buffer another = allocate(32);

@@ -375,7 +375,7 @@ TEST(Keys, AreCopied) {
 class EngineOfBackend : public BackendTest {};
 
 TEST_P(EngineOfBackend, IsSharedByThreads) {
-    // Several chunks per message, so that calls borrow the engine's workers from each other.
+    // Each message has several chunks, so that calls compete for the engine's workers.
     const Engine engine = make_engine(GetParam(), 4096, 2);
     const Bytes key_bytes = Random(3).bytes(32);
     const Key key = make_key(key_bytes);

@@ -80,7 +80,7 @@ protected:
     oracle::Folder folder_;
 };
 
-/// The same calls on both streams give the same results.
+/// Identical calls on both streams return identical results.
 void compare(FILE* ours, FILE* theirs, std::size_t size, unsigned seed, int calls) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % (n + 1); };

@@ -96,7 +96,7 @@ std::size_t SegmentsCase::stride(bool plaintext) const {
 }
 
 std::size_t SegmentsCase::span(bool plaintext) const {
-    // In place, room for the tags on either side.
+    // In place, both sides have room for the tags.
     const bool tag = inline_tags && (!plaintext || in_place);
     return (count - 1) * stride(plaintext) + last_bytes + (tag ? 16 : 0);
 }

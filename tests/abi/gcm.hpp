@@ -16,7 +16,7 @@ GcmCase make_gcm_case(Random& random, std::size_t key_bytes, std::size_t iv_byte
 
 /// Returns the 16-byte IV whose pre-counter block is `j0`, so that the counter can start anywhere.
 Bytes iv_of(const Bytes& key, const Bytes& j0);
-/// Gives the case another IV and recomputes its expected result.
+/// Sets a different IV and recomputes the case's expected result.
 void change_iv(GcmCase& c, const Bytes& iv);
 
 /// Returns a call from `input` to `output` with all other arguments from the case. `tag` has 16 bytes. The arguments
@@ -24,7 +24,7 @@ void change_iv(GcmCase& c, const Bytes& iv);
 Call gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input, void* output,
                  void* tag);
 
-/// Many messages of GCM under one key at equal distances, as a batch's client would lay them out.
+/// Many GCM messages under one key at equal distances, as a batch's client would lay them out.
 struct Segments {
     warpaes_direction direction{};
     const warpaes_key* key = nullptr;
@@ -58,16 +58,16 @@ struct SegmentsCase {
     /// Gaps of up to `gap` bytes; equal strides if in place.
     void space_out(Random& random, std::size_t gap);
     [[nodiscard]] std::size_t length(std::size_t i) const { return i + 1 == count ? last_bytes : segment_bytes; }
-    /// From segment to segment, and in all, on the side of the plaintext or of the ciphertext.
+    /// Distance between segments, and total length, on the plaintext or the ciphertext side.
     [[nodiscard]] std::size_t stride(bool plaintext) const;
     [[nodiscard]] std::size_t span(bool plaintext) const;
     [[nodiscard]] Bytes tags() const;
     [[nodiscard]] std::string name() const;
 
-    /// Puts that side's segments where they belong; the gaps stay.
+    /// Copies that side's segments to their positions and leaves the gaps unchanged.
     void lay_out(PoisonedBuffer& buffer, bool plaintext) const { lay_out(buffer.data(), plaintext); }
     void lay_out(std::uint8_t* to, bool plaintext) const;
-    /// Adds failures to the test for segments that are not there.
+    /// Fails the test for each missing segment.
     void expect(PoisonedBuffer& buffer, bool plaintext) const { expect(buffer.data(), plaintext); }
     void expect(const std::uint8_t* from, bool plaintext) const;
 

@@ -20,7 +20,7 @@ protected:
         return context;
     }
 
-    /// `bytes` in pieces of at most `longest`, some of them empty.
+    /// Splits `bytes` into pieces of at most `longest` bytes, some of them empty.
     void aad_in_pieces(const Context& context, const Bytes& bytes, std::size_t longest) {
         for (std::size_t at = 0; at < bytes.size();) {
             const std::size_t n = std::min(random_.below(longest + 1), bytes.size() - at);

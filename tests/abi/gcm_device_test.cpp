@@ -136,7 +136,7 @@ TEST_P(GcmDevice, WhatWasAlteredIsWiped) {
     }
 }
 
-/// Lengths around the shortest that the device wipes, at an address with and one without vector alignment; the bytes
+/// Tests lengths around the shortest that the device wipes, at an aligned and an unaligned address; the bytes
 /// around the output stay unchanged.
 TEST_P(GcmDevice, AlteredTextInPageLockedMemoryIsWiped) {
     constexpr std::size_t room = (1 << 20) + 64;
@@ -167,7 +167,7 @@ TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
     const Buffer in = on_device(text), middle = allocate(length), out = allocate(length);
     Bytes tag(16), host(length);
     const auto encrypt = [&] {
-        // CBC takes long. The repetition takes as long and changes nothing.
+        // CBC is slow. Repeating it takes the same time and changes nothing.
         for (const warpaes_mode mode : {WARPAES_CBC, WARPAES_CBC, WARPAES_CTR}) {
             Call message = make_message(mode, mode == WARPAES_CTR ? WARPAES_ENCRYPT : WARPAES_DECRYPT, key_, iv_,
                                         in.data(), length / 16 * 16, middle.data(), length);

@@ -179,7 +179,7 @@ TEST_P(GcmSiv, WhatCannotBeIsRefusedWithASentence) {
               std::string("mode: GCM-SIV is only for warpaes_crypt, which takes the complete message"));
 }
 
-/// Text in GPU memory, all processed by the GPU.
+/// The text is in GPU memory, and the GPU processes all of it.
 class GcmSivDevice : public DeviceTest {
 protected:
     /// Seals and opens, in place and with separate buffers, and opens with a wrong tag.
@@ -223,7 +223,7 @@ TEST_P(GcmSivDevice, EveryLengthAroundABlock) {
     }
 }
 
-/// More bytes than a CPU reverses at a time.
+/// The text has more bytes than a CPU reverses at a time.
 TEST_P(GcmSivDevice, InPieces) {
     const std::size_t n = (std::size_t{16} << 20) + 1003;
     const Bytes iv = random_.bytes(12);

@@ -61,7 +61,7 @@ protected:
         ASSERT_EQ(output.bytes(c.text.size()), authentic ? c.text : Bytes(c.text.size(), 0));
     }
 
-    /// Associated data and ciphertext in two pieces each.
+    /// Associated data and ciphertext are passed in two pieces each.
     void stream(const GcmCase& c, const Key& key, bool authentic) {
         if (c.iv.empty()) return;
         const Context context = make_context(engine_);
@@ -95,7 +95,7 @@ TEST_P(GcmVectors, Nist) {
     }
 }
 
-/// For test_wycheproof.py, which converts other vectors to NIST's format.
+/// Used by test_wycheproof.py, which converts other vectors to NIST's format.
 TEST_P(GcmVectors, FromElsewhere) {
     const char* path = std::getenv("WARPAES_GCM_VECTORS");
     if (path == nullptr) {

@@ -29,7 +29,7 @@ Allowed between(std::uint64_t least, std::uint64_t most, std::uint64_t unit = 1)
     return [=](std::uint64_t n) { return n >= least && n <= most && n % unit == 0; };
 }
 
-/// The limits of the standards. Where they allow any length, this library's limit of 2^60 bytes.
+/// The limits of the standards. Where the standards allow any length, it is this library's limit of 2^60 bytes.
 struct Rules {
     warpaes_mode mode;
     Allowed iv, tag, aad, text;
@@ -81,7 +81,7 @@ protected:
         std::uint64_t iv, tag, aad, text;
     };
 
-    /// Calls warpaes_crypt. A message with output fails in the end because the output has no room.
+    /// Calls warpaes_crypt. A message with output finally fails because the output has no room.
     [[nodiscard]] warpaes_status crypt(const Rules& rules, warpaes_direction direction, const Lengths& lengths,
                                        std::uint64_t room = 0) {
         Call m;
@@ -96,9 +96,7 @@ protected:
         m.tag_len = lengths.tag;
         if (lengths.aad != 0) m.aad = memory_ + 128;
         m.aad_len = lengths.aad;
-        if (lengths.text <= 64)
-            m.input = memory_ + 256;  // longer texts have no input, for which the call finally
-                                      // fails
+        if (lengths.text <= 64) m.input = memory_ + 256;  // longer texts have no input, so the call finally fails
         m.input_len = lengths.text;
         m.output = memory_ + 1024;
         m.output_capacity = room;
@@ -233,7 +231,7 @@ TEST_F(Limits, OfAnEnginesOptions) {
 TEST_F(Limits, OfABatchsOptions) {
     const auto refused = [&](const std::string& name, std::uint64_t count, auto change) {
         warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
-        options.flags = WARPAES_BATCH_OFFSETS;  // fails in the end for lack of an arena
+        options.flags = WARPAES_BATCH_OFFSETS;  // finally fails because there is no arena
         change(options);
         const warpaes_batch_entry entry = {};
         warpaes_batch* batch = nullptr;
@@ -280,7 +278,7 @@ TEST_F(Limits, OfTheMessagesOfAnEntry) {
     }
 }
 
-/// Data unit lengths and increments of XTS, for messages, entries and contexts.
+/// XTS data unit lengths and increments, for messages, entries and contexts.
 TEST_F(Limits, OfDataUnits) {
     const auto expect = [&](bool allowed, const std::string& name, std::uint64_t unit, std::uint64_t step) {
         SCOPED_TRACE(std::to_string(unit) + ", " + std::to_string(step));

@@ -105,7 +105,7 @@ TEST_P(Message, LongSegmentedMessages) {
     }
 }
 
-/// Small chunks, so that several workers share every message.
+/// The chunks are small, so that several workers share every message.
 TEST_P(Message, AroundChunkBorders) {
     for (const std::size_t chunk : {std::size_t{4096}, std::size_t{8192}}) {
         const Engine engine = make_engine(GetParam(), chunk, 3);
@@ -210,7 +210,7 @@ TEST_P(Message, CounterWrapsAround) {
     }
 }
 
-/// Carries of the counter through any number of bytes.
+/// Tests counter carries through any number of bytes.
 TEST_P(Message, CounterCarriesThroughEveryByte) {
     Random random(39);
     const Bytes key_bytes = random.bytes(16);

@@ -1,4 +1,4 @@
-// Plans and predictions of every kind of work, on this machine.
+// Tests plans and predictions for every kind of work on this machine.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
-/// Every length up to a few vectors, and the lengths around those limits.
+/// Tests every length up to a few vectors, and the lengths around those limits.
 std::vector<std::size_t> lengths() {
     std::vector<std::size_t> all;
     for (std::size_t n = 1; n <= 144; ++n) all.push_back(n);
@@ -184,7 +184,7 @@ TEST_P(ShortMessages, TagsOfEveryLength) {
     }
 }
 
-/// Callers compiled with an older header, or with a newer one, whose structs are longer.
+/// Tests callers that were compiled with an older header, or with a newer one, whose structs are longer.
 TEST_P(ShortMessages, StructsOfOtherSizes) {
     const Bytes key_value = Random(6).bytes(16), iv = Random(7).bytes(16), input = Random(8).bytes(64);
     const Key key = make_key(key_value);

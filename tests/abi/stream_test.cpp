@@ -87,7 +87,7 @@ protected:
         return w;
     }
 
-    /// Input for authenticated decryption was encrypted before, and is sometimes altered.
+    /// The input for authenticated decryption is encrypted first, and sometimes altered.
     void crypt_one(Work& w, std::size_t i, unsigned forged_every) {
         const Shape& s = w.shape;
         std::uint8_t *const input = w.inputs.data() + i * s.length, *const tag = w.tags.data() + i * s.tag;

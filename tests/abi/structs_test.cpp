@@ -78,7 +78,7 @@ protected:
             differs(got);
             EXPECT_EQ(std::memcmp(&got, &whole, sizeof got), 0) << "other results with a size of " << size;
         }
-        // A newer struct, with fields at its end that this library does not know.
+        // Tests a newer struct, with fields at its end that this library does not support.
         struct Newer {
             Struct known;
             std::uint64_t more[2];

@@ -93,7 +93,7 @@ private:
     std::size_t size_;
 };
 
-/// Address space in which only the pages of [first, last) are mapped. Any other access crashes.
+/// Address space where only the pages of [first, last) are mapped. Any other access crashes.
 class SparseBuffer {
 public:
     SparseBuffer(std::uint64_t size, std::uint64_t first, std::uint64_t last);

@@ -337,7 +337,7 @@ TEST_P(XtsContextDevice, PiecesInDeviceMemory) {
             }
         }
     }
-    // Each piece in place in the same buffer, also where it does not begin with a data unit.
+    // Each piece is processed in place in the same buffer, even where it does not begin with a data unit.
     for (const warpaes_direction direction : directions) {
         const Bytes input = random_.bytes(6 * 32 + 20);
         const Buffer buffer = allocate(200, 3);

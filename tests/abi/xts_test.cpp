@@ -1,4 +1,4 @@
-// Tests XTS messages: NIST's vectors, and data units of every kind compared with libcrypto unit by unit.
+// Tests XTS messages: Tests NIST's vectors, and compares data units of every kind with libcrypto, unit by unit.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tests cleaning of the stack after calls in which the caller's functions switch the stack or the thread.
+// Tests stack cleaning after calls where the caller's functions switch the stack or the thread.
 #include "base/clean_stack.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Detection of a loaded library, before and after it is loaded.
+// Tests detection of a library before and after it is loaded.
 #include "base/loaded_library.hpp"
 
 #include <dlfcn.h>

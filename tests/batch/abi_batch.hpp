@@ -41,7 +41,7 @@ class KeyHandles {
 public:
     explicit KeyHandles(const KeyPool& pool) : pool_(pool) {}
     [[nodiscard]] const KeyPool& pool() const noexcept { return pool_; }
-    /// Returns null for a key of another pool.
+    /// Returns null for a key from a different pool.
     [[nodiscard]] const warpaes_key* of(const ExpandedKey& key);
     void destroy(const ExpandedKey& key);
 

@@ -153,7 +153,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_EQ(run(entries, flags), (std::vector{WARPAES_ERROR_IV_REUSED, WARPAES_OK, WARPAES_OK, WARPAES_OK,
                                                 WARPAES_ERROR_IV_REUSED, WARPAES_OK}));
     EXPECT_EQ(run(entries), std::vector(6, WARPAES_OK)) << "only if it is asked for";
-    // Another key, or the same as bytes.
+    // A different key, or the same key as bytes.
     entries[4].key = other_key_.get();
     EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
     Bytes raw(32, 1);
@@ -577,7 +577,7 @@ TEST_P(AbiBatchErrors, AMillionMessagesOfAByte) {
     const Bytes once = text;
     EXPECT_GT(std::count_if(text.begin(), text.end(), [](auto b) { return b != 0; }),
               static_cast<std::ptrdiff_t>(n / 2));
-    // The same messages with one entry per message.
+    // The messages of the test above, with one entry per message.
     std::vector<warpaes_batch_entry> many(n, entries[0]);
     for (std::uint64_t i = 0; i < n; ++i) {
         many[i].count = 1;

@@ -1,4 +1,4 @@
-// Small batches with deliberately wrong entries, run on every backend.
+// Runs small batches with deliberately wrong entries on every backend.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -12,8 +12,8 @@ class AbiBatchHuge : public AbiBatchFixture {
 protected:
     Bytes shared_ = Bytes(1 << 14);
 
-    /// Messages without output, whose tags are compared, so any number of them fits into any memory. Each is so long
-    /// that even a part of them takes too long.
+    /// Messages without output, whose tags are compared, so any number of them fits into any memory. They are so large
+    /// that even processing some of them is too slow.
     warpaes_batch_entry endless(warpaes_mode mode, unsigned n) {
         auto e = entry(mode, WARPAES_DECRYPT, n, std::uint64_t{1} << 48);
         for (warpaes_elements* of : {&e.input, &e.iv, &e.tag}) of->stride = 0;

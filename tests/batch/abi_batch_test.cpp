@@ -37,7 +37,7 @@ TEST_P(AbiBatch, AllModesAtOnce) {
     }
 }
 
-// Several tasks per entry, and several entries per task.
+// Tests several tasks per entry, and several entries per task.
 TEST_P(AbiBatch, ManyMessages) {
     std::mt19937 random(5);
     std::vector<GroupSpec> specs;

@@ -17,7 +17,7 @@ using oracle::Bytes;
 
 constexpr std::uint8_t poison = 0xa5;
 
-/// A part of a BatchMemory, with its contents before and after the run.
+/// Part of a BatchMemory, with its contents before and after the run.
 class Arena {
 public:
     explicit Arena(BatchMemory& memory) : memory_(memory) {}

@@ -92,7 +92,7 @@ struct GroupSpec {
 
     bool in_place = false;
     bool raw_keys = false;   ///< bytes for each message, not one key for all
-    bool shared_iv = false;  ///< stride 0; the same for the fields below
+    bool shared_iv = false;  ///< stride 0; likewise for the fields below
     bool shared_aad = false;
     bool shared_key = false;     ///< raw keys
     bool shared_input = false;   ///< not for authenticated decryption

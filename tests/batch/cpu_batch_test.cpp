@@ -146,7 +146,7 @@ TEST_P(CpuBatch, BeyondTheCaches) {
     }
 }
 
-/// Two complete messages and an incomplete third one. Computes each result with and without the others.
+/// The batch has two complete messages and an incomplete third one. Computes each result with and without the others.
 class Neighbours {
 public:
     Neighbours() {
@@ -250,7 +250,7 @@ TEST_P(CpuBatch, Standards) {
     check_ccm_vectors(run);
 }
 
-// Tests of these tests: they must detect the faults that a backend could have.
+// Tests the tests themselves: they must detect the faults that a backend could have.
 TEST(BatchCases, SeeWhatIsWrong) {
     const GroupSpec spec{.mode = Mode::gcm, .count = 3, .length = 40, .iv_length = 12, .tag_length = 12, .gap = 5};
     GroupSpec opens = spec;

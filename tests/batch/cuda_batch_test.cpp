@@ -130,7 +130,7 @@ TEST_P(CudaBatch, AllModesAtOnce) {
     }
 }
 
-/// Lengths around those at which the distribution of messages changes.
+/// Tests lengths around the points where the distribution of messages changes.
 TEST_P(CudaBatch, EveryLengthOfCounters) {
     std::vector<GroupSpec> shapes;
     for (std::uint64_t blocks = 0; blocks <= 70; ++blocks) {
@@ -170,7 +170,7 @@ TEST_P(CudaBatch, ManyGroupsOfOneMessage) {
     }
 }
 
-/// Groups of one key and of many keys, for both kinds of kernels. All modes use the same keys.
+/// Tests groups with one key and with many keys, for both kinds of kernels. All modes use the same keys.
 TEST_P(CudaBatch, OneKeyAndMany) {
     for (const Mode mode : batch_modes()) {
         const bool aead = mode == Mode::gcm || mode == Mode::ccm;
@@ -219,7 +219,7 @@ TEST_P(CudaBatch, KeysThatAlternate) {
     }
 }
 
-/// Stretches of several warps in place: the block before a stretch belongs to another warp.
+/// Stretches of several warps are processed in place: the block before a stretch belongs to another warp.
 TEST_P(CudaBatch, InPlaceAcrossWarps) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128}) {
         check_mode(mode, Direction::decrypt,
@@ -240,7 +240,7 @@ TEST_P(CudaBatch, DataUnits) {
     check_mode(Mode::xts, Direction::decrypt, shapes, 12);
 }
 
-/// Lengths and counts around the sizes of stages and warps. A warp's messages have equal or different lengths, or
+/// Tests lengths and counts around the sizes of stages and warps. A warp's messages have equal or different lengths, or
 /// cannot be staged.
 TEST_P(CudaBatch, SerialMessages) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::cmac, Mode::ccm}) {
@@ -329,7 +329,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRows) {
     }
 }
 
-/// The same under several keys, some of which have too few messages for rows.
+/// Like the test above, but with several keys, some with too few messages for rows.
 TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> specs;
@@ -379,7 +379,7 @@ TEST_P(CudaBatch, LongMessagesOfGcm) {
     }
 }
 
-/// Lengths around those at which rows grow; more messages than are hashed at once; groups with one key each, some of
+/// Lengths around the points where rows grow; more messages than are hashed at once; groups with one key each, some of
 /// similar length.
 TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -410,8 +410,8 @@ TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
     }
 }
 
-/// Long and short messages together, all or some of them forged. They cover the shares of a warp, and ends that do not
-/// start a share.
+/// Tests long and short messages together, all or some of them forged. They cover the shares of a warp, and ends that
+/// do not start a share.
 std::vector<GroupSpec> forged_groups(unsigned percent) {
     std::vector<GroupSpec> groups;
     for (const Mode mode : {Mode::gcm, Mode::ccm}) {
@@ -523,7 +523,7 @@ TEST(CudaBatchArena, GroupsAreCopiedTogether) {
     }
 }
 
-/// Individually listed messages of one shape at equal distances.
+/// The messages are listed individually, with one shape and at equal distances.
 TEST(CudaBatchArena, MessagesListedOneByOne) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -547,7 +547,7 @@ TEST(CudaBatchArena, MessagesListedOneByOne) {
     }
 }
 
-/// Messages at equal distances, but under different keys.
+/// The messages are at equal distances, but under different keys.
 TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -566,7 +566,7 @@ TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
     }
 }
 
-/// Messages at equal distances that differ only in their growing tag lengths.
+/// The messages are at equal distances and differ only in their growing tag lengths.
 TEST(CudaBatchArena, NeighboursWithOtherTags) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -586,7 +586,7 @@ TEST(CudaBatchArena, NeighboursWithOtherTags) {
     }
 }
 
-/// Messages at equal distances that cross the boundary of two adjacent allocations. No copy may cross it.
+/// The messages are at equal distances and cross the boundary of two adjacent allocations. No copy may cross it.
 TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -617,7 +617,7 @@ TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     munmap(mapped, 4 * half);
 }
 
-/// Enough groups of one or several messages that several threads prepare them.
+/// There are enough groups of one or several messages that several threads prepare them.
 TEST(CudaBatchArena, VeryManyGroups) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);

@@ -1,4 +1,4 @@
-// Tests clients that use every freedom of the rules. Six threads on one engine submit batches, and poll, wait for,
+// Tests clients that use everything the rules permit. Six threads on one engine submit batches, and poll, wait for,
 // cancel, query and destroy each other's batches in any order. Callbacks submit more batches, and keys are destroyed as
 // early as permitted.
 #include <gtest/gtest.h>

@@ -39,7 +39,7 @@ bool is_at(const std::uint8_t* memory, const MaskedKey& key) {
     return true;
 }
 
-/// Counts the occurrences of the key for which `holds(rest of memory)` is true.
+/// Counts the occurrences of the key where `holds(rest of memory)` is true.
 template <typename Holds>
 std::size_t count(std::span<const std::uint8_t> memory, const MaskedKey& key, const Holds& holds) {
     std::size_t found = 0;

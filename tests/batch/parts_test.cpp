@@ -149,7 +149,7 @@ std::set<std::uint32_t> clashes_by_byte(const std::vector<std::array<Strip, 2>>&
     return clashing;
 }
 
-// Few or many rectangles of few or many owners, compared with a check of all pairs.
+// Compares the result for few or many rectangles of few or many owners with a check of all pairs.
 TEST(Rectangles, OfWhichOwnersOverlap) {
     std::mt19937 random(3);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -243,8 +243,8 @@ TEST(Clashes, OfVeryManyColumns) {
     EXPECT_EQ(found, (std::set<std::uint32_t>{777, 778, columns}));
 }
 
-// Outputs in one buffer and tags in another, in ascending order. They are mostly disjoint, but the buffers may overlap,
-// and so may neighbours.
+// Outputs are in one buffer and tags in another, in ascending order. They are mostly disjoint, but the buffers may
+// overlap, and so may neighbours.
 TEST(Clashes, OfOutputsAndTagsThatAscend) {
     std::mt19937 random(11);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -285,7 +285,7 @@ TEST(Clashes, OfVeryManyThatBeginTogether) {
     std::set<std::uint32_t> all;
     for (std::uint32_t i = 0; i < n; ++i) all.insert(i);
     EXPECT_EQ(clashes_of(writes), all);
-    // Messages of one entry, and other entries elsewhere.
+    // Tests messages of one entry, with other entries elsewhere.
     for (std::uint32_t i = 1; i < n; ++i) writes[i][1] = writes[i][0] = Strip{std::uintptr_t{8192} + 32 * i, 0, 1, 16};
     EXPECT_TRUE(clashes_of(writes).empty());
 }

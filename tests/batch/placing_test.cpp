@@ -1,4 +1,4 @@
-// The distribution of a batch's work, and the copies that it needs, on a simulated GPU.
+// Tests the distribution of a batch's work, and the copies that it needs, on a simulated GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Random sequences of batches, single calls and contexts through the C ABI, under a few keys whose handles come and go.
-// Every result is compared with libcrypto's. The sequences use all state that the library caches for a key between
-// calls.
+// Random sequences of batches, single calls and contexts through the C ABI, under a few keys whose handles are created
+// and destroyed in between. Every result is compared with libcrypto's. The sequences use all state that the library
+// caches for a key between calls.
 #pragma once
 
 #include <memory>

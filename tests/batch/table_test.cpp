@@ -228,7 +228,7 @@ protected:
     warpaes_batch_table table_ = WARPAES_BATCH_TABLE_INIT;
 };
 
-/// Messages of any length at any address. Decryption gets the output of encryption, some of it forged.
+/// The messages have any length and any address. Decryption gets the output of encryption, some of it forged.
 TEST_P(Tables, MessagesAreThoseOfSingleCalls) {
     for (const Way way : ways()) {
         for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CTR, WARPAES_CBC}) {
@@ -256,7 +256,7 @@ TEST_P(Tables, MessagesAreThoseOfSingleCalls) {
     }
 }
 
-/// Random rows in little memory: they extend beyond it, overlap, and share IVs.
+/// Tests random rows in little memory: they extend beyond it, overlap, and share IVs.
 TEST_P(Tables, HostileRowsHarmNoOthers) {
     std::array<std::size_t, 2> seen{};  // fine, refused
     for (int round = 0; round < (simulated() ? 40 : 400); ++round) {

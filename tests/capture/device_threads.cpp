@@ -1,6 +1,6 @@
 // Runs random sequences in 8 threads on one GPU and compares every byte with libcrypto's. Sequences contain single
 // messages, batches, contexts, calls on streams and in captures of every mode, flushes of cached keys, and engines that
-// come and go. Every call must succeed.
+// are created and destroyed in between. Every call must succeed.
 //
 //   device_threads --runs 3000 --seed 1 --threads 8 --steps 20
 //

@@ -1,4 +1,4 @@
-// Every kind of call is the first of a process while a stream is in capture: in each capture mode, by the capturing
+// Makes every kind of call the first of a process while a stream is in capture: in each capture mode, by the capturing
 // thread and by another. Lazy initialization must neither fail then nor invalidate the capture. Each case is a separate
 // process: this program with the arguments --first KIND SITUATION.
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::string program;  ///< this program's path, quoted
 struct Situation {
     const char* name;
     cudaStreamCaptureMode mode;
-    bool by_another = false;  ///< another thread than the capturing one makes the call
+    bool by_another = false;  ///< a thread other than the capturing one makes the call
     bool blocking = false;    ///< the stream is ordered with the default stream
 };
 
@@ -137,7 +137,7 @@ private:
     OnStream messages_;
 };
 
-/// GCM-SIV in device memory, compared with the result on the host.
+/// Compares GCM-SIV in device memory with the result on the host.
 class GcmSiv final : public Call {
 public:
     GcmSiv() : text_(memory_.allocate(bytes)) { memory_.write(text_, std::vector<std::uint8_t>(bytes, 9)); }
@@ -173,7 +173,7 @@ private:
     std::vector<std::uint8_t> tag_ = std::vector<std::uint8_t>(16);
 };
 
-/// Decrypting a range of CBC has to wait for the stream, so it is refused on a stream in capture, which stays
+/// Decrypting a CBC range has to wait for the stream, so it is refused on a stream in capture, which stays
 /// unchanged.
 class Refused final : public Call {
 public:

@@ -344,7 +344,7 @@ class Differences(CommandTest):
         def lines(length, end=b"\n"):
             return b"".join(text[at : at + length] + end for at in range(0, len(text), length))
 
-        # warpaes agrees with openssl, or accepts input in which openssl finds no data or only a part.
+        # warpaes agrees with openssl, or accepts input that openssl reads as empty or only in part.
         for good in (
             lines(64),
             lines(4),

@@ -37,7 +37,7 @@ SMALL = ("-t", "AES128_GCM_HKDF_4KB")
 
 
 def kek_keyset(number, key, prefix="TINK", status="ENABLED"):
-    """Return a key of Tink's AEAD as a keyset."""
+    """Return a Tink AEAD key as a keyset."""
     return {
         "keyData": {
             "typeUrl": "type.googleapis.com/google.crypto.tink.AesGcmKey",
@@ -93,7 +93,7 @@ class Places(Keks):
             self.assertEqual(self.warpaes("decrypt", *common, stdin=sealed), data(9000))
             self.refused(AUTHENTICATION, f"'keyset-{name}' under '{name}': {WRONG}", "verify", *common[:-1], "Strasse")
             self.refused(AUTHENTICATION, WRONG, "verify", *common[:-2], stdin=sealed)
-        # The same key in two forms.
+        # One key in two representations.
         self.warpaes("keys", "add", "keyset-raw32", "--kek", "hex", "--kek-aad", "Straße")
         self.refused(AUTHENTICATION, WRONG, "keys", "add", "keyset-raw32", "--kek", "raw16", "--kek-aad", "Straße")
 
@@ -122,7 +122,7 @@ class Places(Keks):
         self.assertEqual(self.warpaes("decrypt", *keys, "notes.warpaes"), data(9000))
 
     def test_one_for_several_keysets(self):
-        """The source is read only once. A keyset in clear is marked."""
+        """The source is read only once. Mark an unencrypted keyset."""
         self.keygen()
         sealed = self.sealed()
         self.keygen(name="another")

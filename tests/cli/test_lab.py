@@ -380,7 +380,7 @@ class Lab(CommandTest):
             with self.subTest(path.name):
                 self.assertEqual(self.lab("submit", str(path), "-o", "-"), path.read_text())
                 self.lab("submit", str(path))
-                self.assertTrue(os.path.exists(self.path(path.name)), "its name is of another machine or date")
+                self.assertTrue(os.path.exists(self.path(path.name)), "its name is that of a different machine or date")
                 self.assertLess(path.stat().st_size, 400_000)
 
     def test_bad_arguments(self):

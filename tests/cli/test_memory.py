@@ -30,7 +30,7 @@ class Memory(CommandTest):
             self.assertEqual(memory.count(secret), 0, (what, arguments))
 
     def secrets_of(self, name):
-        """Return every form in which a file's keys can be in memory."""
+        """Return every representation of a file's keys that can occur in memory."""
         text = self.read(name)
         if not text.startswith(b"{"):
             digits = text.split()[-1]  # the template's name precedes it

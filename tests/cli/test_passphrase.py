@@ -52,7 +52,7 @@ class Passphrases(CommandTest):
         self.private("second", b"battery staple")
 
     def keygen(self):
-        """Return a keyset under the first passphrase. All tests share it, because each guess takes long."""
+        """Return a keyset under the first passphrase. All tests share it, because each guess is slow."""
         if Passphrases.made is None:
             keygen = ("keygen", "--passphrase-from", "first", *QUICK, "-t", "AES128_GCM_HKDF_4KB")
             self.warpaes(*keygen, "-o", "keyset")

@@ -138,7 +138,7 @@ class Calibration(CommandTest):
             usable = [p["backend"] for p in record["predictions"] if p["possible"]]
             if favourite in usable:
                 self.assertEqual(record["plan"]["backend"], favourite)
-        # A calibration that is damaged or of another machine is ignored and reported.
+        # A calibration that is damaged or from a different machine is ignored and reported.
         for text in (b"{", b"", json.dumps(stored | {"cpu": "another"}).encode()):
             self.write("calibration.json", text)
             plan = json.loads(self.warpaes(*arguments, env=env))["plan"]

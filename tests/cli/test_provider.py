@@ -55,7 +55,7 @@ class Provider(CommandTest):
         return self.warpaes("provider", "install", *self.config(text), "--module", MODULE, *more)
 
     def used(self):
-        """Return the provider of AES-256-GCM, and check that the usual algorithms exist."""
+        """Return AES-256-GCM's provider, and check that the usual algorithms exist."""
         environment = {**os.environ, "OPENSSL_CONF": str(Path("openssl.cnf").resolve())}
 
         def run(*a):

@@ -1,4 +1,4 @@
-"""Tests files encrypted in place under another key, several keys at a time, and plaintext written to a pipe."""
+"""Tests re-encrypting files in place under a new key, several keys at a time, and plaintext written to a pipe."""
 
 import json
 import os
@@ -159,7 +159,7 @@ class Reencrypt(KeyedTest):
         self.assertEqual(after.st_mtime_ns - before.st_mtime_ns, 500_000_000)
 
     def raced(self, *arguments, status=READ, **commands):
-        """Tests in which another user changes the targets of names in a folder."""
+        """Tests where another user changes the targets of names in a folder."""
         environment = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls")} | commands
         result = self.run_command(WARPAES, *arguments, env=environment)
         self.assertEqual(result.returncode, status, result.stderr)

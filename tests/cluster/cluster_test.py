@@ -268,7 +268,7 @@ class Test:
         for path in files:
             data = path.read_bytes()
             assert not any(needle in data for needle in needles), f"{path} contains a key"
-        print(f"{len(files)} files of Ray contain no key", flush=True)
+        print(f"{len(files)} Ray files contain no key", flush=True)
 
     def run(self) -> None:
         self.fill()

@@ -30,7 +30,7 @@ constexpr std::uint64_t messages = 9;
 
 int failures = 0;
 
-/// Checks that `work` has no branch on a secret, or, with `planted`, that it has one.
+/// Checks that `work` has no branch on a secret or, with `planted`, that it has one.
 void check(const std::string& name, const std::function<void()>& work, bool planted = false) {
     const auto before = VALGRIND_COUNT_ERRORS;
     work();
@@ -46,7 +46,7 @@ void expect(warpaes_status status, const char* what) {
     std::printf("%s: status %d, %s\n", what, status, warpaes_last_error());
 }
 
-/// IV lengths in bytes. From IVs of other lengths than 12 bytes, GCM derives a counter that is as secret as H.
+/// IV lengths in bytes. From IVs that are not 12 bytes long, GCM derives a counter that is as secret as H.
 std::vector<std::size_t> iv_lengths(int mode) {
     if (mode == WARPAES_GCM) return {12, 1, 8, 16, 20};
     return {mode == WARPAES_ECB || mode == WARPAES_CMAC ? 0u : mode == WARPAES_CCM ? 12u : 16u};

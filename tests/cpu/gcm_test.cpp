@@ -450,7 +450,7 @@ TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     }
 }
 
-/// The path for messages that a call processes directly. Every length has a different last group of vectors.
+/// Tests the path for messages that a call processes directly. Every length has a different last group of vectors.
 TEST_P(Gcm, ShortWayAtEveryLength) {
     std::vector<std::size_t> lengths;
     for (std::size_t n = 0; n <= 1700; ++n) lengths.push_back(n);

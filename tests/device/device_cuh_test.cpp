@@ -34,7 +34,7 @@ Bytes ecb(const Bytes& key, const Bytes& blocks, bool encrypt = true) {
     return *oracle::evp("ECB", encrypt, key, {}, blocks);
 }
 
-/// Returns the key stream of CTR.
+/// Returns the CTR key stream.
 Bytes ctr(const Bytes& key, const Bytes& counter, std::size_t blocks) {
     return *oracle::evp("CTR", true, key, counter, Bytes(16 * blocks));
 }
@@ -55,7 +55,7 @@ protected:
         if (const char* const why = no_gpu()) GTEST_SKIP() << warpaes::test::needs_gpu(why);
     }
 
-    /// Returns the number of tables that fit in this GPU's shared memory.
+    /// Returns the table counts that fit in this GPU's shared memory.
     static std::vector<int> table_counts() {
         std::vector<int> counts{1};
         for (const int count : {2, 4}) {
@@ -280,7 +280,7 @@ TEST_F(DeviceCuh, HashesOfTables) {
     }
 }
 
-/// Threads with interleaved blocks produce the key stream of CTR in order.
+/// Threads with interleaved blocks produce the CTR key stream in order.
 TEST_F(DeviceCuh, StreamsTogetherAreCtr) {
     const Shape shape{2, {32, 1, 1}};
     for (const int key_bytes : key_lengths) {

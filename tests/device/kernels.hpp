@@ -35,8 +35,8 @@ Bytes schedules(Expansion how, int tables, int key_bytes, const Bytes& keys);
 /// counter_prg of every key. Block j of key i is block blocks * i + j of the result.
 Bytes prg(int tables, int key_bytes, int blocks, const Bytes& keys, const Bytes& counter);
 
-/// `each` blocks of ctr_stream from each thread, with one table. Block k of thread t is block threads * k + t of the
-/// result. Thread t begins at first + t * apart.
+/// Writes `each` blocks of ctr_stream from each thread, with one table. Block k of thread t is block threads * k + t of
+/// the result. Thread t begins at first + t * apart.
 Bytes ctr(const Bytes& key, const Bytes& counter, std::uint64_t first, std::uint64_t apart, std::uint64_t stride,
           unsigned each, const Shape& shape = {});
 
@@ -44,7 +44,7 @@ enum class Hash { cr, ccr, tccr, matyas_meyer_oseas };
 /// Hashes every block with the tweak or key at its index.
 Bytes hash(Hash kind, int tables, int key_bytes, const Bytes& keys, const Bytes& blocks, const Bytes& tweaks);
 
-/// Bitsliced ECB of a multiple of 1,024 blocks, with one key for the grid, or one of `keys` for each 1,024 blocks.
+/// Runs bitsliced ECB on a multiple of 1,024 blocks, with one key for the grid, or one of `keys` for each 1,024 blocks.
 Bytes encrypt_planes(const Bytes& key, const Bytes& blocks);
 Bytes encrypt_planes_per_warp(int key_bytes, const Bytes& keys, const Bytes& blocks);
 /// Bitsliced CTR of `groups` times 1,024 blocks.

@@ -39,7 +39,7 @@ enum class EndKind {
 };
 const char* name_of(EndKind ends);
 
-/// The input and output of a case: paths, or, if these are null, descriptors or memory.
+/// The input and output of a case: paths or, if those are null, descriptors or memory.
 struct Ends {
     const char* input_path = nullptr;
     const char* output_path = nullptr;

@@ -5,7 +5,7 @@
 
 namespace faults {
 
-/// During its lifetime, `running` may take a minute.
+/// The run named `running` may take one minute during the object's lifetime.
 class Watchdog {
 public:
     explicit Watchdog(const std::string& running);

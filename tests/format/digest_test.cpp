@@ -1,4 +1,4 @@
-// Tests a digest for which libcrypto cannot allocate memory.
+// Tests a digest when libcrypto cannot allocate memory.
 #include "format/digest.hpp"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Tests keysets under a key-encryption key: Tink's keysets open with every form of such a key, and only with the right
+// Tests keysets under a key-encryption key: Tink keysets open with every format of such a key, and only with the right
 // key.
 #include "format/kek.hpp"
 
@@ -104,7 +104,7 @@ TEST(KeysetUnderKek, TinksOpens) {
     EXPECT_EQ(open_under_kek(wrapped_under_kek(), " \n" + kek + "\r\n").entries().size(), 2u);
 }
 
-/// Prefix, nonce, ciphertext and tag, computed by another implementation of AES-GCM.
+/// Prefix, nonce, ciphertext and tag, computed by a different AES-GCM implementation.
 TEST(KeysetUnderKek, EveryFormOfAKey) {
     const Keyset inside = open_under_kek(wrapped_under_kek());
     struct Form {

@@ -242,7 +242,7 @@ TEST(KeysetWrap, WhatIsWrittenOpensAndIsNeverTheSame) {
         EXPECT_EQ(text(open_under_passphrase(json, "x").to_json()), text(keyset.to_json()));
     EXPECT_EQ(peek_keyset(a).keyset.primary_id(), first);
     refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase, [&] { open_under_passphrase(a, "y"); });
-    // Without a buffer only the length is returned.
+    // Without a buffer, only the length is returned.
     EXPECT_EQ(wrap_keyset(keyset, bytes("x"), least, a.size() - 1).size(), a.size());
 }
 

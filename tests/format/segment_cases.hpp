@@ -1,4 +1,4 @@
-// Keys of every format, with segments so small that short plaintexts have many.
+// Keys of every format, with segments so small that short plaintexts have many of them.
 #pragma once
 
 #include <random>

@@ -134,7 +134,7 @@ TEST_P(SegmentCipherTest, AnyAlteredBitIsFoundAndTheWholeRangeWiped) {
             }
             ASSERT_EQ(out, Bytes(out.size(), 0)) << c.name << " " << at;
         }
-        // The segment is opened at another position, or with the wrong end flag.
+        // The segment is opened at the wrong position, or with the wrong end flag.
         for (const SegmentRange& wrong : {SegmentRange{2, 3, 5, true}, SegmentRange{4, 3, 5, true}}) {
             Bytes out(text.size(), 0xa5), input = sealed;
             EXPECT_THROW(cipher->process(lane(), Direction::decrypt, wrong, out.data(), input.data()), Error);

@@ -79,7 +79,7 @@ TEST(Compare, SurfacesHaveTwoPlaces) {
     EXPECT_EQ(c.figures[2].unit, "s");
 }
 
-/// A record of [D]'s surfaces in which the GPU reaches `gpu` GB/s at every file and buffer size and the CPU 1 GB/s.
+/// A record of [D]'s surfaces where the GPU reaches `gpu` GB/s at every file and buffer size and the CPU 1 GB/s.
 Record of_surfaces(const std::string& machine, double gpu) {
     Record record;
     record.machine.cpu = machine;

@@ -128,7 +128,7 @@ std::vector<DpfNode> some_table(unsigned depth) {
     return table;
 }
 
-/// Returns the server's expected answer: the entries for which the party's control bit is 1, computed with libcrypto.
+/// Returns the server's expected answer: the entries where the party's control bit is 1, computed with libcrypto.
 DpfNode answer_of(Prg prg, const DpfKey& key, const std::vector<DpfNode>& table) {
     DpfNode sum{};
     for (std::size_t i = 0; i < table.size(); ++i) {

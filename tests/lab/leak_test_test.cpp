@@ -1,4 +1,4 @@
-// Welch's t-test, and its use in dudect.
+// Tests Welch's t-test and its use in dudect.
 #include "lab/leak_test.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tests of a run: order, storage, interruption, failures, and remaining time.
+// Tests a run: order, storage, interruption, failures, and remaining time.
 #include "lab/run.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The fit recovers the parameters from which measurements were computed.
+// Fitting recovers the parameters that the measurements were generated from.
 #include "engine/calibration/fit.hpp"
 
 #include <gtest/gtest.h>

@@ -32,7 +32,7 @@ TEST(Planner, PredictsMoreForMore) {
                 for (std::uint64_t bytes = 1; bytes <= 4 * gib; bytes += bytes / 3 + 1) {
                     const Work work{.mode = mode, .bytes = bytes, .memory = memory};
                     const Prediction on_cpu = planner.best_cpu(work).prediction;
-                    // Another number of workers may shift the sum by the start time of one worker.
+                    // A different number of workers may shift the sum by the start time of one worker.
                     EXPECT_GE(on_cpu.seconds, cpu - 2 * default_thread_seconds) << bytes;
                     EXPECT_GE(on_cpu.lanes, 1U);
                     EXPECT_LE(on_cpu.lanes, threads);

@@ -274,7 +274,7 @@ TEST(ProviderCipher, GcmSaysWhetherItsIvIsRandom) {
     }
 }
 
-/// Long updates go through the engine and give the same results. A long update of XTS is one data unit, which one
+/// Long updates go through the engine and give the same results. A long XTS update is one data unit, which one
 /// thread processes.
 TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
     const Library library("cbc = yes\nthreads = 3\nthreshold = 64K\n");

@@ -79,7 +79,7 @@ private:
     unsigned char* data_;
 };
 
-/// A message of three updates, of which the second is long. GCM appends the tag, and decryption checks it.
+/// A message of three updates; the second is long. GCM appends the tag, and decryption checks it.
 struct Message {
     Mode mode;
     Bytes key, iv, head, text, tail, tag;
@@ -127,7 +127,7 @@ struct Message {
     Bytes expected(const Library& library, const std::string& name) {
         const auto cipher = library.cipher(name, "default");
         if (is(mode, "GCM") && !mode.encrypt) {
-            // CTR from the second counter gives the plaintext of this text. The tag covers the ciphertext.
+            // CTR, starting at the second counter, gives the plaintext of this text. The tag covers the ciphertext.
             Message sealed = *this;
             sealed.mode.encrypt = true;
             const Bytes zeros(text.size());
@@ -307,7 +307,7 @@ class ProviderDeviceMemory : public ProviderGpu {
 protected:
     ProviderDeviceMemory() {
         simt::Machine machine = simt::Machine::from_environment();
-        machine.guarded = true;  // a read by the host is a segmentation fault
+        machine.guarded = true;  // a read by the host segfaults
         simt::reset(machine);
     }
     const Library library_{"cbc = yes\nthreshold = 64K\ndevice-memory = yes\n"};

@@ -173,7 +173,7 @@ TEST(ProviderLife, LeavesEverythingToOpenSslIfItIsToldTo) {
     EXPECT_NE(cipher, nullptr);
 }
 
-/// Reads the calls and bytes of OFB in kernels from the file.
+/// Reads OFB's calls and bytes in kernels from the file.
 std::pair<std::uint64_t, std::uint64_t> ofb_in(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     std::vector<std::uint64_t> numbers(200);

@@ -20,7 +20,7 @@ void look_for_round_keys(const std::uint8_t* key, const std::string& name) {
     }
 }
 
-/// Calls that set or copy a key without a later text, so that no kernel overwrites the registers afterwards.
+/// Makes calls that set or copy a key without a later text, so that no kernel overwrites the registers afterwards.
 TEST(ProviderSecrets, NothingIsLeftOfAKeyWithoutText) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());

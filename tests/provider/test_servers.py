@@ -1,5 +1,5 @@
-"""Programs that know nothing of warpaes use the provider through configuration: TLS with OpenSSL's own commands, nginx
-and curl, OpenSSH, and PostgreSQL. Bytes are compared, and counters show which code ran."""
+"""Programs that were not written for warpaes use the provider through configuration: TLS with OpenSSL's own commands,
+nginx and curl, OpenSSH, and PostgreSQL. Bytes are compared, and counters show which code ran."""
 
 import hashlib
 import os

@@ -152,7 +152,7 @@ def fields(
     read: Callable[[bytes], Any] = json.loads,
     write: Callable[[bytes], bytes] = bytes,
 ) -> Iterator[Altered]:
-    """Exchange members of JSON between two files, omit them, duplicate them, and give them values of other types.
+    """Exchange JSON members between two files, omit them, duplicate them, and give them values of other types.
 
     ``read`` returns the JSON in a file; ``write`` makes a file of altered JSON.
     """

@@ -1,4 +1,4 @@
-"""Altered input of ``warpaes bulk``: lists of names, locks, key records, and manifests."""
+"""Altered input for ``warpaes bulk``: lists of names, locks, key records, and manifests."""
 
 from __future__ import annotations
 

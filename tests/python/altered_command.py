@@ -225,7 +225,7 @@ def singly(of: Format, judge: Judge, altered: list[Altered], readers: dict[str, 
 
 
 class KeysetOfCommand(Format):
-    """A keyset with which the command reads a victim's file."""
+    """A keyset that the command uses to read a victim's file."""
 
     refusals = (ExitError,)
     allowed = (2, FORMAT, AUTHENTICATION, KEYSET)
@@ -282,7 +282,7 @@ class KeysetOfCommand(Format):
 
 
 def keysets_by_command(folder: pathlib.Path) -> Iterator[KeysetOfCommand]:
-    """Keysets in clear, raw keys, under a key-encryption key and under a passphrase."""
+    """Unencrypted keysets, raw keys, and keysets encrypted under a key-encryption key or a passphrase."""
     clear = two_keys(1), two_keys(2)
     for name, text in (("kek", bytes(range(32)).hex().encode()), ("passphrase", b"correct horse battery\n")):
         (folder / name).write_bytes(text)

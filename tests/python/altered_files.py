@@ -1,4 +1,4 @@
-"""Sealed files (Tink's streaming AEAD, C2SP) and encrypted tensors, altered."""
+"""Altered encrypted files (Tink's streaming AEAD, C2SP) and encrypted tensors."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class Sealed(Format):
         length: int,
         on_disk: bool = True,
     ) -> None:
-        """``layout``: the bytes of the header, of a segment, and of its tag, and the bytes by which the first segment
-        is shorter."""
+        """``layout``: the bytes of the header, of a segment, and of its tag, and how many bytes shorter the first
+        segment is."""
         super().__init__(folder)
         self.name, self.keyset, self.layout, self.on_disk = name, keyset, layout, on_disk
         self.path = folder / "sealed"
@@ -319,7 +319,7 @@ class Tensors(Format):
             return header
 
         def nested(text: bytes) -> bytes:
-            """Yield alterations of JSON inside JSON, as the format defines it."""
+            """Yield alterations of the JSON that the format stores as strings within JSON."""
             try:
                 header = json.loads(text)
                 inner = header["__metadata__"]

@@ -1,4 +1,4 @@
-"""Keysets, wrapped keys and letters under QKD keys, altered."""
+"""Altered keysets, wrapped keys, and letters under QKD keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AAD = b"associated data"
 
 
 def two_keys(seed: int) -> bytes:
-    """Return a keyset in clear with a key of each type. For seed 1, their IDs are 7 and 8."""
+    """Return an unencrypted keyset with a key of each type. For seed 1, their IDs are 7 and 8."""
     draw = random.Random(seed)
     gcm = field(1, 4096) + field(2, 16) + field(3, SHA256)
     hmac = field(1, 4096) + field(2, 32) + field(3, SHA512) + field(4, field(1, SHA256) + field(2, 32))
@@ -42,15 +42,15 @@ VICTIMS = "the victim's keys, with other numbers, states or parameters"
 
 
 class ClearKeyset(Format):
-    """A keyset in clear is not authenticated. An altered one is refused, or is another keyset whose new keys do not
-    open the victim's files."""
+    """An unencrypted keyset is not authenticated. An altered keyset is refused, or its new keys do not open the
+    victim's files."""
 
     name = "keyset in clear"
     refusals = (exceptions.KeysetError,)
     verdicts = {  # noqa: RUF012
         SAME_KEYS: "white space, escapes and base64 that mean the same",
         VICTIMS: "opens files only with the victim's keys",
-        "other keys, which open nothing": "a keyset in clear is as trustworthy as its storage",
+        "other keys, which open nothing": "an unencrypted keyset is only as trustworthy as its storage",
     }
     stands_alone = True
 
@@ -107,7 +107,7 @@ class ClearKeyset(Format):
 
 
 class ClearKek(Format):
-    """A key-encryption key in clear, read by a key source."""
+    """An unencrypted key-encryption key, read by a key source."""
 
     refusals = (exceptions.KeysetError, exceptions.InvalidUnwrap)
     verdicts = {SAME_KEYS: "another text of the same key"}  # noqa: RUF012
@@ -146,7 +146,7 @@ class WrappedKeyset(Format):
     """A keyset under a key source. The ciphertext is authentic, and the JSON around it repeats its content."""
 
     refusals = (exceptions.KeysetError, exceptions.InvalidUnwrap)
-    verdicts = {SAME_KEYS: "JSON around the ciphertext with the same meaning"}  # noqa: RUF012
+    verdicts = {SAME_KEYS: "equivalent JSON around the ciphertext"}  # noqa: RUF012
 
     def __init__(self, folder: pathlib.Path, name: str, kek: bytes) -> None:
         super().__init__(folder)

@@ -73,7 +73,7 @@ class Tensor:
         return Tensor(self.array.reshape(shape))
 
     def view(self, *kind: Any) -> Tensor:
-        """Another type, or another shape of the same memory."""
+        """A view of the same memory with a different type or shape."""
         made = self.array.view(kind[0].kind) if isinstance(kind[0], DType) else self.array.reshape(kind)
         assert made.size == 0 or np.shares_memory(made, self.array), "a view is not a copy"
         return Tensor(made)

@@ -90,7 +90,7 @@ class RemoteFile:
 
 
 def install() -> None:
-    """Install this as the module kvikio, without reads and objects."""
+    """Install this as the module kvikio, with no reads or objects."""
     module: Any = types.ModuleType("kvikio")
     module.CuFile, module.RemoteFile = CuFile, RemoteFile
     sys.modules["kvikio"] = module

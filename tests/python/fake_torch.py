@@ -33,7 +33,7 @@ class DType:
 
 
 class Tensor:
-    """`device`: cpu, cuda or another kind."""
+    """`device`: cpu, cuda or another device type."""
 
     def __init__(self, address: int, nbytes: int, device: str = "cpu", owner: Any = None, **flags: bool) -> None:
         self.address, self.nbytes, self.owner, self.flags = address, nbytes, owner, flags

@@ -86,7 +86,7 @@ class World:
         self.folder, self.outside = self.root / "folder", self.root / "outside"
         self.folder.mkdir()
         self.outside.mkdir()
-        (self.outside / "secret").write_bytes(b"a secret of another user")
+        (self.outside / "secret").write_bytes(b"a secret with a different purposer")
         self.place = Files(self.folder)
         self.names = [*NAMES, "t0", "t1", "k0", "k1"]
         self.known = [warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")]
@@ -146,7 +146,7 @@ class World:
             target = self.root / "got"
             try:
                 self.fs.get_file(self.path(name), str(target))
-                if target.is_dir():  # the mode with which fsspec creates folders
+                if target.is_dir():  # the mode of folders that fsspec creates
                     target.rmdir()
                     raise IsADirectoryError(name)
                 found = target.read_bytes()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run fsspec's own abstract test suites on warpaes.fs over local files, files in memory and objects of S3 (moto).
+"""Run fsspec's own abstract test suites on warpaes.fs over local files, files in memory and S3 objects (moto).
 
 `fs_suites.py -k local` runs the suites of one underlying file system.
 """

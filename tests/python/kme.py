@@ -32,7 +32,7 @@ def _openssl(folder: pathlib.Path, *arguments: str) -> None:
 
 
 def make_certificates(folder: pathlib.Path) -> None:
-    """An authority and its certificates: kme, alice, bob and mallory; other-alice has another authority."""
+    """An authority and its certificates: kme, alice, bob and mallory; other-alice has a different authority."""
     for authority in ("ca", "other-ca"):
         _openssl(folder, "req", "-x509", "-newkey", *CURVE, "-nodes", "-days", "30",
                  "-subj", f"/CN={authority}", "-keyout", f"{authority}.key", "-out", f"{authority}.pem",

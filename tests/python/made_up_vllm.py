@@ -1,4 +1,4 @@
-"""What ``warpaes.vllm`` uses of vLLM 0.33's offloading, in the same modules: the contract, without vLLM."""
+"""The parts of vLLM 0.33's offloading that ``warpaes.vllm`` uses, in the same modules: the contract, without vLLM."""
 
 from __future__ import annotations
 

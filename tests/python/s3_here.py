@@ -1,7 +1,7 @@
 """moto's S3 in this process: botocore's requests get moto's responses without a connection.
 
-Clients run unchanged down to botocore's HTTP session, which `Here` replaces. A run takes a fraction of the time with a
-server in another process.
+Clients run unchanged down to botocore's HTTP session, which `Here` replaces. A run is several times as fast with a
+server in a separate process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Here:
         from moto.core.botocore_stubber import BotocoreStubber, MockRawResponse
 
         stubber = BotocoreStubber()
-        # moto searches some two hundred services in this order, so S3 comes first.
+        # moto searches about two hundred services in this order, so S3 comes first.
         moto.backend_index.backend_url_patterns.sort(key=lambda service: service[0] != "s3")
         #: moto compares and writes in two steps. With one request at a time, conditional writes are atomic.
         self.turn = turn = threading.Lock()

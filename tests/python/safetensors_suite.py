@@ -39,7 +39,7 @@ EXCEPTIONS = {
     "test_cannot_serialize_a_non_contiguous_tensor": "warpaes writes a contiguous copy",
     "test_cannot_serialize_shared": "warpaes writes each tensor separately",
     "test_complex": "compares bytes of a file in clear",
-    "test_deserialization and test_simple": "reads a file in clear, which warpaes refuses",
+    "test_deserialization and test_simple": "reads an unencrypted file, which warpaes refuses",
     "test_exception": "tests serialize, which warpaes does not have",
     "test_failure": "tests load_model, which warpaes does not have",
     "test_fsspec_s3": "needs a bucket on the internet",

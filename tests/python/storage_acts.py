@@ -28,7 +28,7 @@ FOLDER = storage.FOLDER
 
 
 class Files:
-    """A folder to which an attacker has write access."""
+    """A folder that an attacker can write to."""
 
     has_links = True
 
@@ -310,8 +310,8 @@ class Adversary:
         return f"roll back {prefix or 'all'} to {number}"
 
     def from_other(self, chance: random.Random) -> str:
-        """Plant a file of a dataset that the owner made for the attacker, or that the attacker made with his own
-        key."""
+        """Plant a file of a dataset that the owner made for the attacker, or that the attacker made with the attacker's
+        own key."""
         which = chance.choice(["other", "hostile"])
         tree = self.world.other if which == "other" else self.world.hostile
         kind = chance.choice(["object", "record", "own", "all"])
@@ -384,7 +384,7 @@ class Adversary:
         return "sign a root"
 
     def manifest_1(self, chance: random.Random) -> str:
-        """Plant an unauthenticated manifest of warpaes 1.0."""
+        """Plant an unauthenticated warpaes 1.0 manifest."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

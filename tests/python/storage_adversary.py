@@ -3,8 +3,8 @@
     PYTHONPATH=build/default/python:tests/python python3 tests/python/storage_adversary.py --runs 10000 --seed 1 [--s3]
 
 The adversary has no key of the owner. The adversary has separate keys, the data keys of a dataset that the owner made
-for him, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys.
-Some datasets have encrypted names (storage_names.py). After each command:
+for the adversary, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap
+keys. Some datasets have encrypted names (storage_names.py). After each command:
 
 a. its output opens under no key that the adversary knows, and has the cipher of the command line;
 b. a decrypt gives the content that was encrypted, or a nonzero exit status; no file has other content;
@@ -67,7 +67,7 @@ pyarrow.set_cpu_count(1)  # enough for tables of five rows
 CLIENTS: list[Any] = []
 SESSIONS: list[Any] = []
 
-SECRET = b"a secret of another user"
+SECRET = b"a secret with a different purposer"
 THEIRS = b"for the adversary"
 SKIP = os.environ.get("ADVERSARY_SKIP", "")
 TEMPLATE = "AES256_GCM_HKDF_4KB"
@@ -222,7 +222,7 @@ class World:
             "d/later2",
             "later3",
         ]
-        # Random numbers of their own: the other runs stay as they were.
+        # Separate random numbers, so that the other runs stay as they were.
         self.hidden = Names(random.Random(f"names {seed}").random() < 0.35)
         self.theirs = Names(self.hidden.hides)  #: of the datasets that are made for the adversary
         self.names += ["d/shared" + "x" * 80] if self.hidden.hides else []
@@ -505,7 +505,7 @@ class World:
             if PART in name:  # a killed process may leave a file truncated anywhere, or a record
                 continue
             if content[:1] != b"\x28":
-                raise BrokenError(f"a: {command} has written {name} with another cipher")
+                raise BrokenError(f"a: {command} has written {name} with a different cipher")
             for number, keyset in enumerate([*self.known, *self.leaked]):
                 if opens(content, keyset, self.associated(name, after)):
                     raise BrokenError(
@@ -517,7 +517,7 @@ class World:
                     keys.key_ids(warpaes.Keyset.parse(self.primary(words)))[0],
                 )
                 if not opens(content, primary, self.associated(name, after)):
-                    raise BrokenError(f"a: {command} has written {name} under another key than the command line's")
+                    raise BrokenError(f"a: {command} has written {name} under a key other than the command line's")
 
     def primary(self, words: list[str]) -> bytes:
         option = "--new-key" if "--new-key" in words else "-k"

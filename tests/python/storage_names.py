@@ -20,11 +20,12 @@ from warpaes.names import EncryptedNames
 
 
 class Names:
-    """The names of the owner's objects: in clear, or under the names keys of his datasets, which he can unwrap."""
+    """The names of the owner's objects: unencrypted, or encrypted under the names keys of the owner's datasets."""
 
     def __init__(self, hides: bool) -> None:
         self.hides = hides
-        #: Whether the attacker can encrypt names: he has chosen the names key, or has a key that once wrapped it.
+        #: Whether the attacker can encrypt names, because the attacker chose the names key or has a key that once
+        #: wrapped it.
         self.leaked = False
         self._trees: dict[bytes, EncryptedNames] = {}
         self._read: set[bytes] = set()
@@ -120,7 +121,7 @@ class NamesAdversary(Adversary):
         return f"move {self.order(name)} to {self.order(to)}"
 
     def rename_folder(self, chance: random.Random) -> str:
-        """Rename a folder to the name of a different one, or exchange two folders."""
+        """Rename a folder to the name of a different one, or swap two folders."""
         names = self.files(lambda name: not name.startswith(FOLDER))
         folders = sorted({split(name)[0] for name in names if split(name)[0]}, key=self.order)
         if not folders:
@@ -157,7 +158,7 @@ class NamesAdversary(Adversary):
         return f"spell {self.order(name)} otherwise: {how}"
 
     def foreign_name(self, chance: random.Random) -> str:
-        """Give an object a name of another dataset."""
+        """Give an object a name from another dataset."""
         tree = chance.choice([self.world.other, self.world.hostile])
         names = self.files(lambda name: not name.startswith(FOLDER))
         theirs = [name for name, node in tree.items() if node[0] == "file" and not name.startswith(FOLDER)]
@@ -166,7 +167,7 @@ class NamesAdversary(Adversary):
             return "nothing"
         name = chance.choice(names)
         self.place_object(chance, name, theirs[chance.randrange(len(theirs))])
-        return f"give {self.order(name)} a name of another dataset"
+        return f"give {self.order(name)} a name from another dataset"
 
     def names_record(self, chance: random.Random) -> str:
         """Replace the record of the names key."""

@@ -221,7 +221,7 @@ class Files(Case):
         data[8_500_000] ^= 1
         path.write_bytes(data)
         (self.target / names[1]).unlink()
-        # This content is authentic, but belongs to another object.
+        # This content is authentic, but belongs to a different object.
         shutil.copy(self.target / names[1].replace("1/o b.200", "0/o b.100"), self.target / names[1])
         status, report = bulk("verify", "-k", self.key, self.target)
         self.assertEqual((status, report["errors"], report["done"]), (1, 2, 1))
@@ -459,8 +459,7 @@ class Keys(Case):
         self.addCleanup(one.close)
         source, path = config.key[0].open(), self.target / ("x" + storage.KEY_SUFFIX)
         path.parent.mkdir()
-        # Records that this job did not make for this object: they have another name, job, dataset or code, or are
-        # missing.
+        # Records that this job did not make for this object: the name, job, dataset or code differs or is missing.
         others = [("d", "y", "j", b"k" * 32), ("d", "x", "i", b"k" * 32), ("e", "x", "j", b"k" * 32)]
         planted = [
             keys.signed(keys.new_record(source, config.template, keys.Place(dataset, name, of))[0], code)
@@ -612,8 +611,8 @@ class Jobs(Case):
         self.assertEqual((self.target / manifest.NAME).read_bytes(), saved)
         for data in (b"", b"PAR1 and nothing", b"{}\n{}\n", b"[" * 5000):
             (self.target / manifest.NAME).write_bytes(data)
-            self.assertIn("is not a manifest of warpaes bulk", refusal("verify", "-k", self.key, self.target))
-            self.assertIn("is not a manifest of warpaes bulk", refusal("status", self.target))
+            self.assertIn("is not a warpaes bulk manifest", refusal("verify", "-k", self.key, self.target))
+            self.assertIn("is not a warpaes bulk manifest", refusal("status", self.target))
 
     def test_memory_is_bounded(self) -> None:
         budget = worker.Budget(100)

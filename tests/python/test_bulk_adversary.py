@@ -1,4 +1,4 @@
-"""Random acts of an attacker who can write to a storage, between commands of warpaes bulk."""
+"""Random acts of an attacker who can write to a storage, between warpaes bulk commands."""
 
 from __future__ import annotations
 

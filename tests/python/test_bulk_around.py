@@ -109,7 +109,7 @@ class Keys(Case):
         )
 
     def test_keys_that_only_wrap_keys(self) -> None:
-        """The key is a keyset of Tink's AEAD or a raw key, as for -k kek.json in the documentation."""
+        """The key is a Tink AEAD keyset or a raw key, as for -k kek.json in the documentation."""
         content = self.write([10])
         kek, raw = self.folder / "kek.json", self.folder / "kek.hex"
         kek.write_bytes(keysources.generate_kek())

@@ -1,4 +1,4 @@
-"""Tests datasets of warpaes bulk whose names are encrypted (--encrypt-names)."""
+"""Tests warpaes bulk datasets with encrypted names (--encrypt-names)."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class Objects(Named):
         self.assertEqual([path.exists() for path in (*left, foreign)], [False, False, True])
 
     def test_temporary_files_of_long_names(self) -> None:
-        """Their names fit into 143 bytes, as eCryptfs requires, and so they contain only a part of the name."""
+        """Their names fit into 143 bytes, as eCryptfs requires, so they contain only a part of the name."""
         long = "yakyak/" + "l" * 60
         self.make([*TREE, long, long + "2"])
         self.encrypt("--envelope", "object")
@@ -476,7 +476,7 @@ class Hostile(Named):
             status, report = bulk(command, "-k", self.key2, *more, self.target, *words)
             self.assertEqual((status, report["errors"]), (1, len(planted)), report)
             for each in report["first_errors"]:
-                self.assertIn("is not an encrypted name of this dataset", each["error"])
+                self.assertIn("is not an encrypted name in this dataset", each["error"])
         self.assertEqual(self.files(self.back), self.all)
 
     def test_a_lost_manifest(self) -> None:
@@ -523,7 +523,7 @@ class Hostile(Named):
         more = ("--encrypted-names", *self.lost(self.key))
         status, report = bulk("adopt", "-k", self.key, *more, self.target)
         self.assertEqual((status, report["errors"]), (1, 1), report)
-        self.assertIn("is not an encrypted name of this dataset", report["first_errors"][0]["error"])
+        self.assertIn("is not an encrypted name in this dataset", report["first_errors"][0]["error"])
         del self.all["yakyak/xerus.csv"]
         self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.back)[0], 1)
         self.assertEqual(self.files(self.back), self.all)
@@ -594,7 +594,7 @@ class Hostile(Named):
                 self.assertEqual(said_by("verify", "-k", self.key, *more, self.target)[0], status)
         place.unlink()
         self.assertIn("is missing", refusal("verify", "-k", self.key, *more, self.target))
-        place.write_bytes(foreign)  # without --dataset, names of another key do not decrypt
+        place.write_bytes(foreign)  # without --dataset, names under a different key do not decrypt
         status, report = bulk("verify", "-k", self.key, "--encrypted-names", "--no-manifest", self.target)
         self.assertEqual((status, report["errors"]), (1, 2 * len(TREE)))
         place.unlink()
@@ -625,7 +625,7 @@ class Hostile(Named):
                 shutil.rmtree(self.back)
 
     def test_the_names_key_is_not_adopted(self) -> None:
-        """Not even as the shared key of all objects, with names that nothing binds to a dataset."""
+        """It is not accepted even as the shared key of all objects, with names that nothing binds to a dataset."""
         self.encrypt()
         there = self.load(self.target, self.key)
         assert there.names is not None
@@ -693,10 +693,10 @@ class Hostile(Named):
                 text = json.dumps({**root, "sealed": sealed}).encode()
                 line = manifest._code_line(there.signer.code(text))
                 (self.target / manifest.NAME).write_bytes(text + b"\n" + line)
-                self.assertIn("is not a manifest", refusal("verify", "-k", self.key, self.target))
+                self.assertIn("is not a warpaes bulk manifest", refusal("verify", "-k", self.key, self.target))
         text = json.dumps({**root, "sealed": base64.b64encode(there.names.seal(b"{}", "shard")).decode()}).encode()
         (self.target / manifest.NAME).write_bytes(text + b"\n" + manifest._code_line(there.signer.code(text)))
-        self.assertIn("is not a manifest", refusal("verify", "-k", self.key, self.target))
+        self.assertIn("is not a warpaes bulk manifest", refusal("verify", "-k", self.key, self.target))
 
     def test_a_dataset_moved_elsewhere(self) -> None:
         self.encrypt()
@@ -878,7 +878,7 @@ class Readers(Named):
 
 
 class Store(StoreCase):
-    """The same on an object store."""
+    """Like the test above, but on an object store."""
 
     def setUp(self) -> None:
         super().setUp()

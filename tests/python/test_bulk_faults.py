@@ -47,7 +47,7 @@ class Ends(Case):
         self.assertIn("is inside", refusal(*given, self.source, self.source / "sealed"))
         self.assertIn("is inside", refusal(*given, self.source / "a", self.source))
         self.assertFalse((self.source / "sealed").exists())
-        # A name with the same prefix is another folder.
+        # A name with the same prefix is a different folder.
         self.assertEqual(bulk(*given, self.source, self.folder / "source2")[0], 0)
 
     def test_links_do_not_hide_that_they_are_the_same(self) -> None:
@@ -332,7 +332,7 @@ class Steps(Case):
             unittest.mock.patch.object(job.Run, "_every_while", interrupt),
             unittest.mock.patch.object(worker.Worker, "poll", lambda one, timeout: []),
         ):
-            # With --verify, this process encrypts. Otherwise the library's jobs do, as below.
+            # With --verify, this process encrypts. Otherwise the library's jobs do this, as below.
             status, said = said_by("encrypt", "-k", self.key, "--verify", self.source, self.target)
         self.assertEqual(status, 130, said)
         self.assertIn("run the same command to continue", said)
@@ -508,13 +508,13 @@ class Locks(Case):
         self.assertIn("locked by process ?", out.getvalue())
 
     def test_an_old_lock_of_a_process_that_lives_is_no_driver_to_join(self) -> None:
-        """Another writer of the target restores a lock that this process once held."""
+        """Another process with write access to the target restores a lock that this process once held."""
         self.write([10])
         bulk("encrypt", "-k", self.key, self.source, self.target)
         target = stores.open_storage(str(self.target))
         target.put(lock.NAME, Lock(target, "encrypt")._text())
         shared = ("--share", "--lock-expiry", "0.4", "-k", self.key, "--new-key", self.key2, self.target)
-        self.assertIn("the driver that began the job has ended: run the command again", refusal("rekey", *shared))
+        self.assertIn("the driver that began the job has ended; run the command again", refusal("rekey", *shared))
         self.assertEqual(bulk("rekey", *shared)[0], 0)
         target.put(lock.NAME, Lock(target, "encrypt")._text())
         self.assertIn("is working on it", refusal("encrypt", "--update", "-k", self.key2, self.source, self.target))

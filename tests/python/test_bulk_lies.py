@@ -1,4 +1,4 @@
-"""warpaes bulk and an object store that lies about names, sizes and versions, or lists endlessly."""
+"""Tests warpaes bulk with an object store that reports wrong names, sizes and versions, or lists endlessly."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Names(Case):
         return content
 
     def test_files_keep_their_names_in_every_locale(self) -> None:
-        """Objects encrypted with one form of a name decrypt with the other: names and their bindings are equal."""
+        """Objects encrypted with one spelling of a name decrypt with the other: names and their bindings are equal."""
         content = self.make(NAMES)
         environments = [*ENVIRONMENTS, ENVIRONMENTS[0]]
         for number, environment in enumerate(ENVIRONMENTS):
@@ -295,7 +295,8 @@ class Lists(Case):
         self.assertEqual((status, report["done"], report["errors"]), (1, 1, 4))
 
     def peak(self, path: pathlib.Path) -> int:
-        """Return the MiB that reading a list adds to a process. Check that the list is refused or has these names."""
+        """Return the MiB that reading a list adds to a process. Check that the list is refused or contains these
+        names."""
         return int(
             run_python(
                 # ru_maxrss is unsuitable, because it is at least that of the process that started this one.

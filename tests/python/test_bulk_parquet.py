@@ -187,8 +187,8 @@ class Files(Case):
         self.assertEqual((status, report["errors"]), (1, 2), report)
 
     def test_what_a_manifest_is_not_needed_for(self) -> None:
-        """Refused without a manifest: files in clear, with another algorithm, or under their own data key with a wrong
-        or missing prefix."""
+        """Without a manifest, files are refused if they are unencrypted, use a different algorithm, or use their own
+        data key with a wrong or missing prefix."""
         self.encrypt()
         name = "v2.parquet"
         key, sealed = self.data_key(name), self.sealed()[name]
@@ -223,7 +223,7 @@ class Files(Case):
         self.same_tables(self.opened())
 
     def test_a_run_that_died(self) -> None:
-        """Files of such a run are adopted if their content equals the source's. Other files stay, and are errors."""
+        """Files from such a run are adopted if their content equals the source's. Other files stay, and are errors."""
         self.encrypt()
         sealed = self.sealed()
         self.forget(self.target, self.key)

@@ -1,4 +1,4 @@
-"""--include, --exclude and --dry-run of warpaes bulk have the same meaning as for the command's directories."""
+"""In warpaes bulk, --include, --exclude and --dry-run have the same meaning as for the command's directories."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ class ObjectStore(Case):
         self.assertIn("are the same", refusal("encrypt", *given, self.raw, self.raw + "/"))
         self.assertIn("is inside", refusal("encrypt", *given, self.raw, self.raw + "/sealed"))
         other = ("--source-endpoint-url", self.store.moto.url)
-        # The same store has two names. Existing objects stay.
+        # One store has two names. Existing objects stay.
         status, report = bulk("encrypt", *given, *other, self.raw, self.raw)
         self.assertEqual((status, report["errors"]), (1, 1))
         self.assertEqual(self.store.get(f"{self.prefix}/raw/x"), b"1")

@@ -430,7 +430,8 @@ class Objects(Trust):
         self.assertEqual(self.files(self.out), {"a": b"1", "c": b"3"})
 
     def test_rekey_adopts_nothing_but_its_own_objects(self) -> None:
-        """The object is under the new key, but has another name, belongs to another dataset, or is an old copy."""
+        """The object is under the new key, but has a different name, belongs to a different dataset, or is an old
+        copy."""
         for envelope in ([], ["--envelope", "job"], ["--envelope", "object"]):
             for planted in ("another name", "another dataset"):
                 with self.subTest(envelope, planted=planted):
@@ -743,7 +744,7 @@ class Records(Trust):
         self.assertEqual(len(keys.unwrap([source], record)), 32)
 
     def test_names_are_not_labels_of_wrapped_keys(self) -> None:
-        """No object name produces associated data that has another use."""
+        """No object name produces associated data that is used for something else."""
         uploads, vault = self.folder / "uploads", self.folder / "vault"
         uploads.mkdir()
         name, known = "warpaes bulk data key " + "0" * 32, b"K" * 32
@@ -895,7 +896,7 @@ class Adoption(Trust):
 
 
 class Drivers(Trust):
-    """Tests in which several drivers share one job."""
+    """Tests where several drivers share one job."""
 
     def test_two_drivers_take_different_shards(self) -> None:
         content = {f"{i:04}": f"content {i}" for i in range(300)}
@@ -976,7 +977,7 @@ class Drivers(Trust):
         self.assertEqual((sorted(joined), errors), ([False, True], [1, 1]))
 
     def test_an_original_goes_after_its_copy_was_restored(self) -> None:
-        """A copy from a backup is another version with the same content."""
+        """A copy from a backup has a different version but the same content."""
         self.put(a="1", b="2")
         how = ("encrypt", "-k", self.key, self.source, self.target)
         bulk(*how)

@@ -1,4 +1,4 @@
-"""Other programs read enveloped datasets in an object store, each with one URL and one key place.
+"""Other programs read enveloped datasets in an object store, each with one URL and one place of the key.
 
 The names of the datasets are encrypted; `InClear` reads one whose names are not. `Blocks` runs the programs of
 docs/with-your-tools.md, which have at most three lines after their imports. Programs that are not installed are
@@ -71,7 +71,7 @@ def store() -> Any:
 
 
 class Dataset(unittest.TestCase):
-    """A dataset under a key of a key manager: `prefix` is its path, `place` that of the key."""
+    """A dataset under a key in a key manager: `prefix` is its path, `place` that of the key."""
 
     NAMES: ClassVar[tuple[str, ...]] = ("--encrypt-names",)
     place = "aws-kms://alias/files"
@@ -181,7 +181,7 @@ class Readers(Dataset):
                 self.assertEqual([batch[0] for batch in loader], TEXTS)
 
     def test_processes(self) -> None:
-        """Without torch, a file system is sent to other processes with its key place."""
+        """Without torch, a file system is sent to other processes together with the place of its key."""
         for how in ("fork", "spawn", "forkserver"):
             with self.subTest(how), multiprocessing.get_context(how).Pool(2) as pool:
                 texts = Texts(self.files, self.prefix)
@@ -205,7 +205,7 @@ class Readers(Dataset):
 
 
 class InClear(Readers):
-    """The same readers with a dataset whose names are in clear."""
+    """Repeat the reader tests on a dataset with unencrypted names."""
 
     NAMES: ClassVar[tuple[str, ...]] = ()
 

@@ -1,4 +1,4 @@
-"""Other programs read objects of warpaes bulk through warpaes.open and the file system for fsspec, given the path or
+"""Other programs read warpaes bulk objects through warpaes.open and the file system for fsspec, given the path or
 URL of an object and the place of a key."""
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ class Local(Case):
         self.assertEqual((wrong, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])), ([], 0))
 
     def test_what_lies_in_the_storage_decides_nothing(self) -> None:
-        """An attacker moves, copies and plants objects. The result is the object's own content or an error."""
+        """An attacker moves, copies and plants objects. A read returns the object's own content or fails."""
         self.write([11, 22])
         one, two = "a/0/o b.11", "a/1/o b.22"
         for envelope in HOW:

@@ -411,7 +411,7 @@ class Torch(unittest.TestCase):
             )
 
     def test_whose_stream_it_is(self) -> None:
-        """The work is enqueued on the stream of a tensor's library, whichever tensor has a stream."""
+        """The work is enqueued on the stream of the tensor's library, whichever of the tensors has a stream."""
         gcm, driver = AESGCM(KEY), ctypes.CDLL(os.environ["WARPAES_FAKE_DRIVER"])
         waited: list[Any] = []
         listener = GcmSiv.LISTENER(lambda stream: waited.append(stream) or 0)
@@ -486,7 +486,7 @@ class Files(unittest.TestCase):
         self.assertEqual(bytes_of(out, 0, 20_000), text(20_000))
 
     def test_readinto_of_a_file_object(self) -> None:
-        """Tensors and buffers in turns, from the position on; an altered file, and one that cannot seek."""
+        """Tensors and buffers alternate, starting at the position; an altered file, and one that cannot seek."""
         keyset, plain = warpaes.Keyset.generate("AES128_GCM_HKDF_4KB"), text(20_000)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "sealed")
@@ -539,8 +539,8 @@ class Pipe(io.RawIOBase):
 
 
 class Weights(unittest.TestCase):
-    """Encrypted tensors are loaded from a file to the device: long ones, short ones that are read together, and some in
-    clear."""
+    """Encrypted tensors are loaded from a file to the device: long ones, short ones that are read together, and
+    unencrypted ones."""
 
     def setUp(self) -> None:
         np = needed("numpy")
@@ -647,7 +647,7 @@ class Confidential(unittest.TestCase):
 
 class NoDevice(unittest.TestCase):
     def test_said(self) -> None:
-        """Without the simulator, on a machine without a GPU."""
+        """Runs without the simulator, on a machine without a GPU."""
         said = run_python(
             "import warpaes\n"
             "if all(backend['device'] < 0 for backend in warpaes.backends()):\n"

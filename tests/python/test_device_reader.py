@@ -20,7 +20,7 @@ from warpaes import exceptions
 
 
 class Files(Weights):
-    """Runs all tests of loads through host memory, and those of this reader."""
+    """Runs all tests of loading through host memory, and the tests of this reader."""
 
     def setUp(self) -> None:
         super().setUp()

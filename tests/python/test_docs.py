@@ -51,7 +51,7 @@ class Blocks(unittest.TestCase):
 
 
 def declared(node: ast.Module | ast.ClassDef, prefix: str = "") -> list[tuple[str, str]]:
-    """Return names and docstrings of the stub's functions and classes."""
+    """Return the names and docstrings of the stub's functions and classes."""
     found = []
     for child in node.body:
         if isinstance(child, (ast.FunctionDef, ast.ClassDef)) and child.name not in PRIVATE:

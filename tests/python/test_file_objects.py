@@ -512,7 +512,7 @@ class Buffered(Case):
 
 
 class Odd(Case):
-    """Functions return results that the protocol allows, and others."""
+    """Functions return results that the protocol allows, and results that it does not."""
 
     def test_write_returns_nothing(self) -> None:
         class Sftp:  # as paramiko's

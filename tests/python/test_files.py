@@ -139,7 +139,7 @@ class Reading(Files):
         self.assertEqual(wrong, [])
 
     def test_front_to_back_to_an_altered_segment(self) -> None:
-        """All bytes before the segment are read, and none of its bytes."""
+        """All bytes before the segment are read, but none of its own."""
         self.write(LONG)
         sealed = self.path.read_bytes()
         for segment in (1, 100, 200, 700, 1000):

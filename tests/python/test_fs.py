@@ -316,7 +316,7 @@ class Transactions(Case):
 
 class Keys(Case):
     def secrets(self) -> list[bytes]:
-        """Return the key in all its written forms."""
+        """Return the key in every notation."""
         text = self.keyset.to_json()
         value = json.loads(text)["key"][0]["keyData"]["value"]
         return [value.encode(), value[8:40].encode(), b"keyData"]
@@ -355,7 +355,7 @@ class Keys(Case):
                 self.assertEqual(pool.apply(read, (files, str(self.path))), TEXT, method)
 
     def test_a_descriptor(self) -> None:
-        """A descriptor belongs to this process. In another process the same number is another file."""
+        """A descriptor belongs to this process. In another process, the same number is a different file."""
         self.write()
         with open(self.key, "rb") as file:
             files = self.make(keyset=f"fd:{file.fileno()}")

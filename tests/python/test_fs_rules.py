@@ -195,7 +195,7 @@ class Unopened(Case):
         for name in ("a", "denied", "z/b", "z/denied"):
             (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
             self.write(name.encode(), self.tree / name)
-        (self.tree / "clear").write_text("in clear, and longer than any header of a sealed file" * 100)
+        (self.tree / "clear").write_text("unencrypted, and longer than any header of an encrypted file" * 100)
         (self.tree / "short").write_text("x")
         with warpaes.open(self.tree / "foreign", "wb", keyset=warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")) as file:
             file.write(b"foreign")
@@ -420,7 +420,7 @@ class Below(Case):
             self.assertEqual(first.read(), text[300_000:])
 
     def test_writing_to_a_folder(self) -> None:
-        """fsspec's local files in a transaction move into a folder of their name, and then have another path."""
+        """fsspec's local files in a transaction move into a folder of their name, and then have a different path."""
         (self.data / "folder").mkdir()
         below = self.fsspec.filesystem("dir", path=str(self.data), target_protocol="file")
         for files, path in (

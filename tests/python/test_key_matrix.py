@@ -1,6 +1,6 @@
 """Each part opens the files of every other part, with every kind of place. The cases are generated from two lists.
 
-Three matrices: single files, trees whose names are encrypted, and datasets of warpaes bulk.
+Three matrices: single files, trees with encrypted names, and warpaes bulk datasets.
 """
 
 from __future__ import annotations
@@ -353,9 +353,9 @@ class Matrix(unittest.TestCase):
         return {name: make(self.folder) for name, make in there.items()}
 
     def test_each_opens_what_each_wrote(self) -> None:
-        """Every part writes with each place, and reads the files of every part, each time with another place.
+        """Every part writes with each place, and reads the files of every part, each time with a different place.
 
-        Each use of a passphrase takes long, so with a passphrase every part reads the files of only one part.
+        Every use of a passphrase is slow, so with a passphrase every part reads the files of only one part.
         """
         parts, cells, written = self.parts(), 0, {}
         for writer, part in parts.items():
@@ -397,7 +397,7 @@ class Matrix(unittest.TestCase):
         self.assertEqual(cells, len(parts) * (len(parts) * (len(PLACES) - slow) + slow))
 
     def test_datasets(self) -> None:
-        """Every part except C and C++ reads every kind of dataset, also with a place that the writer did not use.
+        """Every part except C and C++ reads every kind of dataset, even with a place that the writer did not use.
 
         A place with a passphrase has datasets of one kind. The command starts Python for each dataset, so it reads
         one for each place.

@@ -56,7 +56,7 @@ def list_of(keyset: Keyset) -> list[Any]:
 
 
 class Case(unittest.TestCase):
-    made: ClassVar[dict[str, bytes]] = {}  # shared keysets; each guess at a passphrase takes long
+    made: ClassVar[dict[str, bytes]] = {}  # shared keysets; each passphrase guess is slow
 
     def setUp(self) -> None:
         holder = tempfile.TemporaryDirectory()
@@ -207,7 +207,7 @@ class Loading(Case):
             ("kek=kek;clear", "another file may have replaced yours"),
         ):
             self.refused(place, exceptions.KeysetError, sentence)
-        self.refused("kek=kek;under", ValueError, "leave one out", kek="file:kek")
+        self.refused("kek=kek;under", ValueError, "give only one of the two", kek="file:kek")
 
     def test_nothing_is_repeated_that_may_be_secret(self) -> None:
         for place, kind, sentence in (

@@ -488,7 +488,7 @@ class Altered(Folder):
         keysources.read_keyset(json.dumps({"encryptedKeyset": one["encryptedKeyset"]}), source)
 
     def test_keys_that_wrap(self) -> None:
-        """A key in clear is not authenticated. An altered one opens nothing, or is the same key."""
+        """An unencrypted key is not authenticated. An altered one opens nothing, or is the same key."""
         kek = keysources.generate_kek()
         wrapped = keysources.LocalSource("file:kek", lambda: kek).wrap(DATA_KEY, b"aad")
         refused = same = 0

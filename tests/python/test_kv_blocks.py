@@ -155,7 +155,7 @@ class Blocks(unittest.TestCase):
         return array.array("i", self.content(tensor)).tolist()
 
     def test_a_block_is_a_frame(self) -> None:
-        """Code for frames opens a block that was encrypted on the GPU, and the reverse."""
+        """The code for frames opens a block that was encrypted on the GPU, and vice versa."""
         for device in ("cuda", "cpu"):
             data = self.tensor(text(4000), device)
             seals = self.blocks.encrypt(data, self.names)
@@ -243,7 +243,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual((self.statuses(statuses), self.content(data)), ([0] * 4, text(4000)))
 
     def test_a_name_that_is_not_valid_changes_nothing(self) -> None:
-        """Also in a later part: the seals of the earlier ones would be lost."""
+        """The same applies in a later part: the seals of the earlier ones would be lost."""
         self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
         self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
         data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")

@@ -50,7 +50,7 @@ def made_up_lmcache() -> None:
 
 
 class Memory:
-    """A backend that reads and writes at once, in a slab of this process."""
+    """A backend that reads and writes immediately, in a slab in this process."""
 
     def __init__(self, torch: Any) -> None:
         self.torch, self.memory = torch, lambda address, size: None
@@ -111,7 +111,7 @@ class Slab(unittest.TestCase):
         self.backend.register_stream(0)
 
     def transfer(self, direction: str, slab: int, size: int, at: int) -> None:
-        """What LMCache's GDSContext.transfer_async does: calls that do not cross a region."""
+        """Makes calls that do not cross a region, as LMCache's GDSContext.transfer_async does."""
         action, done = getattr(self.handle, f"{direction}_async"), 0
         while done < size:
             base, offset = divmod(at + done, REGION)
@@ -131,7 +131,7 @@ class Slab(unittest.TestCase):
         self.transfer("write", slab, len(data), at)
 
     def test_any_places(self) -> None:
-        """An object is read to another place of the staging buffer than it was written from."""
+        """An object is read into a different part of the staging buffer than it was written from."""
         for size in (1, 4096, REGION, 3 * REGION, 20000):
             for source, target in ((0, 0), (0, 4096), (4096, 0), (4096, 12288)):
                 data = text(size)
@@ -143,7 +143,7 @@ class Slab(unittest.TestCase):
                 self.assertEqual(self.content(target, size), data, (size, source, target))
 
     def test_the_slab_is_written_again(self) -> None:
-        """Objects in the place of others, partly over them."""
+        """Objects replace others and partly overlap them."""
         first, second, third = text(12288), text(12289)[1:], text(4098)[2:]
         self.write(0, first, 0)
         self.write(16384, second, 0)
@@ -159,7 +159,8 @@ class Slab(unittest.TestCase):
         self.assertEqual(self.content(4096, 12288), second)
 
     def test_what_was_altered(self) -> None:
-        """Bytes, an earlier content, the content of another place: refused during the read, and wiped."""
+        """Altered bytes, earlier content and content from a different location are refused during the read and
+        wiped."""
         before = text(20000)
         self.write(0, before, 4096)
         older = bytes(self.below.slab[:20000])
@@ -194,7 +195,7 @@ class Slab(unittest.TestCase):
             self.transfer("read", 0, 8192, 0)
 
     def test_keys_and_ivs(self) -> None:
-        """No IV twice, and another key for each slab."""
+        """No IV is used twice, and each slab has its own key."""
         for number in range(50):
             self.write(4096 * (number % 4), text(4096), 0)
         seals = [part.seals for part in self.handle._parts]

@@ -112,7 +112,7 @@ class Folders(Case):
         self.assertEqual(self.load().keys(), tensors.keys())
 
     def test_links_to_files_of_others(self) -> None:
-        """A cloned model may contain a link to a key of the user, which would be copied in clear."""
+        """A cloned model may contain a link to one of the user's keys, which would be copied unencrypted."""
         self.make()
         (self.folder / "id_rsa").write_text("secret")
         (self.source / "README.md").symlink_to("../id_rsa")
@@ -187,7 +187,7 @@ class Folders(Case):
         tensors = self.make()
         self.plain.save_file({"lora": tensors["lora"]}, self.source / "extra.safetensors")
         self.models.encrypt(self.source, self.target, self.keyset)
-        with self.assertRaisesRegex(ValueError, "give a subfolder"):
+        with self.assertRaisesRegex(ValueError, "specify a subfolder"):
             self.load()
         self.assertEqual(self.load(subfolder="adapter").keys(), {"lora"})
         self.assertEqual(self.load(subfolder="").keys(), tensors.keys())
@@ -201,7 +201,7 @@ class Folders(Case):
             self.models.verify(self.target, warpaes.Keyset.generate())
         found = json.loads(self.key.read_text())
         found["key"][0]["keyData"] = json.loads(warpaes.Keyset.generate().to_json())["key"][0]["keyData"]
-        with self.assertRaisesRegex(InvalidTag, "not authentic"):  # another key with the same ID
+        with self.assertRaisesRegex(InvalidTag, "not authentic"):  # a different key with the same ID
             self.models.verify(self.target, warpaes.Keyset.parse(json.dumps(found)))
 
     def refused(self, words: str = "") -> None:

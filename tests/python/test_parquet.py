@@ -605,7 +605,7 @@ class Hostile(unittest.TestCase):
                 self.assertTrue(pq.read_table(view, columns=others).equals(table().select(others)))
                 with self.assertRaisesRegex(Exception, r"column 0 \(number\)"):
                     pq.ParquetFile(view, pre_buffer=False).read(columns=["number"])
-                # No byte of the missing column is made up. Every kind of read that includes it is refused.
+                # No byte of the missing column is invented. Every kind of read that includes it is refused.
                 for chunk in (row[0] for row in view.footer.chunks):
                     for offset, length in (
                         (chunk.start, 1),

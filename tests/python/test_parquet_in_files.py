@@ -72,7 +72,7 @@ class HostileInFiles(InFiles, files.Hostile):
                     self.assertEqual(got, whole)
 
     def test_parts_of_a_chunk_by_threads(self):
-        """The view is the same. The error names an altered page of any part, and nothing of the chunk is left."""
+        """The view is the same. The error names an altered page in any part, and no data of the chunk is left."""
         values = pa.table({"a": pa.array(range(600_000), pa.int64())})
         for algorithm, dictionary in (("AES_GCM_V1", False), ("AES_GCM_CTR_V1", False), ("AES_GCM_V1", True)):
             data = files.written(

@@ -154,7 +154,7 @@ class EveryByte(unittest.TestCase):
 
 
 class Exchanges(unittest.TestCase):
-    """Tests of authentic parts in wrong places."""
+    """Tests authentic parts in the wrong places."""
 
     def refuse(self, data, altered, what, keys=KEY):
         self.assertNotEqual(data, altered)
@@ -162,7 +162,8 @@ class Exchanges(unittest.TestCase):
             whole(altered, keys)
 
     def test_any_two_modules_of_equal_lengths(self):
-        """Pages, headers, indexes and Bloom filters are exchanged and copied, also between columns and row groups."""
+        """Pages, headers, indexes and Bloom filters are exchanged and copied, including between columns and row
+        groups."""
         kinds = set()
         for layout, options in LAYOUTS.items():
             data = encrypted(VARIANTS["GCM"], **options)
@@ -222,7 +223,7 @@ class Exchanges(unittest.TestCase):
             self.refuse(data, other[:start] + data[start:], name)
 
     def test_columns_metadata(self):
-        """A holder of only the footer's key exchanges the encrypted metadata of two columns with their own keys."""
+        """A holder of only the footer key swaps the encrypted metadata of two columns that have their own keys."""
         encryption = wp.Encryption(KEY, columns={"a": OWN, "b": OWN})
         data = encrypted(encryption)
         ring = wp.Keys(KEY, {"a": OWN, "b": OWN})
@@ -245,7 +246,7 @@ class Exchanges(unittest.TestCase):
 
 
 def with_footer(data, change, key=KEY):
-    """Return a file with another footer, made by the holder of the key."""
+    """Return a file with a different footer, made by the holder of the key."""
     with wp.open(io.BytesIO(data), wp.Keys(key, {"a": OWN, "b": OWN})) as view:
         start, aad = view.footer.start, view.footer.aad
     tail = data[start:]

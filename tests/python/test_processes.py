@@ -246,7 +246,7 @@ class Commands(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        # Python imports this module at startup, also in workers. It records its findings when a file is opened.
+        # Python imports this module at startup, including in workers. It records its findings when a file is opened.
         (self.folder / "sitecustomize.py").write_text(
             "import ctypes, os, resource, sys\n"
             "def hook(event, arguments):\n"

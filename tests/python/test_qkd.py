@@ -35,7 +35,7 @@ TEXT = random.Random(1).randbytes(max(LENGTHS))
 
 
 def altered_lines(line: bytes) -> dict[str, bytes]:
-    """Yield changes of a line by mail, editors, JSON tools and version control, and changes of each field."""
+    """Yield changes that mail, editors, JSON tools and version control make to a line, and changes of each field."""
     text, fields = line.decode(), json.loads(line)
     found = {
         "CRLF": line[:-1] + b"\r\n",
@@ -58,7 +58,7 @@ def altered_lines(line: bytes) -> dict[str, bytes]:
     for name, value in fields.items():
         rest = {other: fields[other] for other in fields if other != name}
         others: list[Any] = [None, "", [], 7, True, "x\n", "\u200b"]
-        if name != "key_id":  # another value would be the ID of another key
+        if name != "key_id":  # a different value would be the ID of a different key
             others += ["carol", f"{value} ", str(value).upper() + "X"]
         if name == "key_size":
             others += [255, 1 << 20, 256.5]
@@ -283,7 +283,7 @@ class Files(Sites):
         self.assertEqual(self.left(), ["plain"])
 
     def test_tink_opens_it_with_the_key(self) -> None:
-        """A key of 256 bits is used unchanged. A longer one is derived with HKDF, compared with another library."""
+        """A key of 256 bits is used unchanged. A longer one is derived with HKDF, compared with a second library."""
         tink = needed("tink")
         hkdf = needed("cryptography.hazmat.primitives.kdf.hkdf")
         hashes = needed("cryptography.hazmat.primitives.hashes")
@@ -536,7 +536,7 @@ class Command(Sites):
         self.link.stored = 0
         status, said = self.run_main(*send, "-o", str(self.folder / "x"))
         self.assertEqual(
-            (status, said), (19, "warpaes: KME: it has 0 keys for 'bob', but 1 are needed: wait for more\n")
+            (status, said), (19, "warpaes: KME: it has 0 keys for 'bob', but 1 are needed; wait for more\n")
         )
         kept = self.folder.with_name(self.folder.name + "-state")
         self.addCleanup(shutil.rmtree, kept)

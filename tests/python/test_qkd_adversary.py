@@ -61,7 +61,7 @@ class CrashError(BaseException):
 
 
 class World:
-    """Bob's machine, with an inbox that the adversary can write to, and folders that he cannot write to."""
+    """Bob's machine, with an inbox that the adversary can write to, and folders that the adversary cannot write to."""
 
     def __init__(self, folder: pathlib.Path, rng: random.Random) -> None:
         self.rng = rng
@@ -144,7 +144,7 @@ class World:
             content += rng.randbytes(rng.choice([1, 16, 100]))
         else:
             content[:0] = rng.choice([b" ", b"\n", b"\x28", rng.randbytes(5)])
-        self.remove(path)  # he cannot write through a hard link to a file outside
+        self.remove(path)  # the adversary cannot write through a hard link to a file outside
         path.write_bytes(content)
 
     def delete(self) -> None:

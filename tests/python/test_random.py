@@ -47,7 +47,7 @@ def normal_pair(first: int, second: int) -> tuple[float, float]:
 
 
 def normal_floats(np: Any, first: Any, second: Any) -> Any:
-    """The same for arrays of 32-bit words. NumPy rounds each float32 operation separately."""
+    """Like the function above, for arrays of 32-bit words. NumPy rounds each float32 operation separately."""
 
     def number(text: str) -> Any:
         return np.float32(float.fromhex(text))

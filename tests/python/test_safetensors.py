@@ -244,7 +244,7 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.FormatError, "5 unauthenticated bytes follow the last tensor", file + bytes(5))
 
     def test_the_same_header_in_other_bytes(self) -> None:
-        """The signature covers the bytes. Other bytes with the same content are refused."""
+        """The signature covers the bytes. Different bytes with the same content are refused."""
         file = self.small()
         length = struct.unpack("<Q", file[:8])[0]
         text, data = file[8 : 8 + length], file[8 + length :]
@@ -441,7 +441,7 @@ class Altered(SafetensorsTest):
         self.save()
         enc, sign = self.keys["enc_key"], self.keys["sign_key"]
         self.refused(exceptions.InvalidTag, "not wrapped with enc_key", enc_key=enc | {"k": b64(bytes(32))})
-        self.refused(exceptions.InvalidSignature, "another key signed it", sign_key=sign | {"x": b64(bytes(32))})
+        self.refused(exceptions.InvalidSignature, "signed with a different key", sign_key=sign | {"x": b64(bytes(32))})
         self.refused(exceptions.KeysetError, "k has 31 bytes", enc_key=enc | {"k": b64(bytes(31))})
         self.refused(exceptions.KeysetError, "k is missing", enc_key=enc | {"k": None})
         self.refused(exceptions.KeysetError, "alg aes128gcm", enc_key=enc | {"alg": "chacha20poly1305"})

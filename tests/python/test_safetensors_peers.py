@@ -233,7 +233,7 @@ class Acceptance(Peers):
             ),
             "more fields in __encryption__": self.encryption(lambda fields: fields.update(enc_algo="aes256gcm")),
             "more metadata": lambda header: header["__metadata__"].update(__more="x", ä="\u2028\0"),
-            "another dtype of the same size": lambda header: header["a"].update(dtype="U32"),
+            "a different dtype of the same size": lambda header: header["a"].update(dtype="U32"),
             "complex": lambda header: header["a"].update(dtype="C64", shape=[2]),
             "another shape": lambda header: header["a"].update(shape=[2, 1, 2]),
         }
@@ -273,7 +273,7 @@ class Acceptance(Peers):
             "a fraction": (lambda header: header["a"].update(shape=[4.0]),),
             "three offsets": (lambda header: header["a"].update(data_offsets=[0, 16, 16]),),
             "no shape": (lambda header: header["a"].pop("shape"),),
-            "a shape of another size": (lambda header: header["a"].update(shape=[5]),),
+            "a shape of a different size": (lambda header: header["a"].update(shape=[5]),),
             "a shape that overflows": (
                 lambda header: header["a"].update(shape=[2**40, 2**40, 0], data_offsets=[0, 0]),
             ),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests tensors of PyTorch. It is too large for the tests' environment, so run this by hand where it is installed, with
-or without a GPU.
+"""Tests with PyTorch tensors. It is too large for the tests' environment, so run this by hand where it is installed,
+with or without a GPU.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch.py
 """
@@ -82,7 +82,7 @@ DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
 class Operators(unittest.TestCase):
-    """Tests of torch.library's rules for operators and of torch.compile, also on a GPU if there is one."""
+    """Tests of torch.library's rules for operators and of torch.compile, including on a GPU if there is one."""
 
     def test_results(self) -> None:
         gcm = AESGCM(bytes(KEY))

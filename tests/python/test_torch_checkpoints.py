@@ -194,7 +194,7 @@ class Processes(Case):
         save_there(str(self.folder / "parent.pt"), self.place)
         for method in ("fork", "spawn"):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # fork with running threads of PyTorch
+                warnings.simplefilter("ignore", DeprecationWarning)  # fork with running PyTorch threads
                 context: Any = multiprocessing.get_context(method)
                 children = [
                     context.Process(target=save_there, args=(str(self.folder / f"{method}{i}.pt"), self.place))

@@ -56,8 +56,8 @@ class Distributed(Case):
         return target
 
     def refused(self, words: str = "", **options: Any) -> None:
-        """Check that loading is refused. PyTorch wraps exceptions of any rank. No value that was read belongs to
-        another checkpoint."""
+        """Check that loading is refused. PyTorch wraps exceptions of any rank. No value that was read belongs to a
+        different checkpoint."""
         target = self.state(9)
         with self.assertRaises(self.dcp.CheckpointException) as raised:
             self.dcp.load(

@@ -217,7 +217,7 @@ class Arrays(unittest.TestCase):
 
 
 class Torch(unittest.TestCase):
-    """Tests of the interface of PyTorch's tensors. test_torch.py uses real tensors where PyTorch is installed."""
+    """Tests the interface of PyTorch tensors. test_torch.py uses real tensors where PyTorch is installed."""
 
     def tensor(self, array: Any, **flags: Any) -> Any:
         import fake_torch

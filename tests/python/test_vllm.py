@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the plugin in vLLM itself, on a CPU: its plugin loader, configuration, Llama and tensor parallelism.
 
-Steps after the load of weights need vLLM's compiled kernels, and are not run. Machines with vLLM run this. It was
+Steps after the weights are loaded need vLLM's compiled kernels and are not run. Machines with vLLM run this. It was
 tested with version 0.33.0, from its wheel for GPUs.
 """
 

@@ -71,7 +71,7 @@ class Case(unittest.TestCase):
         self.enterContext(unittest.mock.patch.object(self.ours, "PART_BYTES", 1 << 16))
         self.enterContext(unittest.mock.patch.object(self.ours, "_all_workers_barrier", lambda: None))
 
-    # The other side: vLLM's configuration, KV caches and transfers.
+    # The vLLM side: its configuration, KV caches and transfers.
 
     def config(self, rank: int = 0, world: int = 1, model: str = "org/model", **changes: Any) -> Any:
         made, extra = self.settings, {"cpu_bytes_to_use": 1 << 20} | changes.pop("extra", {})
@@ -137,7 +137,7 @@ class Case(unittest.TestCase):
         self.finish(2)
 
     def block(self, group: int, number: int) -> list[bytes]:
-        """A block's pages of a group, without padding."""
+        """A block's pages in one group, without padding."""
         found = [self.tensors[at][number].cpu().numpy().tobytes() for at in self.refs[group]]
         return [page[: self.used[at]] for page, at in zip(found, self.refs[group])]
 
@@ -152,7 +152,7 @@ class Case(unittest.TestCase):
 
 class Transfers(Case):
     def test_what_was_stored_comes_back(self) -> None:
-        """Chunks of both groups, into other blocks."""
+        """Chunks of both groups are loaded into other blocks."""
         self.start()
         plain = [self.block(0, number) for number in range(8)] + [self.block(1, number) for number in range(8, 12)]
         keys = self.keys("ab") + self.keys("a", 1)
@@ -175,7 +175,7 @@ class Transfers(Case):
                     self.assertFalse(page[at : at + 16] in whole, (number, at))
 
     def test_parts(self) -> None:
-        """More chunks than a buffer has rows, so both buffers are used several times."""
+        """There are more chunks than a buffer has rows, so both buffers are used several times."""
         with unittest.mock.patch.object(self.ours, "PART_BYTES", 2 * self.per_chunk * sum(self.pages)):
             self.start()
             plain = [self.block(0, number) for number in range(28)]
@@ -187,7 +187,7 @@ class Transfers(Case):
             self.assertEqual([self.block(0, number) for number in range(16)], [plain[number] for number in order])
 
     def test_parts_of_chunks(self) -> None:
-        """The first chunk from its third block on, the last one up to its second block."""
+        """Loads the first chunk starting at its third block, and the last one up to its second block."""
         self.start()
         plain = [self.block(0, number) for number in range(8)]
         self.store(self.keys("ab"), list(range(8)), [8, 0], [0, 0])
@@ -196,7 +196,7 @@ class Transfers(Case):
         self.load(self.keys("ab"), [30, 29, 28, 27], [4, 0], [2, 0])
         self.assertEqual([self.block(0, number) for number in (30, 29, 28, 27)], plain[2:6])
         self.assertEqual([self.block(0, number) for number in range(27)], before[:27])
-        # A sliding window: blocks before it are not stored.
+        # With a sliding window, blocks before it are not stored.
         kept = [self.block(1, number) for number in (28, 29, 30)]
         self.store(self.keys("c", 1), [28, 29, 30], [0, 3], [0, 5])
         self.load(self.keys("c", 1), [3, 4, 5], [0, 3], [0, 1])
@@ -211,7 +211,7 @@ class Transfers(Case):
         self.assertEqual([self.block(0, number) for number in (7, 6, 5, 4)], plain)
 
     def test_what_was_altered(self) -> None:
-        """Each part of a chunk, an exchange of two chunks, and a chunk that was never stored."""
+        """Tampers with each part of a chunk, swaps two chunks, and loads a chunk that was never stored."""
         self.start(extra={"cpu_bytes_to_use": 4 << 20})
         row = self.per_chunk * sum(self.pages)
         a, b, c = self.store(self.keys("abc"), list(range(12)), [12, 0], [0, 0])
@@ -236,7 +236,7 @@ class Transfers(Case):
             self.load(self.keys("abc"), list(range(12, 24)), [12, 0], [0, 0])
 
     def test_names_are_bound(self) -> None:
-        """The chunk of another prompt, group, worker or model, under the same keyset."""
+        """A chunk of another prompt, group, worker or model under the same keyset is refused."""
         keyset = self.folder / "keyset.json"
         keyset.write_bytes(warpaes.Keyset.generate().to_json())
         keyset.chmod(0o600)
@@ -285,7 +285,8 @@ class Transfers(Case):
         self.assertEqual(len(seen), 80)
 
     def test_room_for_seals(self) -> None:
-        """Scheduler and workers compute the same sizes, and what vLLM shares between topologies is not shared."""
+        """Scheduler and workers compute the same sizes, and values that vLLM shares between topologies are not
+        shared."""
         self.start(replicated_layout=True)
         width = self.per_chunk * (sum(self.pages) + 256)
         self.assertEqual(self.spec.cpu_page_size_per_worker, width)
@@ -357,7 +358,7 @@ class Connector(Case):
             self.assertEqual(reset.call_count, len(failed))
 
     def test_several_groups_end_the_engine(self) -> None:
-        """vLLM has no failures of single blocks for such models."""
+        """For such models, vLLM does not support failures of single blocks."""
         self.start()
         connector = self.connector(groups=2)
         with unittest.mock.patch.object(self.ours.OffloadingConnector, "register_kv_caches"):

@@ -34,7 +34,7 @@ class Tiers(Case):
         self.keyset.chmod(0o600)
 
     def until(self, is_done: Any) -> None:
-        """Let tiers work until something is so."""
+        """Let tiers work until a condition is true."""
         for _ in range(500):
             self.manager.on_schedule_end(self.base.ScheduleEndContext((), ()))
             if is_done():
@@ -43,7 +43,7 @@ class Tiers(Case):
         self.fail("not within 10 s")
 
     def test_the_file_tier(self) -> None:
-        """Files of one engine are ciphertext; the next engine loads them, and refuses an altered and a renamed one."""
+        """One engine's files are ciphertext; the next engine loads them, and refuses an altered and a renamed one."""
         tier = {"type": "fs", "root_dir": str(self.folder / "tier")}
         extra = {"keyset": f"clear:{self.keyset}", "secondary_tiers": [tier]}
         self.start("EncryptedTieringSpec", extra=extra)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Workers of DataLoader, multiprocessing, Ray and torchrun: no IV, salt or random number twice, and no hang.
+"""Workers of DataLoader, multiprocessing, Ray and torchrun never repeat an IV, salt or random number, and never hang.
 
 Each worker encrypts with objects that it inherited, where it was forked, and with its own. The parent encrypts in a
 thread while workers are started.
@@ -40,7 +40,7 @@ class Objects:
         self.name = ObjectName(b"hash", "model", 0, 0, "tenant")
 
     def values(self) -> list[bytes]:
-        """Encrypt; return IVs, the header of a file, which has its salt and the prefix of its IVs, and numbers."""
+        """Encrypt, and return IVs, random numbers, and a file's header, which contains its salt and IV prefix."""
         found = []
         for _ in range(3):
             frame = bytearray(100 + self.frames.overhead)
@@ -63,7 +63,7 @@ inherited: Objects | None = None
 
 
 def values(place: str) -> list[bytes]:
-    """Return what this process makes, with inherited and with its own objects."""
+    """Return the values that this process makes with inherited and with its own objects."""
     found = inherited.values() if inherited is not None else []
     return found + Objects(place).values()
 

@@ -1,4 +1,4 @@
-"""Checks functions that an installed wheel must have in an environment with nothing else. `tools/wheel` runs it
+"""Checks the functions that an installed wheel must provide in an otherwise empty environment. `tools/wheel` runs it
 there."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ assert pathlib.Path(warpaes.__file__).is_relative_to(sys.prefix), "another warpa
 for module in ("numpy", "torch", "cryptography"):
     assert module not in sys.modules
 
-# NIST's test case 4 of the GCM specification.
+# Test case 4 of NIST's GCM specification.
 key = bytes.fromhex("feffe9928665731c6d6a8f9467308308")
 nonce = bytes.fromhex("cafebabefacedbaddecaf888")
 text = bytes.fromhex(

@@ -15,7 +15,7 @@ Bytes evp_wrap(bool padding, const Bytes& key, const Bytes& icv, const Bytes& te
 /// V and the ciphertext of AES-SIV, computed with libcrypto. It takes K1 and K2 as one key, and treats an empty
 /// component as absent.
 Bytes evp_siv(const Bytes& k1, const Bytes& k2, const std::vector<Bytes>& components, const Bytes& text);
-/// The same, computed from CMAC and CTR as in RFC 5297, 2.4 and 2.6. Handles empty components.
+/// Like the function above, but computed from CMAC and CTR as in RFC 5297, 2.4 and 2.6. Handles empty components.
 Bytes siv(const Bytes& k1, const Bytes& k2, const std::vector<Bytes>& components, const Bytes& text);
 
 /// A direct, slow transcription of RFC 8452. libcrypto has AES-GCM-SIV only since version 3.2.

@@ -20,7 +20,7 @@ struct Record {
     std::map<std::string, std::string> fields;  ///< "KEY", "IV", "PLAINTEXT", "CIPHERTEXT", "COUNT"; GCM: also "FAIL"
 
     [[nodiscard]] Bytes bytes(const std::string& name) const;
-    /// Returns the same for a field that CFB1 files express in bits.
+    /// Like bytes(), for a field that CFB1 files express in bits.
     [[nodiscard]] Bytes bits(const std::string& name) const { return from_bits(fields.at(name)); }
     [[nodiscard]] const std::string& input() const { return fields.at(encrypt ? "PLAINTEXT" : "CIPHERTEXT"); }
     [[nodiscard]] const std::string& output() const { return fields.at(encrypt ? "CIPHERTEXT" : "PLAINTEXT"); }

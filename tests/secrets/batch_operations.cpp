@@ -1,4 +1,4 @@
-// Batches, including segments of GCM.
+// Batches, including GCM segments.
 #include <sys/mman.h>
 
 #include <algorithm>

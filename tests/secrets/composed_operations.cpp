@@ -168,7 +168,7 @@ void World::composed_into(std::vector<Operation>& all) {
         }
     }
     for (const warpaes_number kind : {WARPAES_UNIFORM_FLOAT32, WARPAES_NORMAL_FLOAT64}) {
-        // The length is sufficient for other threads than the caller's to take part.
+        // The length is sufficient for threads other than the caller's to take part.
         constexpr std::size_t many = std::size_t{32} << 20;
         all.push_back({text("numbers: kind %d%.0d, %zu bytes%s", kind, 0, many, ""),
                        [=, this] {

@@ -154,7 +154,7 @@ void World::passphrases_into(std::vector<Operation>& all) {
                    {}});
 }
 
-/// Writes a key in two forms, Tink's keyset and hexadecimal digits, in a separate process.
+/// Writes a key in a separate process, as a Tink keyset and as hexadecimal digits.
 void World::make_kek() const {
     // AesGcmKey: key_value = 3, of 16 bytes.
     std::array<std::uint8_t, 18> value{0x1a, 16};

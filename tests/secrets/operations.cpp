@@ -266,7 +266,7 @@ void World::messages_into(std::vector<Operation>& all) {
     }
 }
 
-/// The message is processed in chunks, also on the engine's threads.
+/// The message is processed in chunks, partly on the engine's threads.
 void World::cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutting) {
     constexpr std::size_t length = 40000;
     unsigned turn = 0;

@@ -1,4 +1,4 @@
-// Tests of streams in capture and of graphs; simulated/capture_rules_test.cpp tests the calls that are refused during a
+// Tests streams in capture and graphs; simulated/capture_rules_test.cpp tests the calls that are refused during a
 // capture.
 #include <array>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace simt_test {
 namespace {
 
-/// Two streams and memory, on a machine that works at once (0) and on one that works late (1).
+/// Provides two streams and memory, on a machine that runs work immediately (0) and on one that runs it late (1).
 class Captures : public Simt, public testing::WithParamInterface<unsigned> {
 protected:
     Captures() {

@@ -34,7 +34,7 @@ public:
     static void switch_to(Context& from, Context& to);
 
 protected:
-    /// Tells AddressSanitizer that the stack of `here` is active. A fiber that just started has no state to restore.
+    /// Informs AddressSanitizer that the stack of `here` is active. A fiber that just started has no state to restore.
     static void arrived(Context& here);
 
 #ifdef WARPAES_SIMT_UCONTEXT

@@ -1,4 +1,4 @@
-// Tests of late streams, misaligned addresses, guarded memory and shifts that are too large.
+// Tests late streams, misaligned addresses, guarded memory and shifts that are too large.
 #include <array>
 #include <limits>
 #include <string>

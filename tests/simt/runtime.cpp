@@ -11,7 +11,7 @@ namespace {
 
 /// Small, so that work sized to fit into the L2 cache is cut into parts even in short tests.
 constexpr int l2_bytes = 64 << 10;
-/// The most consecutive failures of a device that recovers; more mean a permanent failure.
+/// Maximum number of consecutive failures of a device that recovers; more mean a permanent failure.
 constexpr std::uint64_t most_failures = 1 << 20;
 
 std::size_t number_from(const char* variable, std::size_t otherwise) {

@@ -363,7 +363,7 @@ bool Executor::complete(Warp& warp, Thread& last) {
     for (unsigned rest = warp.united ? 0 : here; rest != 0; rest &= rest - 1) {
         const Thread& other = thread_of(warp, static_cast<unsigned>(std::countr_zero(rest)));
         if (other.function == last.function && other.mask == last.mask) continue;
-        // The other lane may first meet other lanes, unless it also waits for this lane.
+        // The other lane may first synchronize with other lanes, unless it also waits for this lane.
         if ((other.mask >> last.lane() & 1) != 0) report("lanes of one warp wait for each other at different calls");
         return false;
     }

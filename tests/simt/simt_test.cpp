@@ -1,4 +1,4 @@
-// Tests of the executor and of the intrinsics, against scalar models and CUDA's definitions.
+// Tests the executor and the intrinsics against scalar models and CUDA's definitions.
 #include <algorithm>
 #include <array>
 #include <cstring>

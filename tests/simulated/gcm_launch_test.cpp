@@ -197,7 +197,7 @@ TEST_F(GcmLaunch, AShortMessageBeginsAndEndsAnywhere) {
     }
 }
 
-/// Returns a machine for which no message has medium length.
+/// Returns a machine on which no message counts as medium-length.
 DeviceLimits only_long(int multiprocessors) {
     DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, 90);
     device.table.one_launch_share = 0;

@@ -265,7 +265,7 @@ TEST(KeyTable, AKeyThatEndsGoesWithTheNextBatch) {
     EXPECT_EQ(found(bytes_of_key), 0u);
 }
 
-/// Repeated batches of several keys, some of which are replaced by others at the same address.
+/// Repeated batches with several keys; some are replaced by others at the same address.
 TEST(KeyTable, BatchesFindTheRightKeys) {
     const auto lane = cuda_backend().open_lane(0, 0);
     const Bytes text = bytes(100, 9), iv = bytes(16, 3);

@@ -23,7 +23,7 @@ using cuda::DeviceLimits;
 using cuda::Notice;
 using cuda::ShortMessage;
 using oracle::Bytes;
-using Work = Run;  // a test fixture has another Run
+using Work = Run;  // a test fixture has a different Run
 
 /// The Device provides the address and the length.
 Work work_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain) {

@@ -1,4 +1,4 @@
-// Readers and writers open the output of warpaes_file_run, and the reverse.
+// Readers and writers open the output of warpaes_file_run, and vice versa.
 #include <gtest/gtest.h>
 
 #include "stream_support.hpp"

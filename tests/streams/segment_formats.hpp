@@ -37,7 +37,7 @@ struct SegmentFormat {
 const std::vector<SegmentFormat>& segment_formats();
 
 /// Returns the file that the oracle of tests/format makes with the input_key() of `key`. `header`: header_bytes()
-/// random bytes, or the header of another file.
+/// random bytes, or the header of a different file.
 Bytes seal_segments(const SegmentFormat& format, const Bytes& key, const Bytes& aad, const Bytes& plaintext,
                     Bytes header);
 

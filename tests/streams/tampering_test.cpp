@@ -114,7 +114,7 @@ TEST_P(TamperingTest, SegmentsDroppedDoubledSwappedOrFromAnotherFile) {
         const std::size_t bytes = format.first_text() + 3 * format.text() + 5;
         const TestFile file(format, bytes);
         TestFile other(format, bytes, 2);
-        // The same key with another salt.
+        // The same key with a different salt.
         other.file = oracle::seal_segments(format, file.key, file.aad, other.text, Random(9).bytes(64));
         const std::vector<Bytes> s{file.segment(0), file.segment(1), file.segment(2), file.segment(3), file.segment(4)};
         ASSERT_TRUE(put_together(file, s) == file.file);

@@ -55,7 +55,7 @@ def case(recipe, state, fds):
     if recipe.reads and 0 in fds and state in UNREADABLE:
         allowed = {READ, NOT_FOUND}
     elif recipe.prints and 1 in fds and state in UNWRITABLE:
-        # Lost data is a failure. Text without a reader, as after `head`, ends the command silently.
+        # Lost data is a failure. If the reader of the text has gone, as after `head`, the command ends silently.
         allowed = {-signal.SIGPIPE} if state is broken_pipe and not recipe.data else {WRITE}
     elif recipe.reads and 0 not in fds:
         stdin = None

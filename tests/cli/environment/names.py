@@ -168,7 +168,7 @@ def kinds():
                 yield Case("links", f"{base[0]} {kind}", arguments, allowed=as_input, **how)
         for base in (["decrypt", *K], ["verify", *K], ["inspect"]):
             out = ["-o", "out"] if base[0] == "decrypt" else []
-            more = {FORMAT, 22, 0}  # the input has another format
+            more = {FORMAT, 22, 0}  # the input has a different format
             arguments = [*base, *out, "it"]
             yield Case("links", f"{base[0]} {kind}", arguments, allowed=(as_input or set()) | more, **how)
         arguments = ["keygen", "-o", "it"]

@@ -1,4 +1,4 @@
-"""The commands to run in every environment."""
+"""The commands that are run in every environment."""
 
 from dataclasses import dataclass, field
 

@@ -69,7 +69,7 @@ std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t v
 /// Lets the other threads of the block run.
 void yield();
 /// Returns the address of element `index` of a texture, or null beyond its ends. Aborts the process if there is no such
-/// texture or its elements have another size.
+/// texture or its elements have a different size.
 const void* texel(cudaTextureObject_t object, int index, std::size_t bytes, const Where& where);
 /// Aborts the process with a message that names the thread.
 [[noreturn]] void fail(const char* what, const Where& where);
@@ -120,7 +120,7 @@ T shuffle(WarpFunction function, unsigned mask, T value, unsigned operand, int w
     return value;
 }
 
-/// The integer types for which CUDA declares atomics; not `unsigned long`.
+/// The integer types that CUDA declares atomics for; not `unsigned long`.
 template <typename T>
 concept Atomic = std::same_as<T, int> || std::same_as<T, unsigned int> || std::same_as<T, unsigned long long>;
 template <typename T>

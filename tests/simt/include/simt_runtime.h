@@ -473,7 +473,7 @@ template <typename T>
 cudaError_t cudaHostGetDevicePointer(T** device_pointer, void* host_pointer, unsigned int flags) {
     return cudaHostGetDevicePointer(reinterpret_cast<void**>(device_pointer), host_pointer, flags);
 }
-/// For scalars and vectors of integers; each member of a vector is a channel.
+/// Supports scalars and vectors of integers; each member of a vector is a channel.
 template <typename T>
 cudaChannelFormatDesc cudaCreateChannelDesc() {
     cudaChannelFormatDesc d{};
