@@ -15,7 +15,7 @@ each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
-demo: ## build, encrypt a real file, inspect, verify and decrypt it; the same with OpenSSL
+demo: ## build, encrypt a real file, inspect, verify and decrypt it, then do the same with OpenSSL
 	@tools/demo
 
 test: ## build and run every test that needs no GPU

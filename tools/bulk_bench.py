@@ -255,7 +255,7 @@ def large(key: Path, folder: Path, length: int) -> list[dict]:
         run("encrypt, file to object store", "encrypt", str(source), "s3://bench/sealed")
         shutil.rmtree(source)
         run("verify, object store", "verify", "s3://bench/sealed")
-        # The dataset is first decrypted to another place, because a sealed dataset is not encrypted twice.
+        # The dataset is first decrypted to a different location, because a sealed dataset is not encrypted twice.
         run("decrypt, object store to object store", "decrypt", "s3://bench/sealed", "s3://bench/plain")
         for path in (folder / "store").glob("*sealed*"):
             path.unlink()

@@ -59,7 +59,7 @@ def check(entry: dict) -> list[str]:
     at = words.index("-o")
     del words[at : at + 2]
     words = [*(word for word in words if word != "-c"), "-fsyntax-only", "-Werror"]
-    # g++ warns about fewer conversions, which is sufficient outside the library.
+    # Outside src, match g++, whose warnings do not include sign conversions.
     return words if Path(entry["file"]).is_relative_to(ROOT / "src") else [*words, "-Wno-sign-conversion"]
 
 

@@ -188,7 +188,7 @@ def zsh(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[s
     listed = "\n".join(f"        '{name}:{quoted(said[name])}'" for name in commands)
     cases = "\n".join(f"    {name}) words=({' '.join(words(name, text))}) ;;" for name, text in commands.items())
     return f"""#compdef warpaes
-# Completion of warpaes for zsh. Made by tools/command_pages.py.
+# Zsh completion for warpaes. Made by tools/command_pages.py.
 if (( CURRENT == 2 )); then
     local -a commands=(
 {listed}

@@ -122,7 +122,7 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
     return results
 
 
-# Batches: messages, bytes per message, and the other options of `warpaes bench`.
+# Batch cases: number of messages, bytes per message, then further `warpaes bench` options.
 BATCHES = (
     "1 1G --mode ctr --direction encrypt",
     "4096 256K --mode ctr --key-bits 128 --direction encrypt",

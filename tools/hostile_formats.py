@@ -242,7 +242,7 @@ def keysets(keys: pathlib.Path, mib: int) -> Iterator[Case]:
         "one long number": b'{"primaryKeyId": ' + b"9" * (len(content) - 18) + b"}",
         "the last key altered": _flipped(content, content.rindex(b"SYMMETRIC") + 3),
     }
-    yield Case("keyset in clear, 999 keys", content, hostile, ["Keyset.parse"])
+    yield Case("unencrypted keyset, 999 keys", content, hostile, ["Keyset.parse"])
     (keys / "kek").write_bytes(bytes(range(32)).hex().encode())
     source = keysources.from_url(f"file:{keys / 'kek'}")
     keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_1MB")
@@ -330,7 +330,7 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
 
 
 def _headed(content: bytes, inner: bytes, length: int) -> bytes:
-    """Return a file with another header, which has a signature and the length of an authentic one."""
+    """Return a file with a different header, which has a signature and the length of an authentic one."""
     signature = base64.b64encode(bytes(64)).decode().encode()
     text = b'{"__metadata__":{"__signature__":"' + signature + b'","a":' + inner
     text += b" " * (length // 8 * 8 - len(text) - 2) + b"}}"

@@ -20,8 +20,8 @@ LONGEST_BATCH = 30
 
 class Judge:
     """`mutants`: by number, {"room", "file", "line", "before", "after"}. `results` receives their outcomes, by number
-    as text, and `keep` is called after each. Existing entries are earlier outcomes. `end`: the time after which no test
-    starts."""
+    as text, and `keep` is called after each. Existing entries are earlier outcomes. `end`: no test starts after this
+    time."""
 
     def __init__(
         self, tests: Tests, mutants: dict[int, dict], results: dict[str, dict], end: float, keep: Callable[[], None]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads encrypted Parquet through the plain view, compared with pyarrow's own decryption and with the file in clear.
+"""Reads encrypted Parquet through the plain view, compared with pyarrow's own decryption and with the unencrypted file.
 
 Prints the table; the record goes to bench/results/parquet.
 
@@ -81,7 +81,7 @@ def write(folder: Path) -> None:
 
 
 def ways(folder: Path, number: int, key: bytes, threads: bool) -> dict[str, Callable[[], Any]]:
-    """Return the calls to compare. All of them return the same table."""
+    """Return the calls to compare. All readers return the same table."""
     clear, encrypted = map(str, paths(folder, number))
 
     def decrypted() -> Any:

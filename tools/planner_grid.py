@@ -44,7 +44,7 @@ def main() -> int:
         print(f"calibrated in {calibration['seconds']:.1f} s", flush=True)
         costs = json.loads(Path(f"{folder}/calibration.json").read_text())
         grid = Path(folder) / "grid.json"
-        # A machine without a GPU has fewer kinds of memory. Another key length compensates for that.
+        # A machine without a GPU has fewer kinds of memory. A different key length compensates for that.
         keys = [] if gpu or "--key-bits" in options.grid else ["--key-bits", "128,256"]
         subprocess.run([warpaes, "plan", "--grid", "-o", grid, *keys, *options.grid], env=environment, check=True)
         measured = json.loads(grid.read_text())

@@ -60,7 +60,7 @@ def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: b
 
 
 def row(what: str, size: int, other: str, times: dict) -> dict:
-    """``times``: "ours" and "theirs", and the same bytes in clear: "clear", "clear_all" and "dd"."""
+    """``times``: "ours" and "theirs", and the same bytes unencrypted: "clear", "clear_all" and "dd"."""
     made = {"what": what, "bytes": size, "other": other, "seconds": times["ours"], "other_seconds": times["theirs"]}
     return made | {f"{name}_seconds": times[name] for name in ("clear", "clear_all", "dd") if name in times}
 
@@ -151,7 +151,7 @@ def read_in_pieces(file: BinaryIO, size: int) -> None:
 
 
 def stream_rows() -> list[dict]:
-    """Measure every read call, from memory and from a path, compared with reads of a file in clear."""
+    """Measure every read call, from memory and from a path, compared with reading an unencrypted file."""
     from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 
     streaming_aead.register()

@@ -1,4 +1,4 @@
-"""Records of measurements: their identifying fields (commit, date, machine) and their files.
+"""Measurement records: their identifying fields (commit, date, machine) and their files.
 
 tools/recording.py RECORD...    writes records of other programs in the same form
 """
@@ -89,7 +89,7 @@ def save(record: dict, name: str, folder: Path) -> Path:
 
 
 def environment_of(build: Path) -> dict:
-    """Return the environment in which programs from a build made on another machine find its library."""
+    """Return the environment that programs built on another machine need to find their library."""
     paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
     return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
 

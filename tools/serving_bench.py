@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures encrypted models and KV blocks on a GPU, compared with loaders of models in clear, in one run.
+"""Measures encrypted models and KV blocks on a GPU, compared with loaders of unencrypted models, in one run.
 
 Prints the rows; the record goes to bench/results/serving. Needs PyTorch, safetensors and cryptography. Parts that need
 fastsafetensors, runai_model_streamer, kvikio or transformers are skipped without them, and the record lists them in
@@ -39,7 +39,7 @@ from safetensors.torch import load_file, save_file
 from warpaes import kv
 
 SHARDS = 4
-#: Llama's shapes: hidden, intermediate, heads, heads of keys and values, and vocabulary. The small shapes are for CPUs.
+#: Llama's shapes: hidden, intermediate, heads, key and value heads, and vocabulary. The small shapes are for CPUs.
 LARGE, SMALL = (4096, 14336, 32, 8, 128256), (64, 128, 4, 2, 256)
 OPTIONAL = ("fastsafetensors", "runai_model_streamer", "kvikio", "transformers")
 
@@ -79,7 +79,7 @@ class Bench:
 
 
 def shapes(bench: Bench) -> dict[str, tuple[int, ...]]:
-    """Return names and shapes of a Llama model of at least the requested size."""
+    """Return the tensor names and shapes of a Llama model of at least the requested size."""
     hidden, wide, heads, keys, vocabulary = bench.sizes
     narrow = hidden // heads * keys
     found: dict[str, tuple[int, ...]] = {
@@ -101,7 +101,7 @@ def shapes(bench: Bench) -> dict[str, tuple[int, ...]]:
 
 
 def make_model(bench: Bench) -> dict[str, Any]:
-    """Write a model of random weights in clear and encrypted, and return its tensors on the device."""
+    """Write a model of random weights, unencrypted and encrypted, and return its tensors on the device."""
     torch.manual_seed(45)
     tensors = {
         name: torch.randn(shape, dtype=torch.bfloat16, device=bench.device) * 0.02
@@ -169,7 +169,7 @@ def by_fastsafetensors_loader(bench: Bench) -> dict[str, Any]:
 
 
 def by_runai(bench: Bench) -> dict[str, Any]:
-    """Load as vLLM does: to host memory, and from there to the device."""
+    """Load as vLLM does: into host memory, and from there to the device."""
     from runai_model_streamer import SafetensorsStreamer
 
     with SafetensorsStreamer() as streamer:
@@ -215,7 +215,7 @@ def by_kvikio(bench: Bench) -> dict[str, Any]:
 
 
 def ways(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return the loaders by name, with ", in clear" appended for clear files."""
+    """Return the loaders by name, with ", in clear" appended for unencrypted files."""
     found: dict[str, Callable[[], dict[str, Any]]] = {
         "safetensors.torch.load_file, in clear": lambda: by_safetensors(bench),
         "fastsafetensors, fastsafe_open, in clear": lambda: by_fastsafetensors(bench),
@@ -358,9 +358,9 @@ def scan_here(folder: Path, reader: str, device: str) -> None:
 
 
 def vllm_chunks(bench: Bench, plain: torch.Tensor) -> dict[str, Callable[[], Any]]:
-    """Transfers of the same blocks as chunks of vLLM, each of the pages of up to 32 layers, and checks of them.
+    """Measures and checks transfers of the same blocks as vLLM chunks, each with the pages of up to 32 layers.
 
-    Without vLLM, with classes of the tests that have its contract.
+    Without vLLM, uses the tests' classes that have its interface.
     """
     if importlib.util.find_spec("vllm") is None:
         sys.path.append(str(ROOT / "tests/python"))

@@ -120,8 +120,8 @@ def calls_and_rates() -> list[dict]:
 
 
 def weights(folder: Path, size: int) -> list[dict]:
-    """Time loads of a model of this size to the GPU, in clear and encrypted, in turns. Both files are in the page
-    cache."""
+    """Time loads of a model of this size to the GPU, alternating unencrypted and encrypted files. Both files are in the
+    page cache."""
     import safetensors.torch as plain
     from warpaes import safetensors as encrypted
 
@@ -160,7 +160,8 @@ def weights(folder: Path, size: int) -> list[dict]:
 
 
 def training(folder: Path) -> list[dict]:
-    """Time an epoch with two forked workers that read records, and a checkpoint at its end, in clear and encrypted."""
+    """Time an epoch with two forked workers that read records, and a checkpoint at its end, unencrypted and
+    encrypted."""
     length, records, batch, vocabulary = 256, 2048, 32, 4096
     keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")  # short segments for records in any order
     for_checkpoints = warpaes.Keyset.generate()
