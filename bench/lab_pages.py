@@ -421,7 +421,7 @@ def profile_page(record: dict, profile: dict) -> str:
 
 
 def embedded(page: Path, name: str = "record") -> dict | None:
-    """Return the record in a page, or its summary."""
+    """Return the record contained in a page, or the record's summary."""
     if not page.exists():
         return None
     found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(), re.DOTALL)

@@ -315,7 +315,7 @@ void release_views(BatchState& batch) {
     const std::vector<View> views = std::exchange(batch.views, {});
 }
 
-/// Waits without the interpreter's lock. False if the batch does not finish in time.
+/// Waits without the GIL. False if the batch does not finish in time.
 bool wait_for_batch(BatchState& batch, std::uint64_t milliseconds) {
     if (unlocked([&] { return warpaes_batch_wait(batch.handle, milliseconds); }) == WARPAES_ERROR_TIMEOUT) return false;
     release_views(batch);

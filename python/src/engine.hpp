@@ -9,7 +9,7 @@ namespace warpaes::python {
 
 /// Returns the process's engine, which the first call creates. A child of fork() creates its own engine, on the CPU,
 /// because it has neither the parent's threads nor its GPU contexts. The engine is never destroyed: at exit, work may
-/// be in flight. The caller holds the interpreter's lock.
+/// be in flight. The caller holds the GIL.
 warpaes_engine* engine();
 
 /// The number of forks that led to this process. An object that belongs to an engine is unusable after a fork.

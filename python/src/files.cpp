@@ -54,7 +54,7 @@ public:
     }
     void give_back(std::unique_ptr<Block> block) { blocks_.push_back(std::move(block)); }
 
-    /// Runs `use` with the interpreter's lock. `use` returns 0, or another number with an exception set.
+    /// Runs `use` with the GIL. `use` returns 0, or another number with an exception set.
     template <typename Use>
     int call(const Use& use) noexcept {
         PyGILState_STATE state;
@@ -216,7 +216,7 @@ struct ReaderState {
     Callback callback;
     View memory;
     bool forward = false;  ///< the source cannot seek
-    unsigned users = 0;    ///< calls in progress; guarded by the interpreter's lock
+    unsigned users = 0;    ///< calls in progress; guarded by the GIL
     bool closed = false;
 
     ReaderState() = default;
@@ -332,7 +332,7 @@ Object read_into(PyObject* self, const Call& call) {
     ReaderState& reader = open_reader(self);
     const Use use(reader);
     std::uint64_t got = 0;
-    // Runs without the interpreter's lock, because the library's threads may need it to call the source function.
+    // Runs without the GIL, because the library's threads may need it to call the source function.
     const warpaes_status status =
         unlocked([&] { return warpaes_reader_read(reader.handle, offset, out.data(), out.size(), &got); });
     reader.callback.check(status, use.others());

@@ -9,7 +9,7 @@ namespace warpaes::python {
 /// Owns a keyset of the C ABI, which it wipes and frees.
 struct KeysetState {
     warpaes_keyset* handle = nullptr;
-    unsigned users = 0;  ///< threads that read it without the interpreter's lock
+    unsigned users = 0;  ///< threads that read it without the GIL
     Object origin;       ///< the arguments of load(), if it created the keyset and the keyset was not changed since
 
     KeysetState() = default;

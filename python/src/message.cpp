@@ -41,7 +41,7 @@ public:
     void written_later(bool so) { written_later_ = so; }
 
 private:
-    /// Free slots by device. The caller holds the interpreter's lock. The slots belong to the process's only engine
+    /// Free slots by device. The caller holds the GIL. The slots belong to the process's only engine
     /// with a GPU: the engine of a child of fork() has none.
     static std::map<int, std::vector<void*>>& free_slots() {
         static auto* slots = new std::map<int, std::vector<void*>>();
@@ -74,7 +74,7 @@ private:
     void* library_;
 };
 
-/// Calls `work()` in the device's context, without the interpreter's lock. Returns whether CUDA permits this and
+/// Calls `work()` in the device's context, without the GIL. Returns whether CUDA permits this and
 /// `work()` returns true. The default streams belong to the current context, which a thread does not have before its
 /// first CUDA call.
 template <typename Work>

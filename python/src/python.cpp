@@ -129,10 +129,10 @@ Object add_type(PyObject* module, PyType_Spec& spec) {
 namespace {
 
 std::atomic<bool> ending{false};
-std::atomic<unsigned> waiting{0};  ///< threads that are about to take the interpreter's lock
+std::atomic<unsigned> waiting{0};  ///< threads that are about to take the GIL
 std::thread::id ending_thread;
 
-/// Whether this thread may take the interpreter's lock. If so, the thread is counted in `waiting`.
+/// Whether this thread may take the GIL. If so, the thread is counted in `waiting`.
 bool may_lock() {
     ++waiting;
     if (!ending.load() || std::this_thread::get_id() == ending_thread) return true;

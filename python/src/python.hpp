@@ -173,14 +173,14 @@ State& state_of(PyObject* self) {
 /// Makes a type and adds it to the module, under the last part of its name.
 Object add_type(PyObject* module, PyType_Spec& spec);
 
-/// Work on this many bytes or more releases the interpreter's lock. Below, releasing and taking the lock costs more
+/// Work on this many bytes or more releases the GIL. Below, releasing and taking the lock costs more
 /// than the work.
 inline constexpr std::size_t long_work = std::size_t{16} << 10;
 
-/// Takes the interpreter's lock again. During interpreter shutdown, taking the lock would end a daemon thread in the
+/// Takes the GIL again. During interpreter shutdown, taking the lock would end a daemon thread in the
 /// middle of C++ code; such a thread blocks here instead until the process exits.
 void lock_again(PyThreadState* thread);
-/// Takes the interpreter's lock in a thread of the library. Returns false during interpreter shutdown, when Python must
+/// Takes the GIL in a thread of the library. Returns false during interpreter shutdown, when Python must
 /// not be called.
 bool lock_for_callback(PyGILState_STATE& state);
 
@@ -196,7 +196,7 @@ auto unlocked_if(bool is_long, const Function& function) {
     return is_long ? unlocked(function) : function();
 }
 
-/// One thread's use of an object without the interpreter's lock. Other threads that use the object during this time get
+/// One thread's use of an object without the GIL. Other threads that use the object during this time get
 /// an Error.
 class Turn {
 public:

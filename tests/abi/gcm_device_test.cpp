@@ -341,7 +341,8 @@ TEST_P(GcmDevice, Asynchronously) {
     warpaes_free(engine_.get(), locked);
 }
 
-/// The status is written to the device, wherever the expected tag lies. There are more calls than preallocated buffers.
+/// The status is written to the device, wherever the expected tag lies. There are more calls than there are
+/// preallocated buffers.
 TEST_P(GcmDevice, AsynchronousDecryption) {
     for (const std::size_t length : {1U, 100U, 4096U, 20001U, 70000U}) {
         const GcmCase c = make_gcm_case(random_, 16, 12 + 4 * random_.below(2), random_.below(2) * 50, length);

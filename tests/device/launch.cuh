@@ -29,7 +29,7 @@ inline void check(cudaError_t error, const char* what) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// Device memory with a copy of host memory, or poison. The guard after fetched bytes must be unchanged.
+/// Device memory that contains a copy of host memory, or poison. The guard after fetched bytes must be unchanged.
 class Buffer {
 public:
     explicit Buffer(const Bytes& from) : Buffer(from.size()) {

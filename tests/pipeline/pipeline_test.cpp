@@ -352,7 +352,7 @@ protected:
     }
 
 private:
-    /// Returns all lanes that a run of these tests uses.
+    /// Returns all lanes used by a run of these tests.
     std::vector<LaneLease> lanes() {
         const Plan plan = engine_.plan(Mode::cbc, Direction::encrypt, Engine::unknown_length);
         std::vector<LaneLease> all;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Encrypted chunks in vLLM's own tiers and connectors, made by its factories from the documented configuration.
+"""Tests encrypted chunks in vLLM's own tiers and connectors, which its factories create from the documented
+configuration.
 
 Machines with vLLM run this; 0.33.0 was tried, on a CPU.
 """

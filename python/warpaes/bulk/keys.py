@@ -391,7 +391,7 @@ class Keyring:
     """Opens key records, each only once, and returns keysets."""
 
     def __init__(self, keyset: Keyset | None, sources: list[KeySource], records: dict[str, dict[str, Any]]) -> None:
-        """Use a keyset that encrypts objects, or sources that unwrap data keys, and the records of shared keys."""
+        """Use a keyset that encrypts objects (or sources that unwrap data keys) and the records of shared keys."""
         self.keyset, self.sources = keyset, sources
         self.records = dict(records)
         self._opened: Kept[DataKey] = Kept(1 << 30)

@@ -20,7 +20,7 @@ Task = tuple[int, str, Row]
 class RowThreads:
     """Runs rows in up to ``most`` threads. Rows of small objects begin in a single thread if ``nearby`` is true.
 
-    Threads pass the interpreter's lock to each other at every system call. If storage responds immediately, as for
+    Threads pass the GIL to each other at every system call. If storage responds immediately, as for
     files in memory or in the page cache, several threads process small objects at half the rate of one thread.
     Otherwise, the processor idles, and :meth:`adapt` doubles the number of threads for small objects.
     """

@@ -74,7 +74,7 @@ class Footer:
 
 
 def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | None, allow_plaintext: bool) -> Footer:
-    """Read, decrypt or verify a footer, and rewrite it to the footer of the plain view.
+    """Read a footer, decrypt or verify it, and convert it to the footer of the plain view.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
