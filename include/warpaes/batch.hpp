@@ -1,5 +1,5 @@
 // warpaes: many messages at once, and arenas for them. C++20 over the C ABI, header only. The rules in warpaes.hpp and
-// those of warpaes_batch_submit in warpaes.h apply here too.
+// those of warpaes_batch_submit in warpaes.h also apply here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -57,7 +57,7 @@ struct Entry {
     Mode mode{};
     Direction direction{};
     std::uint64_t count = 1;
-    std::uint64_t length = 0;  ///< of each message, in bytes; CFB1: in bits
+    std::uint64_t length = 0;  ///< length of each message, in bytes; CFB1: in bits
     const Key* key = nullptr;  ///< one for all messages; null: `keys`
     const Key* tweak_key = nullptr;
     Elements keys{};  ///< `key_len` bytes for each message
@@ -132,8 +132,8 @@ public:
         offsets = WARPAES_BATCH_OFFSETS             ///< elements are offsets in the arena; see at_offset
     };
 
-    /// Starts the work and returns. `arena`: required for offsets; for other batches it saves queries to CUDA for
-    /// memory of the arena. Thread-safe.
+    /// Starts the work and returns. `arena`: required for offsets; for other batches, it saves CUDA queries for memory
+    /// in the arena. Thread-safe.
     Batch(const Engine& engine, const std::vector<Entry>& entries, Flags flags = none, const Arena* arena = nullptr)
         : Batch(engine, std::make_unique<State>(detail::to_c(entries)), flags, arena) {}
     /// Starts the work of the messages of a table: entry i is message i. The call copies the table; the memory of its
@@ -236,7 +236,7 @@ inline void enqueue(const Engine& engine, const std::vector<Entry>& entries, voi
     const auto list = detail::to_c(entries);
     check(warpaes_batch_enqueue(engine.get(), &options, list.data(), list.size(), stream));
 }
-/// The same for the messages of a table. Each message's status is written on the device, in stream order.
+/// Like enqueue() above, for the messages of a table. Each message's status is written on the device, in stream order.
 inline void enqueue(const Engine& engine, const warpaes_batch_table& table, void* stream) {
     check(warpaes_batch_enqueue_table(engine.get(), &table, stream));
 }

@@ -32,7 +32,7 @@
 //  - A block is a uint4 in memory order: x holds bytes 0 to 3, byte 0 in its low bits. A 16-byte load gives what FIPS
 //    197 calls in, and a 16-byte store writes what it calls out. The words of a key have the same byte order.
 //  - Constant time: no branch and no address depends on a key or on data, except that a table lookup uses one byte as
-//    its index. A lane reads only its own bank of shared memory, so a lookup takes one pass whatever the byte is.
+//    its index. A lane reads only its own bank of shared memory, so a lookup takes one pass for any value of the byte.
 //  - The number of key bits is 128, 192 or 256. Anything else does not compile.
 //  - Functions are inlined into the calling kernel and keep their state in its registers. They have no state of their
 //    own, and every thread may call them at any time. Only load() must be called by all threads of a block together.

@@ -1,5 +1,5 @@
 /*
- * warpaes: random bits by CTR_DRBG with AES (SP 800-90A Rev. 1, 10.2.1). The rules in warpaes.h apply here too.
+ * warpaes: random bits by CTR_DRBG with AES (SP 800-90A Rev. 1, 10.2.1). The rules in warpaes.h also apply here.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,10 +22,11 @@ typedef struct warpaes_drbg warpaes_drbg;
  */
 typedef struct warpaes_drbg_options {
     uint32_t struct_size;
-    uint32_t flags;      /**< WARPAES_DRBG_* */
-    uint32_t key_bits;   /**< 128, 192 or 256; 0: 256. This is also the security strength. */
-    uint32_t reserved;   /**< 0 */
-    const void* entropy; /**< NULL: the kernel's (getrandom); a NULL nonce then comes from the kernel, too. */
+    uint32_t flags;    /**< WARPAES_DRBG_* */
+    uint32_t key_bits; /**< 128, 192 or 256; 0: 256. This is also the security strength. */
+    uint32_t reserved; /**< 0 */
+    const void*
+        entropy; /**< NULL: entropy from the kernel (getrandom); a NULL nonce then also comes from the kernel. */
     uint64_t entropy_len;
     const void* nonce; /**< Required if entropy is given, with the derivation function. */
     uint64_t nonce_len;

@@ -14,7 +14,7 @@ inline namespace cpp {
 struct DrbgOptions {
     unsigned key_bits = 256;
     bool derivation_function = true;
-    ConstBytes entropy{};  ///< empty: the kernel's; the nonce is then the kernel's, too
+    ConstBytes entropy{};  ///< empty: from the kernel; the nonce then also comes from the kernel
     ConstBytes nonce{};
     ConstBytes personalization{};
 };

@@ -30,7 +30,7 @@ typedef struct warpaes_keyset warpaes_keyset;
 typedef enum warpaes_key_state {
     WARPAES_KEY_ENABLED = 1,
     WARPAES_KEY_DISABLED = 2, /**< Kept, but not used. */
-    WARPAES_KEY_DESTROYED = 3 /**< Only its number remains. */
+    WARPAES_KEY_DESTROYED = 3 /**< Only its ID remains. */
 } warpaes_key_state;
 
 typedef struct warpaes_key_info {
@@ -39,7 +39,7 @@ typedef struct warpaes_key_info {
     warpaes_key_state state;
     int32_t primary;           /**< 1 if it is the primary key. */
     const char* template_name; /**< One of the above; "" if the key's parameters match none of them. Static storage. */
-    uint32_t key_bits;         /**< of AES; 0 for a destroyed key, and for a Tink key that is not for files */
+    uint32_t key_bits;         /**< AES key size; 0 for a destroyed key, and for a Tink key that is not for files */
     uint32_t segment_bytes;    /**< bytes of a segment's ciphertext; 0 as for key_bits */
 } warpaes_key_info;
 
@@ -99,7 +99,7 @@ typedef struct warpaes_scrypt {
 #define WARPAES_SCRYPT_INIT \
     { sizeof(warpaes_scrypt), 8, 1, 0, 131072 }
 
-/** Measures the cost that takes about `seconds` on this machine: from the cost of INIT to 1 GiB, with r = 8 and p = 1.
+/** Finds the cost that takes about `seconds` on this machine, between the cost in INIT and 1 GiB, with r = 8 and p = 1.
  */
 WARPAES_API warpaes_status warpaes_scrypt_choose(double seconds, warpaes_scrypt* cost);
 
@@ -122,9 +122,9 @@ WARPAES_API warpaes_status warpaes_keyset_peek(const char* json, size_t length, 
 /* ----------------------------------------------------------------------------- keysets under a key-encryption key */
 
 /**
- * Writes the keyset encrypted under a key-encryption key, as Tink's JSON of an encrypted keyset, which Tink's libraries
- * open with that key as their AEAD. `kek` is the text of the key: Tink's JSON of a cleartext keyset of AesGcmKeys,
- * whose primary encrypts; or one key of 16 or 32 bytes that are not text (warpaes_keyset_check_raw), or of 32 or 64
+ * Writes the keyset encrypted under a key-encryption key, as Tink's JSON of an encrypted keyset. Tink's libraries open
+ * it with that key as the AEAD. `kek` is the text of the key: Tink's JSON of a cleartext keyset of AesGcmKeys, whose
+ * primary encrypts; or one key of 16 or 32 bytes that are not text (warpaes_keyset_check_raw), or of 32 or 64
  * hexadecimal digits. `aad`: associated data, not in the result, the same to open it; both take at most 1 MiB.
  * `*length` is as for warpaes_keyset_write. WARPAES_ERROR_KEYSET if the text is not such a key.
  */
@@ -152,10 +152,11 @@ typedef struct warpaes_place_options {
     uint32_t reserved;
     warpaes_ask_passphrase ask; /**< NULL: a place that requires an answer is refused. */
     warpaes_warning warning;    /**< NULL: warnings are dropped. */
-    void* user;                 /**< the first argument of both */
-    const char* template_name;  /**< load: of a raw key; NULL: by its length, AES128_GCM_HKDF_1MB or
-                                     AES256_GCM_HKDF_1MB. Refused if the keys are not raw. */
-    const warpaes_scrypt* cost; /**< save: of a guess at the passphrase; NULL for the cost that takes a second */
+    void* user;                 /**< the first argument of both functions */
+    const char* template_name;  /**< load: the template of a raw key; NULL: AES128_GCM_HKDF_1MB or AES256_GCM_HKDF_1MB,
+                                   depending on its length. Refused if the keys are not raw. */
+    const warpaes_scrypt*
+        cost; /**< save: the cost of a guess at the passphrase; NULL for the cost that takes a second */
 } warpaes_place_options;
 
 #define WARPAES_PLACE_OPTIONS_INIT \
@@ -265,8 +266,8 @@ typedef struct warpaes_file_job {
     uint64_t iv_len;
     /* OPENSSL_ENC */
     uint32_t key_bits;      /**< 128, 192 or 256 */
-    uint32_t iterations;    /**< rounds of PBKDF2; 0: 10000 */
-    const char* passphrase; /**< passphrase_len bytes, at most 1 MiB; need not end in a NUL. */
+    uint32_t iterations;    /**< PBKDF2 iterations; 0: 10000 */
+    const char* passphrase; /**< passphrase_len bytes, at most 1 MiB; need not be NUL-terminated. */
     uint64_t passphrase_len;
     const char* digest; /**< NULL: "sha256"; or any digest that libcrypto supports. */
     /** NULL: "Salted__" and a random salt are written first, and expected first. 8 bytes: a salt that both sides know,
@@ -286,9 +287,9 @@ typedef struct warpaes_file_job {
     uint32_t reserved;
     warpaes_hole hole; /**< SALVAGE; may be NULL. */
     void* hole_user;
-    /** STREAMING_AEAD encryption: bytes that are written in front of the file, such as its own keyset under a
-        passphrase (docs/formats.md); at most 1 MiB. They are not authenticated. To decrypt such a file, give a
-        descriptor whose position is after them. */
+    /** STREAMING_AEAD encryption: bytes to write at the start of the file, such as its own keyset under a passphrase
+     * (docs/formats.md); at most 1 MiB. They are not authenticated. To decrypt such a file, give a descriptor whose
+     * position is after them. */
     const void* prefix;
     uint64_t prefix_len;
 } warpaes_file_job;
@@ -328,7 +329,7 @@ typedef struct warpaes_file_result {
 WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* job,
                                             warpaes_file_result* result);
 
-/** Facts about an encrypted file that need no key. */
+/** Information about an encrypted file that is available without a key. */
 typedef struct warpaes_file_info {
     uint32_t struct_size;
     warpaes_format format;
@@ -338,7 +339,7 @@ typedef struct warpaes_file_info {
     uint64_t segment_bytes;   /**< bytes of a segment's ciphertext, with its tag; 0 if not known */
     uint64_t segments;        /**< 0 if not known */
     uint64_t plaintext_bytes; /**< WARPAES_UNKNOWN if not known: OPENSSL_ENC, or no template was asked for */
-    uint32_t key_bits;        /**< of AES; 0 if not known */
+    uint32_t key_bits;        /**< AES key size; 0 if not known */
     uint32_t reserved;
 } warpaes_file_info;
 
@@ -346,18 +347,18 @@ typedef struct warpaes_file_info {
     { sizeof(warpaes_file_info), (warpaes_format)0, NULL, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
- * Reads the header of the file at `path` and computes the other facts from the file's length. `template_name`: the
- * template to assume. NULL: what the header says; Tink's header does not give the segment size, and C2SP's files have
- * no mark and are not recognised. WARPAES_ERROR_FORMAT if the file cannot be of that format, for example because its
- * length is impossible. Thread-safe.
+ * Reads the header of the file at `path` and computes the other facts from the file's length. `template_name` is the
+ * template to assume. NULL: the template in the header; Tink's header does not give the segment size, and C2SP's files
+ * have no mark and are not recognised. WARPAES_ERROR_FORMAT if the file cannot be of that format, for example because
+ * its length is impossible. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_file_inspect(const char* path, const char* template_name, warpaes_file_info* info);
 
 /* ------------------------------------------------------------------------------------------------ readers and writers
  */
 
-/** The source of a reader's ciphertext: exactly one of a path, memory, and a function of the caller. A path of a
-    pipe, terminal or socket, such as /dev/stdin, has no positions: it is read as with `next`. */
+/** The source of a reader's ciphertext: exactly one of a path, memory, and a function supplied by the caller. A path of
+ * a pipe, terminal or socket, such as /dev/stdin, has no positions: it is read as with `next`. */
 typedef struct warpaes_source {
     uint32_t struct_size;
     uint32_t reserved;
@@ -382,7 +383,7 @@ typedef struct warpaes_source {
     forward: each read begins where the previous one ended, by one thread at a time, in the process that opened it. */
 typedef struct warpaes_reader warpaes_reader;
 
-/** The destination of a writer's ciphertext: a path, or a function of the caller. */
+/** The destination of a writer's ciphertext: a path, or a function supplied by the caller. */
 typedef struct warpaes_sink {
     uint32_t struct_size;
     uint32_t flags;   /**< WARPAES_FILE_OVERWRITE, WARPAES_FILE_NO_SYNC */

@@ -1,5 +1,5 @@
-// warpaes: AES-GCM in one call, and many messages of one key as one batch. C++20 over the C ABI, header only. The rules
-// in warpaes.hpp apply here too.
+// warpaes: AES-GCM in one call, and many messages under one key as one batch. C++20 over the C ABI, header only. The
+// rules in warpaes.hpp also apply here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -47,7 +47,7 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
     return plaintext;
 }
 
-/// Bytes of the nonce before a message that was sealed with a random nonce.
+/// Size of the nonce in front of a message that was sealed with a random nonce.
 inline constexpr std::size_t gcm_nonce_bytes = 12;
 
 /// Seals with a random nonce, and returns nonce, ciphertext and tag. Use it for at most 2^32 messages with one key (SP
@@ -73,8 +73,8 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
                 ConstBytes(sealed.data() + gcm_nonce_bytes, sealed.size() - gcm_nonce_bytes));
 }
 
-/// Many AES-GCM messages of one key at equal distances, the last of which may be shorter: the segments of a file or of
-/// a table. Plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, and its ciphertext `i *
+/// Many AES-GCM messages under one key at equal distances (the last one may be shorter): the segments of a file or of a
+/// table. Plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, and its ciphertext `i *
 /// ciphertext_stride` bytes into the other. In place, both strides are equal.
 struct Segments {
     Direction direction{};
@@ -85,7 +85,7 @@ struct Segments {
     ConstBytes aad{};            ///< the same for every segment
     ConstBytes input{};
     Bytes output{};
-    /// Bytes from segment to segment: at least segment_len, and of ciphertext whose tags follow it 16 more. 0: no gaps.
+    /// Bytes from segment to segment: at least segment_len, and for ciphertext followed by tags, 16 more. 0: no gaps.
     std::uint64_t plaintext_stride = 0;
     std::uint64_t ciphertext_stride = 0;
     Bytes tags{};  ///< 16 bytes for each segment; empty: each tag follows its ciphertext
@@ -129,7 +129,7 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
         const std::uint64_t given = plaintext ? segments.plaintext_stride : segments.ciphertext_stride;
         return given != 0 ? given : segments.segment_len + tag_of(plaintext);
     };
-    // No segment reaches beyond the next one's beginning, so none reaches further than the last.
+    // No segment extends past the beginning of the next segment, so none extends further than the last.
     const auto span = [&](bool plaintext) {
         const std::uint64_t stride = stride_of(plaintext);
         if (count > 1 && stride < segments.segment_len + tag_of(plaintext)) {

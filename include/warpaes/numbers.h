@@ -1,5 +1,5 @@
 /*
- * warpaes: random numbers from a key, in host or device memory. The rules in warpaes.h apply here too.
+ * warpaes: random numbers from a key, in host or device memory. The rules in warpaes.h also apply here.
  *
  * The numbers are a function of AES-CTR's key stream: the key and the counter determine all of them, to the last bit
  * and

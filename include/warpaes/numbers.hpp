@@ -14,7 +14,7 @@
 namespace warpaes {
 inline namespace cpp {
 
-/// The number types of C++20 for which numbers.h has a format.
+/// The C++20 number types that have a format in numbers.h.
 template <typename T>
 concept FloatOrDouble = std::same_as<T, float> || std::same_as<T, double>;
 

@@ -1,12 +1,12 @@
 /*
- * warpaes: column chunks of encrypted Parquet files. The rules in warpaes.h apply here too.
+ * warpaes: column chunks of encrypted Parquet files. The rules in warpaes.h also apply here.
  *
  * Parquet's modular encryption (parquet-format, Encryption.md) makes a column chunk a chain of modules: a page header,
  * its page, the next header, and so on. A module is its length (4 bytes, little-endian), a nonce of 12 bytes, the
  * ciphertext and a tag of 16 bytes (pages of AES_GCM_CTR_V1 have no tag).
  *
  * The functions below turn a chunk into its plain view: bytes of the same length, in which every page header and page
- * lies where its modules lay. The header takes the bytes that lengths, nonces and tags leave over: its
+ * is where its modules were. The header takes the bytes that lengths, nonces and tags leave over: its
  * `compressed_page_size` becomes the length of the plain page, its `crc`, which covers the ciphertext, is left out, and
  * a binary field that no reader knows fills the rest. So offsets and sizes in footers and indexes stay true, and any
  * Parquet reader reads the view.
@@ -54,10 +54,10 @@ typedef struct warpaes_parquet_chunk {
 
 /** The place of a page in `modules`. */
 typedef struct warpaes_parquet_page {
-    uint64_t offset;       /**< of its header module */
-    uint32_t header_bytes; /**< of the header module, with length, nonce and tag */
-    uint32_t page_bytes;   /**< of the page module, with length, nonce and tag */
-    int32_t ordinal;       /**< of the data page; -1 for the dictionary page */
+    uint64_t offset;       /**< offset of its header module */
+    uint32_t header_bytes; /**< size of the header module, with length, nonce and tag */
+    uint32_t page_bytes;   /**< size of the page module, with length, nonce and tag */
+    int32_t ordinal;       /**< ordinal of the data page; -1 for the dictionary page */
     uint32_t reserved;
 } warpaes_parquet_page;
 
@@ -84,7 +84,8 @@ WARPAES_API warpaes_status warpaes_parquet_header_entries(const warpaes_parquet_
 
 /**
  * Rewrites decrypted page headers in `view`, in host memory, to the headers of plain pages. WARPAES_ERROR_FORMAT, with
- * a sentence that names row group, column and page: not a page header, or one of another kind or length than its page.
+ * a message that names the row group, column and page: not a page header, or one of another kind or length than its
+ * page.
  */
 WARPAES_API warpaes_status warpaes_parquet_rewrite_headers(const warpaes_parquet_chunk* chunk,
                                                            const warpaes_parquet_page* pages, uint64_t count,
@@ -102,10 +103,10 @@ WARPAES_API warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_ch
                                                         warpaes_status* statuses, warpaes_batch_entry* entries);
 
 /**
- * The same as a table, which costs a GPU's host much less than entries do: writes `count` rows to `messages` and sets
- * `*table`, for warpaes_batch_enqueue_table or warpaes_batch_submit_table. `statuses`, one for each page, is not NULL.
- * `scratch` and `messages` are in host memory and must stay until warpaes_batch_enqueue_table returns, or the submitted
- * batch is finished.
+ * Does this with a table, which costs the host of a GPU much less than entries do: writes `count` rows to `messages`
+ * and sets `*table`, for warpaes_batch_enqueue_table or warpaes_batch_submit_table. `statuses`, one for each page, is
+ * not NULL. `scratch` and `messages` are in host memory and must stay until warpaes_batch_enqueue_table returns, or the
+ * submitted batch is finished.
  */
 WARPAES_API warpaes_status warpaes_parquet_page_table(const warpaes_parquet_chunk* chunk,
                                                       const warpaes_parquet_page* pages, uint64_t count,
@@ -116,15 +117,15 @@ WARPAES_API warpaes_status warpaes_parquet_page_table(const warpaes_parquet_chun
 /**
  * Decrypts pages that warpaes_parquet_walk has listed, in host memory, and makes their plain view: `view` + a page's
  * offset gets as many bytes as its two modules take. `view` has `view_len` bytes and does not overlap `modules`. If a
- * module is not authentic, the call returns WARPAES_ERROR_AUTHENTICATION with a sentence that names row group, column
- * and page. After any failure all of `view` is wiped.
+ * module is not authentic, the call returns WARPAES_ERROR_AUTHENTICATION with a message that names the row group,
+ * column and page. After any failure all of `view` is wiped.
  */
 WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
                                                    const warpaes_parquet_page* pages, uint64_t count, void* view,
                                                    uint64_t view_len);
 
 /*
- * The same for a GPU, with one copy of a chunk and one buffer on it:
+ * For a GPU, with a single copy of a chunk and a single buffer on the GPU:
  *
  *  1. Read the modules into host memory, WARPAES_PARQUET_SHIFT(flags) bytes after the start of an image of
  *     modules_len + 16 bytes (page-locked memory is the fastest to copy).
@@ -132,7 +133,7 @@ WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const
  *     are still ciphertext.
  *  3. Copy modules_len bytes of the image to device memory.
  *  4. warpaes_parquet_staged_table and warpaes_batch_enqueue_table on the stream of the copy, with statuses on the
- *     device; or warpaes_parquet_decrypt_staged, which waits and names what is not authentic.
+ *     device; or warpaes_parquet_decrypt_staged, which waits and names the page that is not authentic.
  */
 
 /** Bytes between the image and the modules in it: what a page's text moves by. */
@@ -151,8 +152,8 @@ WARPAES_API warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const w
                                                  void* seals);
 
 /**
- * Writes `count` batch entries that decrypt the pages of a staged image where they lie. `image` is a copy of it, in
- * device or host memory. `scratch`, `statuses`: as for warpaes_parquet_page_entries. `seals`: of warpaes_parquet_stage,
+ * Writes `count` batch entries that decrypt the pages of a staged image in place. `image` is a copy of it, in device or
+ * host memory. `scratch`, `statuses`: as for warpaes_parquet_page_entries. `seals` are those of warpaes_parquet_stage,
  * or a copy in device memory. Of `chunk->modules`, only the length is used.
  */
 WARPAES_API warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_chunk* chunk,
@@ -160,7 +161,7 @@ WARPAES_API warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_
                                                           void* image, const void* seals, void* scratch,
                                                           warpaes_status* statuses, warpaes_batch_entry* entries);
 
-/** The same as a table: `scratch`, `statuses`, `messages` and `table` as for warpaes_parquet_page_table. */
+/** Does this with a table: `scratch`, `statuses`, `messages` and `table` as for warpaes_parquet_page_table. */
 WARPAES_API warpaes_status warpaes_parquet_staged_table(const warpaes_parquet_chunk* chunk,
                                                         const warpaes_parquet_page* pages, uint64_t count, void* image,
                                                         const void* seals, void* scratch, warpaes_status* statuses,
@@ -201,7 +202,7 @@ typedef struct warpaes_parquet_footer {
     uint64_t aad_prefix_len;
     const void* aad_file_unique;
     uint64_t aad_file_unique_len;
-    const void* key_metadata; /**< of the footer's key */
+    const void* key_metadata; /**< key metadata of the footer's key */
     uint64_t key_metadata_len;
     uint64_t metadata_len; /**< bytes of FileMetaData */
 } warpaes_parquet_footer;

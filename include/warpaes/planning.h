@@ -59,10 +59,10 @@ typedef struct warpaes_prediction {
 #define WARPAES_PREDICTION_INIT \
     { sizeof(warpaes_prediction), 0, 0, 0, 0, 0 }
 
-/** Plans `work` without doing it. An engine with a backend requested by name plans only for that backend. The call
- * looks for GPUs, which takes long the first time, but initialises none. Thread-safe. */
+/** Plans `work` without doing it. An engine with a backend requested by name plans only for that backend. The first
+ * call is slow because it looks for GPUs, but it does not initialise any. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan);
-/** Predicts the time of entry `index` of warpaes_backend_query's list. Otherwise as warpaes_engine_plan. */
+/** Predicts the time of entry `index` of warpaes_backend_query's list. Otherwise like warpaes_engine_plan. */
 WARPAES_API warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work* work, size_t index,
                                                   warpaes_prediction* prediction);
 
@@ -97,7 +97,7 @@ typedef struct warpaes_calibration_result {
     { sizeof(warpaes_calibration_result), 0, 0, 0, 0 }
 
 /**
- * Measures every backend and GPU of this machine, whatever the engine's options are. The engine then plans its work by
+ * Measures every backend and GPU of this machine, regardless of the engine's options. The engine then plans its work by
  * these costs, and stores them for later engines of any process: in the file that the environment variable
  * WARPAES_CALIBRATION names, else below $XDG_CACHE_HOME or ~/.cache. With WARPAES_CALIBRATION=none nothing is stored or
  * read. An engine reads the file when it first has to choose a backend. Other work on the machine during a calibration
@@ -110,7 +110,7 @@ WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, cons
     WARPAES_ERROR_BUFFER_TOO_SMALL if it takes more than `capacity` bytes. Thread-safe. */
 WARPAES_API warpaes_status warpaes_calibration_path(char* path, size_t capacity);
 
-/** As a launch figure: an unreachable limit. */
+/** As the value of a launch figure: an unreachable limit. */
 #define WARPAES_NEVER 0xffffffffu
 
 /** One figure that determines how a GPU's kernels are launched, such as threads, tables or limits. No figure changes a
@@ -142,7 +142,7 @@ typedef struct warpaes_tuning_step {
     uint32_t value;
     const char* name;  /**< name of the figure; static storage */
     const char* works; /**< the work that was measured, as a sentence's subject; static storage */
-    double relative;   /**< Time relative to that of the value in use; 0: this GPU refuses such launches. */
+    double relative;   /**< Time relative to that of the value in use; 0 means that this GPU refuses such launches. */
     uint64_t done;     /**< values tried so far */
     uint64_t total;    /**< values to try */
 } warpaes_tuning_step;
@@ -173,12 +173,12 @@ typedef struct warpaes_tuning_result {
 #define WARPAES_TUNING_RESULT_INIT \
     { sizeof(warpaes_tuning_result), -1, 0, 0, 0, 0 }
 
-/** Measures the best launch parameters of a GPU's kernels, figure after figure. Before it measures a value, it compares
- * the kernels' output with the CPU's. This process uses the best values from then on, and they are stored with the
- * calibrations for this GPU and later processes. Open workers of an engine keep their values. Tune before calibrating,
- * because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0, and
- * WARPAES_ERROR_DEVICE if bytes differ: in both cases nothing has changed. WARPAES_ERROR_WRITE if the values cannot be
- * stored. `result` may be NULL. Thread-safe.
+/** Finds the best launch parameters for a GPU's kernels by measuring one figure after another. Before it measures a
+ * value, it compares the kernels' output with the CPU's. This process uses the best values from then on, and they are
+ * stored with the calibrations for this GPU and later processes. Open workers of an engine keep their values. Tune
+ * before calibrating, because costs depend on launch parameters. WARPAES_ERROR_CANCELLED if `progress` returns anything
+ * but 0, and WARPAES_ERROR_DEVICE if bytes differ: in both cases nothing has changed. WARPAES_ERROR_WRITE if the values
+ * cannot be stored. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_tune(warpaes_engine* engine, const warpaes_tuning* tuning,
                                                warpaes_tuning_result* result);

@@ -12,8 +12,8 @@ namespace warpaes {
 inline namespace cpp {
 
 namespace detail {
-/// A function of the caller. An exception from it, on any thread, is kept until check() throws it on the caller's
-/// thread.
+/// A function supplied by the caller. If it throws, on any thread, the exception is kept until check() throws it on the
+/// caller's thread.
 template <typename... Arguments>
 class Caller {
 public:
@@ -58,8 +58,9 @@ struct PlaceOptions {
     /// Writes the passphrase to the buffer, which is wiped afterwards, and returns its length.
     std::function<std::size_t(const std::string& question, std::span<char> passphrase)> ask{};
     std::function<void(const std::string& sentence)> warning{};
-    std::string template_name{};                        ///< load: of a raw key; empty: by its length
-    std::optional<warpaes_scrypt> cost = std::nullopt;  ///< save: of a guess at the passphrase; nothing: a second
+    std::string template_name{};  ///< load: the template of a raw key; empty: determined by its length
+    std::optional<warpaes_scrypt> cost =
+        std::nullopt;  ///< save: the cost of a guess at the passphrase; nothing: one second
 };
 
 /// Keys for files, one of which is the primary key. Wiped when destroyed. Threads may share a keyset while none changes
@@ -72,14 +73,14 @@ public:
     [[nodiscard]] static Keyset parse(std::string_view json) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_parse, json.data(), json.size()));
     }
-    /// From Tink's JSON of a keyset that wrap() has encrypted. Throws Error{WARPAES_ERROR_AUTHENTICATION} for another
+    /// From Tink's JSON of a keyset that wrap() has encrypted. Throws Error{WARPAES_ERROR_AUTHENTICATION} for a wrong
     /// passphrase or altered JSON.
     [[nodiscard]] static Keyset unwrap(std::string_view json, std::string_view passphrase) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap, json.data(), json.size(), passphrase.data(),
                                                    passphrase.size()));
     }
     /// From Tink's JSON of a keyset that wrap_under() or a Tink library has encrypted. Throws
-    /// Error{WARPAES_ERROR_AUTHENTICATION} for another key, other associated data or altered JSON.
+    /// Error{WARPAES_ERROR_AUTHENTICATION} for a wrong key, wrong associated data or altered JSON.
     [[nodiscard]] static Keyset unwrap_under(std::string_view json, ConstBytes kek, ConstBytes aad = {}) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap_under, json.data(), json.size(), kek.data(),
                                                    kek.size(), aad.data(), aad.size()));
@@ -260,8 +261,8 @@ public:
 
     /// Bytes of plaintext; WARPAES_UNKNOWN before the end of a stream.
     [[nodiscard]] std::uint64_t size() const noexcept { return warpaes_reader_size(get()); }
-    /// Fills `output`, in host or device memory, with the plaintext from `offset` on. Returns the number of bytes, less
-    /// than the output's size only at the end. After an error `output` is wiped. Throws Error.
+    /// Fills `output`, in host or device memory, with the plaintext starting at `offset`. Returns the number of bytes,
+    /// less than the output's size only at the end. After an error `output` is wiped. Throws Error.
     std::size_t read(std::uint64_t offset, Bytes output) const {
         std::uint64_t read = 0;
         const warpaes_status status = warpaes_reader_read(get(), offset, output.data(), output.size(), &read);

@@ -132,7 +132,7 @@ typedef enum warpaes_mode {
     WARPAES_GCM = 9,     /**< SP 800-38D; with associated data and no text it is GMAC */
     WARPAES_CCM = 10,    /**< SP 800-38C */
     WARPAES_CMAC = 11,   /**< SP 800-38B: encryption writes a tag and no output; decryption compares the tag */
-    WARPAES_KW = 12,     /**< SP 800-38F, RFC 3394: key wrapping. KW and the modes below are for warpaes_crypt alone. */
+    WARPAES_KW = 12,     /**< SP 800-38F, RFC 3394: key wrapping. KW and the modes below are only for warpaes_crypt. */
     WARPAES_KWP = 13,    /**< SP 800-38F, RFC 5649: key wrapping with padding */
     WARPAES_SIV = 14,    /**< RFC 5297: deterministic, or with a nonce that may repeat */
     WARPAES_GCM_SIV = 15 /**< RFC 8452: AES-128 and AES-256; a repeated IV reveals only which messages are equal */
@@ -152,7 +152,7 @@ enum {
 enum {
     WARPAES_NOTE_COUNTER_WRAPPED =
         1u << 0 /**< The CTR counter passed 2^128 - 1 and continued at 0, as SP 800-38A B.1 and OpenSSL do. The output
-                     is correct, but this key has also used the counter blocks from 0 up. In a batch, this applies to a
+                   is correct, but this key has also used counter blocks starting at 0. In a batch, this applies to a
                    message whose IV is in host memory. */
     ,
     WARPAES_NOTE_DEVICE_FAILED = 1u << 1, /**< A GPU failed midway and the CPU did the rest. The output is complete. */
@@ -178,9 +178,9 @@ typedef struct warpaes_engine_options {
     /** Host threads that work on one call. 0: one per processor available to this process. */
     uint32_t threads;
     /** "libcrypto", "aesni", "vaes", "armv8" or "cuda": use this backend for everything, or fail. NULL: use the
-        environment variable WARPAES_BACKEND if it is set and not empty, else "auto", the best backend for each call.
-        "vaes" uses 256-bit registers, also on a processor with AVX-512, if the environment variable WARPAES_VECTOR_BITS
-        is 256 when the process first uses the library. */
+     * environment variable WARPAES_BACKEND if it is set and not empty, else "auto", the best backend for each call.
+     * "vaes" uses 256-bit registers, even on a processor with AVX-512, if the environment variable WARPAES_VECTOR_BITS
+     * is 256 when the process first uses the library. */
     const char* backend;
     /** CUDA device number. -1: every device; WARPAES_ENGINE_OPTIONS_INIT sets -1. */
     int32_t device;
@@ -329,7 +329,7 @@ typedef struct warpaes_message {
     const void* aad; /**< GCM, CCM, SIV, GCM-SIV: associated data, in host or device memory. */
     uint64_t aad_len;
     /** GCM, CCM, CMAC, SIV, GCM-SIV. Encryption writes it; decryption only reads it, as the expected tag. In host
-        memory or device memory; warpaes_crypt_async says where it must lie for an asynchronous call. */
+     * memory or device memory; warpaes_crypt_async describes where it must be for an asynchronous call. */
     void* tag;
     uint64_t tag_len; /**< GCM: 16, 15, 14, 13 or 12; 8 and 4 only with the limits of SP 800-38D, appendix C. */
     const warpaes_key* tweak_key; /**< XTS */
@@ -365,9 +365,9 @@ typedef struct warpaes_result {
     { sizeof(warpaes_result), WARPAES_OK, 0, 0, -1, NULL, "" }
 
 /**
- * Encrypts or decrypts one message and returns when the output is complete. `result` may be NULL. Thread-safe. The
- * caller completes whatever fills a buffer in device memory, or enqueues it on that device's default stream, before the
- * call. On WARPAES_ERROR_PADDING (decryption with PKCS7) the output is wiped.
+ * Encrypts or decrypts one message and returns when the output is complete. `result` may be NULL. Thread-safe. Before
+ * the call, the caller must complete any work that fills a buffer in device memory, or enqueue it on that device's
+ * default stream. On WARPAES_ERROR_PADDING (decryption with PKCS7) the output is wiped.
  */
 WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* message,
                                          warpaes_result* result);
@@ -381,8 +381,8 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_m
  * a blocking stream in capture. The key may be destroyed after the call. A message of 0 bytes in a mode without tags
  * succeeds, and nothing is enqueued. `result` may be NULL. Thread-safe.
  *
- * GCM, CCM, CMAC: encryption writes the tag to memory of the buffers' device; a 16-byte tag of GCM whose associated
- * data is in host memory may also are in page-locked memory. Decryption writes its status to `device_status`, and
+ * GCM, CCM, CMAC: encryption writes the tag to memory of the buffers' device; a 16-byte GCM tag may also be in
+ * page-locked memory if the associated data is in host memory. Decryption writes its status to `device_status`, and
  * wipes an output that is not authentic; its `tag` may be in host memory, which the call copies. Without text, the
  * memory of `tag` (decryption: of `device_status`) determines the device. `cuda_stream` may be in capture, as with
  * warpaes_batch_enqueue.
@@ -396,7 +396,7 @@ WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, const war
     can make a batch that uses offsets, and such a batch can be copied from one arena to another. */
 typedef struct warpaes_arena warpaes_arena;
 
-/** `bytes`: 1 or more. The memory is zeroed. Otherwise as warpaes_alloc; SHARED is allowed. Thread-safe. */
+/** `bytes`: 1 or more. The memory is zeroed. Otherwise like warpaes_alloc; SHARED is allowed. Thread-safe. */
 WARPAES_API warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device,
                                                 uint64_t bytes, warpaes_arena** arena);
 /** Wipes and releases the arena. No batch may be using it. NULL is allowed. A child of fork() does not wipe memory that
@@ -437,7 +437,7 @@ typedef struct warpaes_batch_entry {
     warpaes_mode mode;
     warpaes_direction direction;
     uint64_t count;  /**< 0: nothing to do; at most 2^48 */
-    uint64_t length; /**< of each message, in bytes; CFB1: in bits */
+    uint64_t length; /**< length of each message, in bytes; CFB1: in bits */
     warpaes_elements input;
     warpaes_elements output; /**< Equal to the input, or disjoint from all that the batch reads and writes. */
     warpaes_elements iv;
@@ -504,7 +504,7 @@ typedef struct warpaes_batch_result {
     uint32_t notes;           /**< WARPAES_NOTE_* */
     uint64_t messages;        /**< all messages, including those of refused entries */
     uint64_t failed_entries;  /**< entries whose status is not WARPAES_OK */
-    uint64_t messages_on_cpu; /**< messages that CPUs did, including empty ones */
+    uint64_t messages_on_cpu; /**< messages that CPUs processed, including empty ones */
     uint64_t messages_on_gpu;
     warpaes_status status; /**< the status of the first entry that failed */
     int32_t reserved;
@@ -516,9 +516,9 @@ typedef struct warpaes_batch_result {
 
 /**
  * Submits `count` entries, at most 2^32 - 2, and returns at once. `options` may be NULL. The entries, and all that they
- * point to, must stay until the batch is finished. Entries are independent: the status of an entry says what is wrong
- * with it, and other entries are not affected. Host memory may be of any kind; an arena's is the fastest. The caller
- * completes whatever fills device memory, or enqueues it on the device's default stream, before the call. Thread-safe.
+ * point to, must stay until the batch is finished. Entries are independent: the status of an entry describes its fault,
+ * and other entries are not affected. Host memory may be of any kind; an arena's is the fastest. Before the call, the
+ * caller must complete any work that fills device memory, or enqueue it on the device's default stream. Thread-safe.
  *
  * The library refuses what warpaes_crypt refuses, and also: elements that reach beyond the arena; outputs (and tags
  * that are written) that overlap each other, within an entry or between entries; an output that overlaps what its entry
@@ -566,9 +566,9 @@ typedef struct warpaes_table_message {
 } warpaes_table_message;
 
 /**
- * `count` messages of one mode under one key, scattered over a few extents of memory, of any lengths and at any
- * addresses: pages, packets, blocks of a cache. The extents may be the same memory, for messages in place and for
- * records that hold their own IV and tag. `iv` is read for all messages, `tag` written by encryption.
+ * `count` messages of one mode under one key, scattered over a few extents of memory, with any lengths and at any
+ * addresses: pages, packets, cache blocks. The extents may be the same memory, for messages in place and for records
+ * that hold their own IV and tag. `iv` is read for all messages, `tag` written by encryption.
  *
  * The messages may come from an untrusted source. Each has its own status; a fault of one message does not affect the
  * others, and no byte outside the extents is read or written:
@@ -629,14 +629,14 @@ WARPAES_API warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, c
 /** 1 if the batch is finished, else 0. Thread-safe. */
 WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
 /** Waits until the batch is finished, at most `milliseconds` (WARPAES_UNKNOWN: without a limit). Returns the status of
-    the first entry that failed, or WARPAES_ERROR_TIMEOUT if the batch is not finished. Any thread may call it, any
-    number of times. While a call without a limit waits, it carries out tasks of the batch in place of a thread of the
-   engine. */
+ * the first entry that failed, or WARPAES_ERROR_TIMEOUT if the batch is not finished. Any thread may call it, any
+ * number of times. While a call without a limit waits, it executes tasks of the batch in place of one of the engine's
+ * threads. */
 WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
 /** A descriptor that becomes readable (poll, epoll, select) when the batch is finished. The batch owns it; do not read
     from it or close it. -1 if the system gives none. Thread-safe. */
 WARPAES_API int warpaes_batch_fd(warpaes_batch* batch);
-/** Drops the work that has not begun. An entry of which a part is dropped gets WARPAES_ERROR_CANCELLED. Returns
+/** Drops the work that has not begun. An entry gets WARPAES_ERROR_CANCELLED if any part of it is dropped. Returns
  * immediately. */
 WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
 /** The result of a finished batch. WARPAES_ERROR_STATE if it is not finished. */
@@ -645,9 +645,9 @@ WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpa
 WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index,
                                                      warpaes_entry_result* result);
 /** The sentence for the status of entry `index` of a finished batch; "" for WARPAES_OK, for an index beyond the last
-    entry, and if the batch is not finished. The batch keeps the sentences of the first 4096 entries that failed, in the
-    order of their failures; wrong tags count when their sentence is first asked for. For other entries, this is the
-   text of warpaes_status_message. Lives as long as the batch. */
+ * entry, and if the batch is not finished. The batch keeps the sentences of the first 4096 entries that failed, in the
+ * order of their failures; wrong tags count when their sentence is first requested. For other entries, this is the text
+ * of warpaes_status_message. Lives as long as the batch. */
 WARPAES_API const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index);
 /** Waits until the batch is finished, and frees it. NULL is allowed. */
 WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);

@@ -51,7 +51,7 @@ private:
 inline void check(warpaes_status status) {
     if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
 }
-/// As above, with the sentence of the call's result.
+/// Throws with the message of the call's result if `status` is not WARPAES_OK.
 inline void check(warpaes_status status, const char* sentence) {
     if (status != WARPAES_OK) throw Error(status, sentence);
 }
@@ -249,8 +249,8 @@ public:
 
     /// For buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers' device) and
     /// returns. The output is complete when the stream reaches that point. PKCS#7 is refused. The key may be destroyed
-    /// after the call. Modes with a tag: encryption only, since Message has no device_status; warpaes_crypt_async says
-    /// where the tag must lie. Thread-safe.
+    /// after the call. For modes with a tag, only encryption is supported, because Message has no device_status;
+    /// warpaes_crypt_async describes where the tag must be. Thread-safe.
     Result crypt_async(const Message& message, void* cuda_stream = nullptr) const {
         const warpaes_message raw = to_c(message);
         warpaes_result result = WARPAES_RESULT_INIT;
@@ -448,7 +448,7 @@ private:
 
 // ------------------------------------------------------------------------------------------------------------- memory
 
-/// Page-locked memory, which a GPU copies from and to at full speed. Wiped when released. The engine must outlive it.
+/// Page-locked memory, which a GPU can copy to and from at full speed. Wiped when released. The engine must outlive it.
 class HostBuffer {
 public:
     HostBuffer(const Engine& engine, std::size_t bytes) : size_(bytes) {
@@ -494,7 +494,7 @@ struct FileJob {
     ConstBytes iv{};
     std::string_view passphrase{};
     unsigned key_bits = 256;       ///< with a passphrase: 128, 192 or 256
-    std::uint32_t iterations = 0;  ///< of PBKDF2; 0: 10000, as in openssl
+    std::uint32_t iterations = 0;  ///< PBKDF2 iterations; 0: 10000, as in openssl
     bool pkcs7 = false;            ///< ECB, CBC
     bool overwrite = false;
     std::optional<Range> range{};  ///< produce only these bytes of the result

@@ -1,5 +1,5 @@
-// Hash functions of one block made from AES, as used in secure computation. Part of <warpaes/device.cuh>, whose rules
-// hold.
+// Hash functions for one block, built from AES, as used in secure computation. Part of <warpaes/device.cuh>, whose
+// rules hold.
 //
 // With a key that is fixed and public for the whole protocol, AES is modelled as a random permutation P. The names are
 // those of C. Guo, J. Katz, X. Wang and Y. Yu, "Efficient and Secure Multiparty Computation from Fixed-Key Block
@@ -41,8 +41,8 @@ __device__ __forceinline__ uint4 hash_tccr(const tables<Count>& t, const key_sch
 }
 
 /// The compression function of Matyas, Meyer and Oseas (ISO/IEC 10118-2): E_key(block) ^ block, with a key that comes
-/// with the block, such as a seed or the previous value of a chain. Costs as much as counter_prg for one block, key
-/// expansion included.
+/// with the block, such as a seed or the previous value of a chain. Costs as much as counter_prg for one block,
+/// including key expansion.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 matyas_meyer_oseas(const tables<Count>& t, const cipher_key<KeyBits>& key,
                                                     uint4 block) {

@@ -47,10 +47,10 @@ private:
 
 }  // namespace detail
 
-/// A few blocks under a key that is used for nothing else: out[j] = E_key(counter ^ j), where j is in the last byte of
-/// the block and runs from 0 to Blocks - 1; Blocks is 1, 2 or 4. If the counter, as a big-endian number, is a multiple
-/// of Blocks (such as zero), these are the blocks counter, counter + 1, … of SP 800-38A, 6.5. The usual PRG of GGM
-/// trees and distributed point functions is counter = 0 with Blocks = 2.
+/// A few blocks under a key that is not used for anything else: out[j] = E_key(counter ^ j), where j is in the last
+/// byte of the block and runs from 0 to Blocks - 1; Blocks is 1, 2 or 4. If the counter, as a big-endian number, is a
+/// multiple of Blocks (such as zero), these are the blocks counter, counter + 1, … of SP 800-38A, 6.5. The usual PRG of
+/// GGM trees and distributed point functions is counter = 0 with Blocks = 2.
 ///
 /// Round keys are computed while the rounds run and are never stored. The blocks differ in one byte before round 1 and
 /// in one column after it, and share the rest of the work. With 1, 2 and 4 blocks, one block costs
@@ -98,7 +98,7 @@ __device__ __forceinline__ void counter_prg(const tables<Count>& t, const cipher
     for (unsigned j = 0; j < Blocks; ++j) out[j] = detail::last_round(t, out[j], last_key);
 }
 
-/// A thread's share of the key stream of CTR (SP 800-38A, 6.5): blocks E_key(counter + first), E_key(counter + first +
+/// A thread's share of the CTR key stream (SP 800-38A, 6.5): blocks E_key(counter + first), E_key(counter + first +
 /// stride), … with 128-bit big-endian addition modulo 2^128. For example
 ///     first = thread number, stride = number of threads: together the threads make the key stream in order;
 ///     first = thread number * 2^32, stride = 1:          every thread has its own stream of 2^32 blocks.

@@ -45,7 +45,7 @@ __device__ __forceinline__ std::uint32_t substituted(std::uint32_t e0, std::uint
 }  // namespace detail
 
 /// A lane's view of `Count` T-tables in the thread block's shared memory. Four tables are the fastest; two or one leave
-/// more shared memory free and take more instructions a lookup. `Inverse`: the tables of the inverse cipher.
+/// more shared memory free and take more instructions a lookup. `Inverse` selects the tables of the inverse cipher.
 template <int Count, bool Inverse = false>
 class tables {
     static_assert(Count == 1 || Count == 2 || Count == 4, "there are four T-tables: store 4, 2 or 1 of them");
@@ -64,7 +64,7 @@ public:
 
     /// Writes the tables. All threads of the thread block call it before the first lookup; their number must be a
     /// multiple of 32. It ends with a barrier (__syncthreads). It takes a few microseconds, once per thread block,
-    /// however many AES blocks the kernel then encrypts.
+    /// regardless of how many AES blocks the kernel then encrypts.
     __device__ __forceinline__ void load() const {
         const unsigned thread = detail::thread_number(), lane = thread % 32;
         const unsigned warps = blockDim.x * blockDim.y * blockDim.z / 32;
@@ -199,7 +199,7 @@ __device__ __forceinline__ uint4 cipher(const tables<Count, Inverse>& t, const S
 
 /// The cipher (FIPS 197, 5.1) of `block`. `keys` may be in registers (one schedule per thread), in shared memory, or in
 /// a kernel parameter declared `const __grid_constant__ key_schedule<KeyBits>`, which is the fastest for one key. 160,
-/// 192 or 224 lookups; about 20 registers besides the keys.
+/// 192 or 224 lookups; about 20 registers in addition to the keys.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 encrypt_block(const tables<Count>& t, const key_schedule<KeyBits>& keys, uint4 block) {
     return detail::cipher<KeyBits>(t, keys, block);
