@@ -1,5 +1,5 @@
-// The cipher for a single block (FIPS 197, 5.1), in constant time and on any machine. It derives values from a key by
-// single blocks; the backends process data.
+// The cipher for a single block (FIPS 197, 5.1), in constant time and on any machine. It is used to derive values from
+// a key, one block at a time; the backends process data.
 #pragma once
 
 #include "aes/key_schedule.hpp"

@@ -9,7 +9,8 @@
 
 namespace warpaes {
 
-/// Times x in GF(2^128), bit 0 of the element being the most significant of byte 0 (SP 800-38B, 6.1). Constant time.
+/// Multiplies by x in GF(2^128); bit 0 of the element is the most significant bit of byte 0 (SP 800-38B, 6.1). Constant
+/// time.
 constexpr Block doubled(const Block& block) {
     Block out{};
     for (unsigned i = 0; i < block_bytes; ++i) {
@@ -30,7 +31,7 @@ constexpr CmacSubkeys cmac_subkeys(const Block& l) {
 }
 
 /// The last block of a message as the cipher takes it, before the chaining value is added (SP 800-38B, 6.2, step 4).
-/// `rest`: the unprocessed end of the message, 0 to 16 bytes; 0 only if the message is empty.
+/// `rest` is the unprocessed end of the message: 1 to 16 bytes, or 0 if the message is empty.
 constexpr Block cmac_last_block(const CmacSubkeys& subkeys, std::span<const std::uint8_t> rest) {
     const bool whole = rest.size() == block_bytes;
     Block block = whole ? subkeys.k1 : subkeys.k2;
@@ -39,7 +40,7 @@ constexpr Block cmac_last_block(const CmacSubkeys& subkeys, std::span<const std:
     return block;
 }
 
-/// Length of the end of a message that cmac_last_block() takes.
+/// Returns the length of the message end that is passed to cmac_last_block().
 constexpr std::size_t cmac_rest(std::uint64_t bytes) {
     return bytes == 0 ? 0 : static_cast<std::size_t>((bytes - 1) % block_bytes + 1);
 }
@@ -91,7 +92,7 @@ constexpr CcmAadPrefix ccm_aad_prefix(std::uint64_t aad_bytes) {
     return p;
 }
 
-/// The counter blocks of a message of CCM, and the CBC-MAC input up to its associated data. That input is padded with
+/// The counter blocks of a CCM message, and the CBC-MAC input up to its associated data. That input is padded with
 /// zeros to whole blocks after the associated data and after the text.
 struct CcmStart {
     Block counter0, counter1;  ///< for the tag and for the beginning of the text

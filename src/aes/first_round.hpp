@@ -2,8 +2,8 @@
 // of the other bytes.
 //
 // Let s1(j) be the state after round one for counter blocks that differ only in byte 15, which is j. That byte is row 3
-// of column 3; ShiftRows moves it to column 0, and all else in a round is affine. So s1(j) = f(j) ^ constant, where
-// column 0 of f(j) is S(j ^ k15) times (1, 1, 3, 2) and the other columns are zero. f depends on the key alone.
+// of column 3; ShiftRows moves it to column 0, and the rest of a round is affine. So s1(j) = f(j) ^ constant, where
+// column 0 of f(j) is S(j ^ k15) times (1, 1, 3, 2) and the other columns are zero. f depends only on the key.
 #pragma once
 
 #include "aes/key_schedule.hpp"
@@ -12,8 +12,8 @@ namespace warpaes {
 
 /// f(j) for every j, as blocks of four little-endian columns.
 struct FirstRound {
-    /// The padding after the last entry keeps a 64-byte vector load of that entry inside the array. What is loaded from
-    /// it is never combined with text.
+    /// The padding after the last entry keeps a 64-byte vector load of that entry inside the array. The padding is
+    /// never combined with text.
     alignas(64) std::array<std::uint32_t, 4 * 256 + 12> columns{};
 };
 

@@ -1,4 +1,4 @@
-// GCM-SIV (RFC 8452): POLYVAL expressed by GHASH, and the derivation of keys, tag and counters.
+// GCM-SIV (RFC 8452): POLYVAL expressed in terms of GHASH, and the derivation of keys, tag and counters.
 #pragma once
 
 #include <bit>
@@ -14,15 +14,15 @@ namespace warpaes {
 inline constexpr std::size_t gcm_siv_nonce_bytes = 12;
 using GcmSivNonce = std::span<const std::uint8_t, gcm_siv_nonce_bytes>;
 
-/// Block `i` of those that the key-generating key encrypts (RFC 8452, 4). The first 8 bytes of each result are key
-/// material: two blocks for authentication, the rest for encryption.
+/// The block number `i` to be encrypted under the key-generating key (RFC 8452, 4). The first 8 bytes of each result
+/// are key material: two blocks for authentication, the rest for encryption.
 constexpr Block gcm_siv_key_block(GcmSivNonce nonce, unsigned i) {
     Block block{static_cast<std::uint8_t>(i)};
     std::copy(nonce.begin(), nonce.end(), block.begin() + 4);
     return block;
 }
 
-/// The hash subkey H' with which GHASH computes POLYVAL, whose order of bits is reversed: POLYVAL(H, X) =
+/// The hash subkey H' with which GHASH computes POLYVAL. POLYVAL has the reverse bit order: POLYVAL(H, X) =
 /// reversed(GHASH(H', reversed(X))), block by block (RFC 8452, appendix A).
 constexpr FieldElement polyval_subkey(const Block& h) {
     Block reversed{};
@@ -47,12 +47,12 @@ inline void reverse_blocks(std::uint8_t* to, const std::uint8_t* from, std::size
     for (std::size_t i = 0; at + i < bytes; ++i) to[at + block_bytes - 1 - i] = from[at + i];
 }
 
-/// The last block that POLYVAL takes (the lengths), reversed.
+/// The last block of the POLYVAL input (the lengths), reversed.
 constexpr FieldElement gcm_siv_lengths(std::uint64_t aad_bytes, std::uint64_t text_bytes) {
     return length_block(text_bytes, aad_bytes);
 }
 
-/// The block that is encrypted to give the tag. `digest` is GHASH's.
+/// The block whose encryption is the tag. `digest` is the GHASH result.
 constexpr Block gcm_siv_tag_block(FieldElement digest, GcmSivNonce nonce) {
     const Block reversed = store_element(digest);
     Block block{};
@@ -62,8 +62,8 @@ constexpr Block gcm_siv_tag_block(FieldElement digest, GcmSivNonce nonce) {
     return block;
 }
 
-/// Counter blocks from block `first` of a message on. Each begins with a little-endian 32-bit counter, which wraps; the
-/// rest comes from the tag.
+/// The counter blocks of a message, starting at block `first`. Each begins with a little-endian 32-bit counter, which
+/// wraps; the rest comes from the tag.
 inline void gcm_siv_counters(const Block& tag, std::uint64_t first, std::uint8_t* to, std::size_t blocks) {
     std::uint32_t counter = static_cast<std::uint32_t>(first);
     for (unsigned i = 0; i < 4; ++i) counter += std::uint32_t{tag[i]} << (8 * i);

@@ -1,8 +1,8 @@
 // GHASH (SP 800-38D, 6.3 and 6.4): arithmetic in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in GCM's order of bits: bit
 // 0 of a field element is the most significant bit of byte 0.
 //
-// Constant time wherever integer multiplication is: no branch and no address depends on a field element. Exponents and
-// lengths are public.
+// Constant-time on processors with constant-time integer multiplication: no branch and no address depends on a field
+// element. Exponents and lengths are public.
 #pragma once
 
 #include <algorithm>
@@ -95,7 +95,7 @@ inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
                                 _mm_cvtsi64_si128(static_cast<long long>(b)), 0);
 }
 
-/// The same product by PCLMULQDQ, which takes a tenth of the time.
+/// The product computed with PCLMULQDQ, in a tenth of the time.
 [[gnu::target("pclmul")]] inline FieldElement multiply_by_instruction(FieldElement a, FieldElement b) {
     const auto lower = [](__m128i v) { return static_cast<std::uint64_t>(_mm_cvtsi128_si64(v)); };
     const auto upper = [](__m128i v) {
@@ -140,7 +140,7 @@ constexpr FieldElement square(FieldElement e) {
                           detail::spread_bits(e.low >> 32), detail::spread_bits(e.low));
 }
 
-/// The multiplicative identity: bit 0 alone.
+/// The multiplicative identity: only bit 0 is set.
 inline constexpr FieldElement field_one{0x8000000000000000u, 0};
 
 /// e^n by squaring. The time depends on n, which is public.
@@ -178,7 +178,7 @@ struct HashKey {
     /// powers[i] = H^(i + 1).
     std::array<FieldElement, count> powers{};
 
-    /// H^(64 - i) / x in the form for the CPU's carry-less multiplication: a little-endian 128-bit integer. Zeros
+    /// H^(64 - i) / x in the format of the CPU's carry-less multiplication: a little-endian 128-bit integer. Zeros
     /// follow, so that two vectors of 64 bytes can be loaded at any power.
     struct Element {
         std::uint64_t low = 0, high = 0;
@@ -189,7 +189,7 @@ struct HashKey {
     alignas(64) std::array<Element, count + 7> folded{};
 };
 
-/// From a hash subkey.
+/// Computes the powers of a hash subkey.
 constexpr HashKey make_hash_key(FieldElement h) {
     HashKey key;
     key.powers[0] = h;
@@ -204,7 +204,7 @@ constexpr HashKey make_hash_key(FieldElement h) {
     return key;
 }
 
-/// H^n, by squaring what the key has.
+/// H^n, computed from the key's powers by squaring.
 constexpr FieldElement power(const HashKey& key, std::uint64_t n) {
     const std::uint64_t whole = n / HashKey::count, rest = n % HashKey::count;
     const FieldElement far = power(key.powers[HashKey::count - 1], whole);
@@ -225,7 +225,7 @@ constexpr void hash_blocks(FieldElement h, const std::uint8_t* data, std::uint64
     }
 }
 
-/// The last block that GHASH takes: both lengths in bits (SP 800-38D, 7.1, step 5).
+/// The last block of the GHASH input: both lengths in bits (SP 800-38D, 7.1, step 5).
 constexpr FieldElement length_block(std::uint64_t aad_bytes, std::uint64_t text_bytes) {
     return {aad_bytes * 8, text_bytes * 8};
 }
@@ -255,12 +255,12 @@ constexpr Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce
     return j0;
 }
 
-/// The same for a nonce of another length, from its digest (SP 800-38D, 7.1, step 2).
+/// The pre-counter block J0 of a nonce of any other length, from its digest (SP 800-38D, 7.1, step 2).
 constexpr Block pre_counter(FieldElement h, const Block& nonce_digest, std::uint64_t nonce_bytes) {
     return store_element(multiply(load_element(nonce_digest) ^ length_block(0, nonce_bytes), h));
 }
 
-/// inc32 (SP 800-38D, 6.2) applied `times` times: gives the first counter block of a stretch.
+/// inc32 (SP 800-38D, 6.2) applied `times` times: returns the first counter block of a stretch.
 constexpr Block inc32(Block block, std::uint64_t times = 1) {
     std::uint32_t low = 0;
     for (unsigned i = 12; i < 16; ++i) low = (low << 8) | block[i];

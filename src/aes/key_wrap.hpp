@@ -65,13 +65,14 @@ constexpr void unwrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Ciph
     std::copy_n(work.begin(), semiblock_bytes, a.begin());
 }
 
-/// The result of KWP's checks on a padded plaintext of `padded` bytes: of the semiblock before it and of its padding.
+/// The result of KWP's checks of a padded plaintext of `padded` bytes: the check of the preceding semiblock and the
+/// check of the padding.
 struct KwpEnd {
     std::uint8_t wrong = 0;  ///< nonzero: the first semiblock or the padding is invalid
     std::uint64_t bytes = 0;
 };
 
-/// Steps 4 to 9 of SP 800-38F, algorithm 6. All failures give the same result in the same time.
+/// Steps 4 to 9 of SP 800-38F, algorithm 6. All failures produce the same result in the same time.
 constexpr KwpEnd kwp_end(const Semiblock& a, std::span<const std::uint8_t, 4> icv,
                          std::span<const std::uint8_t, semiblock_bytes> last, std::uint64_t padded) {
     KwpEnd end;

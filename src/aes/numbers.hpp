@@ -34,28 +34,29 @@ constexpr unsigned number_bytes(Number kind) {
     constexpr unsigned bytes[number_kinds] = {1, 8, 4, 2, 2, 8, 4, 2, 2, 8};
     return bytes[static_cast<int>(kind)];
 }
-/// Bytes of numbers that one block of the key stream gives.
+/// The size in bytes of the numbers made from one block of the key stream.
 constexpr unsigned numbers_block_bytes(Number kind) {
     return kind >= Number::normal_float16 ? 8 : 16;
 }
 
 /// The range that numbers are mapped to.
 struct NumberRange {
-    double first = 0, second = 1;             ///< number -> first + second * number, for float64
-    float first_float = 0, second_float = 1;  ///< the same for the other floating-point kinds, rounded to their format
-    std::uint64_t low = 0, range = 0;         ///< integers: [low, low + range); range 0 means 2^64
+    double first = 0, second = 1;  ///< number -> first + second * number, for float64
+    float first_float = 0,
+          second_float = 1;            ///< like the above, for the other floating-point kinds, rounded to their format
+    std::uint64_t low = 0, range = 0;  ///< integers: [low, low + range); range 0 means 2^64
 };
 
-/// A block as little-endian words: of the key stream, or of the numbers made from it.
+/// A block of the key stream, or of the numbers made from it, as little-endian words.
 struct NumberBlock {
     std::uint32_t word[4];
 };
 
-/// In [0, 1): the 53 highest of 64 bits.
+/// A number in [0, 1) from the 53 highest of 64 bits.
 WARPAES_HD double unit(std::uint64_t bits) {
     return static_cast<double>(bits >> 11) * 0x1p-53;
 }
-/// In [0, 1): the 24 highest of 32 bits.
+/// A number in [0, 1) from the 24 highest of 32 bits.
 WARPAES_HD float unit(std::uint32_t bits) {
     return static_cast<float>(static_cast<std::int32_t>(bits >> 8)) * 0x1p-24F;
 }

@@ -14,7 +14,7 @@ constexpr void pkcs7_pad(Block& block, std::size_t used) {
 }
 
 /// Number of message bytes in the last block, 0 to 15; 16 if the padding is wrong. The time does not depend on the
-/// padding, so that an attacker learns nothing but the answer (Vaudenay 2002).
+/// padding, so an attacker learns nothing but the result (Vaudenay 2002).
 constexpr std::size_t pkcs7_unpad(const Block& block) {
     const unsigned n = block[block_bytes - 1];
     unsigned wrong = static_cast<unsigned>(n - 1u) & ~15u;  // n must be 1 … 16

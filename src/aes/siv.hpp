@@ -9,7 +9,7 @@
 
 namespace warpaes {
 
-/// Largest number of S2V components, the plaintext included, for which S2V is secure (RFC 5297, 2.6).
+/// The largest number of S2V components, including the plaintext, for which S2V is secure (RFC 5297, 2.6).
 inline constexpr std::uint64_t siv_most_components = 127;
 
 /// D after one more component, whose CMAC is `mac`.

@@ -69,7 +69,7 @@ enum class Mode : std::int32_t {
 /// Every mode that backends implement, in the order of its values.
 inline constexpr std::array modes{Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1, Mode::ofb,
                                   Mode::ctr, Mode::xts, Mode::gcm,    Mode::ccm,  Mode::cmac};
-/// Size of a table that is indexed by the value of such a mode.
+/// The size of a table that is indexed by the values of these modes.
 inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()) + 1;
 
 /// XTS: the data units of a message.
@@ -85,7 +85,8 @@ struct ModeTraits {
     const char* name;
     bool encrypts_parallel, decrypts_parallel;  ///< see is_parallel()
     bool whole_blocks = false;
-    /// Allowed IV lengths in bytes, and a sentence that states them. `iv_optional`: no IV is allowed too.
+    /// Allowed IV lengths in bytes, and a sentence that states them. `iv_optional` means that the IV may also be
+    /// omitted.
     std::uint64_t least_iv = 0, most_iv = 0;
     bool iv_optional = false;
     const char* iv_lengths = "must be 0 bytes for this mode";
@@ -237,7 +238,7 @@ constexpr bool is_parallel(Mode mode, Direction direction) {
     return direction == Direction::encrypt ? traits.encrypts_parallel : traits.decrypts_parallel;
 }
 
-/// The length that kernels take: CFB1's count bits, all others bytes. `unused_bits`: see MessageGroup.
+/// The length passed to kernels: CFB1's count bits, all others bytes. `unused_bits`: see MessageGroup.
 constexpr std::uint64_t kernel_length(Mode mode, std::uint64_t bytes, std::uint32_t unused_bits) {
     return mode == Mode::cfb1 ? 8 * bytes - unused_bits : bytes;
 }
@@ -261,8 +262,8 @@ constexpr bool uses_inverse_cipher(Mode mode, Direction direction) {
     return (needs_whole_blocks(mode) || mode == Mode::xts) && direction == Direction::decrypt;
 }
 
-/// Whether this is a decryption whose chaining value is the 16 bytes of ciphertext before the start, wherever it
-/// starts.
+/// Whether this is a decryption that can start anywhere, with the 16 preceding bytes of ciphertext as its chaining
+/// value.
 constexpr bool chains_on_ciphertext(Mode mode, Direction direction) {
     return direction == Direction::decrypt &&
            (mode == Mode::cbc || mode == Mode::cfb128 || mode == Mode::cfb8 || mode == Mode::cfb1);

@@ -94,10 +94,11 @@ constexpr Tweak add(Tweak number, std::uint64_t n) {
 }
 
 /// Largest allowed difference of consecutive unit numbers: the longest unit divided by the shortest (IEEE 1619, 5.1,
-/// has consecutive numbers; LUKS counts sectors of 512 bytes whatever the unit).
+/// uses consecutive numbers; LUKS counts sectors of 512 bytes for units of any size).
 inline constexpr std::uint64_t xts_most_step = std::uint64_t{1} << 20;
 
-/// The number of the unit that comes `units` units later, for a difference of `step`, at most xts_most_step, per unit.
+/// The number of the unit that comes `units` units later, where consecutive numbers differ by `step`, at most
+/// xts_most_step.
 constexpr Tweak add_units(Tweak number, std::uint64_t units, std::uint64_t step) {
     Tweak sum = add(number, (units & 0xffffffffu) * step);
     const std::uint64_t upper = (units >> 32) * step;
@@ -114,8 +115,8 @@ constexpr bool is_xts_unit(std::uint64_t bytes) {
     return bytes >= xts_least_unit && bytes <= xts_most_unit;
 }
 
-/// Whether `bytes` bytes can be cut into data units of `unit` bytes, of which the last may be shorter, but not shorter
-/// than a block.
+/// Whether `bytes` bytes can be cut into data units of `unit` bytes. The last unit may be shorter, but has at least one
+/// block.
 constexpr bool is_whole_units(std::uint64_t bytes, std::uint64_t unit) {
     return bytes % unit == 0 || bytes % unit >= xts_least_unit;
 }

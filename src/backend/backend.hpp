@@ -29,7 +29,7 @@ class ExpandedKey {
 public:
     /// `key`: 16, 24 or 32 bytes; throws Error{KEY_LENGTH} otherwise.
     explicit ExpandedKey(std::span<const std::uint8_t> key);
-    /// The same with a hash subkey other than E(K, 0). It may be used only on CPU lanes and for hashing.
+    /// Uses a hash subkey other than E(K, 0). It may be used only on CPU lanes and for hashing.
     ExpandedKey(std::span<const std::uint8_t> key, FieldElement hash_subkey);
     ExpandedKey(const ExpandedKey&) = delete;
     ExpandedKey& operator=(const ExpandedKey&) = delete;
@@ -104,7 +104,8 @@ private:
     Secret<std::array<std::uint8_t, 32>> bytes_;
     Secret<RoundKeys> encrypt_;
     Secret<RoundKeys> decrypt_;
-    Secret<Block> own_hash_subkey_;  // stored as a block: for a FieldElement, g++ 12 warns that wiping it overflows
+    Secret<Block>
+        own_hash_subkey_;  // stored as a block, because g++ 12 warns of an overflow when a FieldElement is wiped
     // std::call_once costs more than a short message's tag, even once the value exists, so a flag is tested first.
     mutable std::atomic<bool> hash_key_ready_{false}, first_round_ready_{false}, derived_ready_{false};
     mutable std::atomic<std::uint64_t> text_bytes_{0};
@@ -116,8 +117,8 @@ private:
     mutable std::shared_ptr<const void> derived_;
 };
 
-/// Registers `forget`, which is called with the serial number of every key that is destroyed. For a backend that keeps
-/// copies of keys. Only one backend can register.
+/// Registers `forget`, which is called with the serial number of every key that is destroyed. It lets a backend that
+/// keeps copies of keys discard them. Only one backend can register.
 void when_key_ends(void (*forget)(std::uint64_t serial)) noexcept;
 
 /// A worker's share of a backend: staging memory, and for a GPU a device and a stream. Used by one thread at a time.
@@ -127,8 +128,8 @@ public:
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
 
-    /// The staging buffers, separate for input and output, of the size that the lane was opened with; page-locked for a
-    /// GPU. Wiped when the lane is closed. Empty if the lane was opened with 0 bytes.
+    /// The staging buffers, separate for input and output, of the size that was passed when the lane was opened;
+    /// page-locked for a GPU. Wiped when the lane is closed. Empty if the lane was opened with 0 bytes.
     [[nodiscard]] virtual std::span<std::uint8_t> input_staging() noexcept = 0;
     [[nodiscard]] virtual std::span<std::uint8_t> output_staging() noexcept = 0;
 
@@ -151,13 +152,13 @@ protected:
     Lane() = default;
 };
 
-/// A backend or one of its devices, as found on this machine.
-/// Nominal properties of a GPU, for an estimate of its costs before a calibration; 0: unknown.
+/// A backend or one of its devices, as found on this machine. Nominal GPU properties are used to estimate costs before
+/// a calibration; 0 means unknown.
 struct GpuSpeed {
     int compute_capability = 0;  ///< 90 for 9.0
-    double clock = 0;            ///< of multiprocessors, in Hz
+    double clock = 0;            ///< multiprocessor clock, in Hz
     double memory = 0;           ///< bytes per second
-    bool tensor_cores = true;    ///< whether they do GHASH of long messages
+    bool tensor_cores = true;    ///< whether they run GHASH of long messages
 };
 
 struct BackendInfo {
@@ -171,15 +172,16 @@ struct BackendInfo {
     [[nodiscard]] bool usable() const noexcept { return reason.empty(); }
 };
 
-/// A stretch of a message of GCM-SIV (RFC 8452), under the keys derived from its nonce. In host memory, except on a
-/// GPU.
+/// A stretch of a GCM-SIV message (RFC 8452), under the keys derived from its nonce. The data is in host memory, except
+/// on a GPU.
 struct GcmSivRun {
     const ExpandedKey* key;  ///< its hash subkey is POLYVAL's, converted for GHASH (aes/gcm_siv.hpp)
     Block counter;           ///< the first counter block
     const std::uint8_t* input;
     std::uint8_t* output;  ///< equal to the input or disjoint; null: the input is only hashed
     std::uint64_t bytes;
-    Block* digest;  ///< receives the GHASH digest of this stretch alone: of the output, if there is one; null: none
+    Block*
+        digest;  ///< receives the GHASH digest of this stretch only, over the output if there is one; null: no digest
 };
 using GcmSivFunction = void (*)(const GcmSivRun&);
 
@@ -194,18 +196,18 @@ public:
     /// none.
     [[nodiscard]] virtual const std::vector<BackendInfo>& info() const noexcept = 0;
     [[nodiscard]] bool usable() const noexcept { return info().front().usable(); }
-    /// Whether its devices are GPUs, which have memory of their own.
+    /// Whether its devices are GPUs, which have their own memory.
     [[nodiscard]] virtual bool is_gpu() const noexcept { return false; }
 
-    /// `device`: a CUDA device number; CPU backends ignore it. `staging_bytes`: see Lane::input_staging. `pool`:
+    /// `device` is a CUDA device number; CPU backends ignore it. `staging_bytes`: see Lane::input_staging. `pool`:
     /// threads that help to prepare very many messages, or null; it must outlive the lane. Thread-safe. Throws
     /// Error{OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
     [[nodiscard]] virtual std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes,
                                                           Pool* pool = nullptr) = 0;
 
     /// The function that processes short messages of this mode without a lane, for keys of `rounds` rounds; null if a
-    /// lane is at least as good. It records all of the stack that it uses. In a parallel direction it never fails,
-    /// except for libcrypto's, which allocates memory.
+    /// lane is at least as good. The function records all of the stack that it uses. In a parallel direction it never
+    /// fails, unless it is libcrypto's, which allocates memory.
     [[nodiscard]] virtual ShortFunction short_function(Mode /*mode*/, Direction /*direction*/,
                                                        int /*rounds*/) const noexcept {
         return nullptr;
@@ -224,7 +226,8 @@ Backend& libcrypto_backend();
 Backend& aesni_backend();
 /// VAES: 512-bit registers if the CPU has AVX-512, else 256-bit.
 Backend& vaes_backend();
-/// Throws Error{BACKEND} if WARPAES_VECTOR_BITS, which limits that backend's registers, has an unknown value.
+/// Throws Error{BACKEND} if WARPAES_VECTOR_BITS has an unknown value. The variable limits the register width of the
+/// VAES backend.
 void check_vector_bits();
 /// The AES and PMULL instructions of 64-bit Arm.
 Backend& armv8_backend();

@@ -26,7 +26,7 @@ struct NumbersRun {
     std::uint64_t bytes;
 };
 
-/// The stream of a caller who does not wait: a cudaStream_t, null for the default stream.
+/// The caller's stream for a call that does not wait: a cudaStream_t, null for the default stream.
 struct CallerStream {
     void* stream = nullptr;
 };
@@ -34,33 +34,33 @@ struct CallerStream {
 class CudaBackend : public Backend, public GpuMemory, public GpuTuning {
 public:
     [[nodiscard]] bool is_gpu() const noexcept final { return true; }
-    /// Whether the driver is already loaded. If not, info() and usable() load it, which takes long.
+    /// Whether the driver is already loaded. If not, info() and usable() load it, which is slow.
     [[nodiscard]] virtual bool is_loaded() const noexcept = 0;
-    /// Whether this backend has worked in this process. If not, its first call creates a CUDA context, which takes some
-    /// tenths of a second.
+    /// Whether this backend has worked in this process. If not, its first call creates a CUDA context, which takes a
+    /// few tenths of a second.
     [[nodiscard]] virtual bool is_awake() const noexcept = 0;
 
-    /// Processes a group of one whose input and output are in memory of `device`. Its mode is GCM or has no tags. With
-    /// GCM, associated data is given as a digest. Key, IV, J0 and an expected tag in host memory are copied before this
-    /// returns. Without a stream, the message is complete on return, after earlier work on the default stream; its tag
-    /// and `failed` are in host memory. With one, it is enqueued: encryption writes a tag of 16 bytes to that device's
-    /// memory or to page-locked memory; decryption takes the expected tag from there or from any host memory, writes
-    /// the status to `statuses`, and wipes an output that is not authentic. Thread-safe. Throws Error{DEVICE,
-    /// DEVICE_MEMORY}.
+    /// Processes a one-message group whose input and output are in memory of `device`. Its mode is GCM or a mode
+    /// without tags. With GCM, the associated data is passed as a digest. Key, IV, J0 and an expected tag in host
+    /// memory are copied before this returns. Without a stream, the message is complete on return, after earlier work
+    /// on the default stream; its tag and `failed` are in host memory. With a stream, it is enqueued: encryption writes
+    /// a tag of 16 bytes to that device's memory or to page-locked memory; decryption takes the expected tag from there
+    /// or from any host memory, writes the status to `statuses`, and wipes an output that is not authentic.
+    /// Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
     virtual void run(const MessageGroup& message, int device, std::optional<CallerStream> stream) = 0;
     /// Enqueues groups of any kind on `stream` (a cudaStream_t, null for the default stream) of `device`. Inputs,
-    /// outputs and tags to be written are on `device`. IVs, associated data, keys and expected tags lie there too, or
-    /// in host memory, which is copied before this returns. `stream` may be in capture: the graph then owns what it
-    /// needs, its keys included, and must not run twice at the same time. Outputs that are not authentic are wiped, and
-    /// `statuses` receives the results. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
+    /// outputs and tags to be written are on `device`. IVs, associated data, keys and expected tags are also there, or
+    /// in host memory, which is copied before this returns. `stream` may be in capture: the graph then owns everything
+    /// that it needs, including keys, and must not run twice at the same time. Outputs that are not authentic are
+    /// wiped, and `statuses` receives the results. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
     virtual void enqueue(std::span<const MessageGroup> groups, int device, void* stream) = 0;
     /// Enqueues the generation of numbers in memory of `device`. The key is copied before this returns. `stream` may be
     /// in capture. Thread-safe. Throws Error{DEVICE}.
     virtual void enqueue(const NumbersRun& numbers, int device, void* stream) = 0;
-    /// Processes a run whose input and output are in memory of `device`. Complete on return, after earlier work on the
-    /// default stream. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
+    /// Processes a run whose input and output are in memory of `device`. The run starts after earlier work on the
+    /// default stream and is complete on return. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
     virtual void run(const GcmSivRun& run, int device) = 0;
-    /// The same for numbers.
+    /// Like run(GcmSivRun), but generates numbers.
     virtual void run(const NumbersRun& numbers, int device) = 0;
     /// Whether any device's memory holds expanded keys that are kept for later batches. Thread-safe.
     [[nodiscard]] virtual bool keeps_keys() noexcept = 0;

@@ -1,4 +1,4 @@
-// The memory of devices: an interface. Callers use the functions of engine/memory.hpp.
+// The interface to device memory. Callers use the functions in engine/memory.hpp.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace warpaes {
 
-/// The kind of memory of a buffer, and its device.
+/// The kind of memory that a buffer is in, and its device.
 enum class Memory { pageable, page_locked, device };
 
 struct MemoryPlace {
@@ -14,12 +14,12 @@ struct MemoryPlace {
     int device = -1;  ///< for Memory::device
 };
 
-/// The device whose memory it is, or -1 for host memory.
+/// The device that the memory belongs to, or -1 for host memory.
 constexpr int device_of(const MemoryPlace& place) {
     return place.kind == Memory::device ? place.device : -1;
 }
 
-/// Memory [first, first + bytes), which lies entirely on one device or entirely in host memory.
+/// Memory [first, first + bytes), all of which is on one device or in host memory.
 struct MemoryStretch {
     int device = -1;
     std::uintptr_t first = 0;
@@ -33,23 +33,25 @@ struct MemoryStretch {
 /// The memory of the devices of one kind. engine/memory.cpp calls it.
 class GpuMemory {
 public:
-    /// The memory of `pointer`; pageable if there is no usable device. Never creates a CUDA context. Thread-safe.
+    /// Returns the memory that `pointer` is in: pageable if there is no usable device. Never creates a CUDA context.
+    /// Thread-safe.
     [[nodiscard]] virtual MemoryPlace place(const void* pointer) noexcept = 0;
-    /// The memory around `pointer` in the same place. `far`: on a device, its whole allocation, which takes longer to
-    /// find.
+    /// Returns the memory of the same kind around `pointer`. With `far`, memory on a device extends to its whole
+    /// allocation, which takes longer to find.
     [[nodiscard]] virtual MemoryStretch stretch(const void* pointer, bool far) noexcept = 0;
     /// Waits for everything enqueued on `stream` (a cudaStream_t, null for the default stream). This and the following
     /// functions throw Error{STATE} if it is in capture.
     virtual void synchronize(int device, void* stream) = 0;
-    /// Copies `bytes` bytes between any two places. Complete on return, after earlier work on `stream`.
+    /// Copies `bytes` bytes between any two places. The copy starts after earlier work on `stream` and is complete on
+    /// return.
     virtual void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) = 0;
     /// Copies `rows` rows of `bytes` bytes, which begin `to_stride` and `from_stride` bytes apart.
     virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                            std::size_t bytes, std::size_t rows, int device, void* stream) = 0;
     /// Writes zeros. Complete on return, after earlier work on `stream`.
     virtual void clear(void* memory, std::size_t bytes, int device, void* stream) = 0;
-    /// Locks the pages of the caller's memory. Every device can copy from and to them until they are unregistered.
-    /// False: the driver locks only pages that it allocates itself, as in NVIDIA's confidential computing.
+    /// Locks the pages of the caller's memory. Every device can copy to and from them until they are unregistered.
+    /// Returns false if the driver locks only pages that it allocates itself, as in NVIDIA's confidential computing.
     [[nodiscard]] virtual bool host_register(void* pointer, std::size_t bytes) = 0;
     virtual void host_unregister(void* pointer) noexcept = 0;
     /// Page-locked memory from the driver, neither zeroed nor aligned to pages; nullptr if the driver cannot allocate

@@ -1,4 +1,4 @@
-// The launch figures of GPUs, which can be changed, and those of transfers to them.
+// The launch figures of GPUs, which can be changed, and the figures for transfers to them.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct GpuShape {
 /// The launch figures of a GPU.
 struct GpuLaunches {
     GpuShape gpu;
-    LaunchTable built_in;  ///< of the GPU's architecture
+    LaunchTable built_in;  ///< table of the GPU's architecture
     LaunchTable used;
     std::string note;  ///< the reason why `used` is not the stored table, if one is stored
 };
@@ -33,11 +33,11 @@ struct StoredLaunches {
     std::string note;
 };
 
-/// The way in which messages in host memory reach a GPU (cuda/tuning/host.hpp has the numbers).
+/// How messages in host memory are transferred to a GPU (cuda/tuning/host.hpp has the numbers).
 struct GpuTransfers {
-    std::uint64_t least_chunk, most_chunk;  ///< of page-locked memory
-    std::uint64_t chunks;                   ///< so many of a message, within these limits
-    unsigned lanes;                         ///< per device
+    std::uint64_t least_chunk, most_chunk;  ///< bytes of page-locked memory
+    std::uint64_t chunks;                   ///< number of chunks per message, within these limits
+    unsigned lanes;                         ///< number of lanes per device
     std::uint64_t pageable_chunk;
     unsigned pageable_lanes;
 };
@@ -46,7 +46,7 @@ class GpuTuning {
 public:
     [[nodiscard]] virtual const GpuTransfers& transfers() const noexcept = 0;
     /// Up to this length, one launch that reads and writes page-locked memory is faster than copies in both directions
-    /// at once. 0: the kernels read some of it twice.
+    /// at once. 0 if the kernels read parts of the message twice.
     [[nodiscard]] virtual std::uint64_t most_mapped(Mode mode, Direction direction) const noexcept = 0;
     /// Sets the function that looks up stored launch tables. It is called once for each GPU, on first use; nothing is
     /// launched before that. Thread-safe.

@@ -64,7 +64,7 @@ void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* fr
     const auto copy = [&](auto size) {
         for (std::uint64_t i = 0; i < rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, size);
     };
-    // A call of memcpy for every tag took longer than computing the tags.
+    // Calling memcpy for every tag took longer than computing the tags.
     if (bytes == block_bytes) return copy(std::integral_constant<std::size_t, block_bytes>());
     copy(static_cast<std::size_t>(bytes));
 }

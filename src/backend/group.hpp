@@ -17,7 +17,7 @@ struct Elements {
     std::uint8_t* first = nullptr;
     std::uint64_t stride = 0;
 
-    /// For items that are only read.
+    /// An item that is only read.
     [[nodiscard]] static Elements of(const void* first, std::uint64_t stride = 0) noexcept {
         return {const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(first)), stride};
     }
@@ -26,12 +26,12 @@ struct Elements {
 };
 
 /// `count` messages of one shape: same mode, direction and lengths, with key, IV, associated data, data and tag at
-/// equal distances. A buffer is a group of one. So is a stretch of a longer message; its `iv` is the chaining value
-/// before the stretch: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift register). Processing a group
-/// does not change the chaining value: see engine/chain.hpp.
+/// equal distances. A buffer is a one-message group. So is a stretch of a longer message, whose `iv` is the chaining
+/// value before the stretch: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift register). Processing a
+/// group does not change the chaining value: see engine/chain.hpp.
 ///
 /// ECB and CBC: whole blocks. CTR, OFB, CFB128: any length, but a stretch that does not end on a block boundary is the
-/// last one of its message. CFB8 and CFB1: any number of bytes; of CFB1, the last stretch may have `unused_bits`. XTS:
+/// last one of its message. CFB8 and CFB1: any number of bytes; for CFB1, the last stretch may have `unused_bits`. XTS:
 /// `iv` is the number of the first data unit, a little-endian number that grows from unit to unit (IEEE 1619, 5.1);
 /// `length` is a number of whole units, but the last unit of a message may be shorter, down to 16 bytes. GCM takes an
 /// IV of any length, CCM (SP 800-38C) one of 7 to 13 bytes, ECB and CMAC none, all others 16 bytes. CMAC (SP 800-38B)
@@ -40,7 +40,7 @@ struct MessageGroup {
     Mode mode;
     Direction direction;
     std::uint64_t count = 1;
-    std::uint64_t length = 0;       ///< of each message, in bytes
+    std::uint64_t length = 0;       ///< length of each message, in bytes
     std::uint32_t unused_bits = 0;  ///< CFB1: low bits of the last byte that are not part of the message; 0 to 7
     Elements input;
     Elements output;  ///< equal to the input, or disjoint from all inputs and outputs of the batch
@@ -81,12 +81,12 @@ struct MessageGroup {
     /// The device that holds all memory of the messages except `failed`; -1: not determined.
     int device = -1;
     /// A lane may access input and output in place: a GPU lane accesses its own memory, page-locked memory or a few
-    /// bytes. IV, J0 and associated data then are in host memory, tags anywhere.
+    /// bytes. The IV, J0 and associated data must then be in host memory; tags can be anywhere.
     bool direct = false;
-    /// The group is larger than the caches and not processed in place, or is part of such a group: caching it is
-    /// useless.
+    /// The group is larger than the caches and not processed in place, or is part of such a group: caching it does not
+    /// help.
     bool beyond_caches = false;
-    /// On a GPU: input and output in page-locked memory are read and written there, whatever their length.
+    /// On a GPU, input and output in page-locked memory are read and written in place, regardless of their length.
     bool zero_copy = false;
 
     /// Messages [first, first + n) of the group.
@@ -97,7 +97,7 @@ struct MessageGroup {
 /// At this length and above, a message's input and output do not fit in the last-level cache together, or in one
 /// processor's share of a large cache.
 [[nodiscard]] std::uint64_t cached_bytes();
-/// This many bytes of one buffer stay in a core's own caches together with those of another.
+/// A core's own caches hold this many bytes of each of two buffers.
 [[nodiscard]] std::uint64_t core_cached_bytes();
 /// Whether the messages are not processed in place, and input and output do not fit in the last-level cache together.
 [[nodiscard]] bool is_beyond_caches(const MessageGroup& group);
@@ -106,7 +106,7 @@ struct MessageGroup {
 [[nodiscard]] MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain,
                                       const std::uint8_t* input, std::uint8_t* output, std::uint64_t length);
 
-/// The pre-counter block J0 of message `index` of a GCM group that has 12-byte IVs or brings its `j0`.
+/// The pre-counter block J0 of message `index` of a GCM group that has 12-byte IVs or a `j0`.
 [[nodiscard]] Block j0_of(const MessageGroup& group, std::uint64_t index = 0);
 
 /// Copies rows between two places in host memory that do not overlap.

@@ -29,7 +29,7 @@ ExpandedKey::ExpandedKey(std::span<const std::uint8_t> key)
         throw Error(WARPAES_ERROR_KEY_LENGTH,
                     "key: must be 16, 24 or 32 bytes (AES-128, -192 or -256), got " + std::to_string(key.size()));
     }
-    note_stack_depth(tables_stack);  // callers put new keys into hash tables, which use this much stack
+    note_stack_depth(tables_stack);  // callers insert new keys into hash tables, which uses this much stack
     std::copy(key.begin(), key.end(), bytes_->begin());
     *encrypt_ = expand_key(key);
     *decrypt_ = invert_round_keys(*encrypt_, rounds_);

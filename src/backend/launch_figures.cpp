@@ -8,7 +8,7 @@ namespace {
 
 using T = LaunchTable;
 
-/// In the order in which they are tuned: the figures that others depend on most come first.
+/// The figures are listed in tuning order: those that most others depend on come first.
 constexpr LaunchFigure figures[] = {
     {.name = "tables",
      .value = &T::tables,

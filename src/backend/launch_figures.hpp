@@ -26,7 +26,7 @@ struct LaunchFigure {
 };
 [[nodiscard]] std::span<const LaunchFigure> launch_figures() noexcept;
 
-/// Why `gpu` cannot use this table, as a sentence that names the figure; empty if it can.
+/// Returns an empty string if `gpu` can use this table; otherwise a sentence that names the figure that prevents it.
 [[nodiscard]] std::string objection(const LaunchTable& table, const GpuShape& gpu);
 
 /// 4096 gives "4096"; `never` gives its name.

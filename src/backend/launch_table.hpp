@@ -1,5 +1,5 @@
 // The tunable figures of GPU launches. Each architecture has a row of them (cuda/tuning/architectures.hpp), which
-// `warpaes tune` replaces by what it measures. No figure changes a byte of any result.
+// `warpaes tune` replaces with measured values. Results do not depend on any figure.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct LaunchTable {
 
 /// How a GPU multiplies bit matrices.
 enum class BitProducts : std::uint8_t {
-    none,      ///< 7.5: XOR instead of AND
+    none,      ///< 7.5: uses XOR instead of AND
     emulated,  ///< by a subroutine of byte products, which nvcc 13 generates for `mma.sync` from 10.0 on
     mma,       ///< 8.x and 9.0: one instruction
     wgmma      ///< 9.0 only, in addition to `mma`

@@ -22,7 +22,7 @@ struct MacState {
 template <typename Encrypt>
 class CbcMac {
 public:
-    /// `bytes`: the expected number, for the size of the buffer.
+    /// `bytes` is the expected number, for the size of the buffer.
     CbcMac(Encrypt encrypt, std::uint64_t bytes, const MacState& state = {})
         : encrypt_(std::move(encrypt)),
           buffer_(static_cast<std::size_t>(std::min(bytes, most) / block_bytes + 2) * block_bytes),

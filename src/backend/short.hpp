@@ -1,4 +1,5 @@
-// Short messages. Choosing a backend for one would take longer than processing it, so it is processed immediately.
+// Short messages. Choosing a backend for such a message would take longer than processing it, so it is processed
+// immediately.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ struct ShortMessage {
     Mode mode;
     Direction direction;
     const ExpandedKey* key;
-    const std::uint8_t* round_keys;  ///< of the cipher (FIPS 197, 5.1)
+    const std::uint8_t* round_keys;  ///< round keys of the cipher (FIPS 197, 5.1)
     const std::uint8_t* iv;          ///< 16 bytes; GCM 12 bytes; ECB none
     const std::uint8_t* input;
     std::uint8_t* output;  ///< equal to the input or disjoint

@@ -52,7 +52,8 @@ private:
     Secret<Block> one_;
 };
 
-/// GCM in one run: a stretch, a message, or messages of one key with 12-byte IVs and the same associated data.
+/// A GCM run over a stretch, one message, or several messages under one key with 12-byte IVs and the same associated
+/// data.
 class GcmMessages {
 public:
     static bool takes(const MessageGroup& g) {
@@ -61,7 +62,8 @@ public:
         return g.mode == Mode::gcm && (g.count == 1 || (alike && g.key != nullptr));
     }
 
-    /// `last`: a further message, no longer than the group's, located where the group's next would be; or null.
+    /// `last` is null, or one more message to process after the group's. It starts where the group's next message would
+    /// start, and is at most as long as the others.
     GcmMessages(StretchLane& lane, const MessageGroup& group, const MessageGroup* last, const ExpandedKey& key)
         : lane_(lane),
           g_(group),
@@ -76,7 +78,7 @@ public:
         Secret<Block> aad;
         if (!stretch) *aad = aad_digest();
         const std::uint64_t last_bytes = last_ != nullptr ? last_->length : g_.length;
-        // Fetched before the run, which may overwrite them if it works in place.
+        // The expected tags are fetched before the run, because an in-place run may overwrite them.
         if (settles()) each([&](const MessageGroup& g, std::size_t first) { fetch_tags(g, expected.data() + first); });
         if (lane_.device() >= 0 && !stretch && count_ == 1 && last_bytes == 0) {
             // A launch costs more than encrypting one block on the CPU.
@@ -118,7 +120,7 @@ private:
     /// Whether the messages' tags are compared with the expected ones.
     [[nodiscard]] bool settles() const { return g_.digest == nullptr && g_.direction == Direction::decrypt; }
 
-    /// Calls `work(group, index of its first message)` for the group and for the further message.
+    /// Calls `work(group, index of its first message)` for the group and for the additional message.
     template <typename Work>
     void each(const Work& work) const {
         work(g_, 0);
@@ -154,7 +156,7 @@ private:
     std::size_t count_;
 };
 
-/// One message of a group in any mode but GCM, under its key.
+/// One message of a group in any mode except GCM, under its key.
 class OneMessage {
 public:
     OneMessage(StretchLane& lane, const MessageGroup& group, std::uint64_t index, const ExpandedKey& key)
@@ -191,7 +193,7 @@ private:
                            .unused_bits = g_.unused_bits});
     }
 
-    /// The MAC of about `bytes` bytes.
+    /// The MAC of an input of about `bytes` bytes.
     auto mac(std::uint64_t bytes) {
         return CbcMac(
             [this](const Block& chain, std::uint8_t* blocks, std::size_t n) {
@@ -239,7 +241,7 @@ private:
     std::span<const std::uint8_t> iv_, aad_;
 };
 
-/// Whether `next` continues the group by one more message, which is no longer than the group's.
+/// Whether `next` can be appended to the group: one more message, at most as long as the group's messages.
 bool continues(const MessageGroup& g, const MessageGroup& next) {
     const auto follows = [&](const Elements& e, const Elements& its) { return its.first == e.at(g.count); };
     return g.count != 0 && next.count == 1 && next.mode == g.mode && next.direction == g.direction &&

@@ -1,5 +1,5 @@
-// The kernels that a backend has, for stretches of one message, and how groups are processed with these alone. Only
-// backends use this header.
+// The kernels that a backend has, for stretches of one message, and how groups are processed with these kernels only.
+// Only backends use this header.
 #pragma once
 
 #include "backend/backend.hpp"
@@ -25,8 +25,8 @@ struct Run {
     std::uint32_t unused_bits = 0;  ///< see MessageGroup
 };
 
-/// AES-GCM (SP 800-38D) under one key: `count` segments at equal distances, each a message of its own; or, with `count`
-/// = 1, a stretch of one message, or only its authentication.
+/// AES-GCM (SP 800-38D) under one key: `count` segments at equal distances, each one a message; or, with
+/// `count` = 1, a stretch of one message, or only its authentication.
 ///
 /// A stretch yields the digest of its own ciphertext, padded with zeros to whole blocks. The caller that cut the
 /// message combines the digests (see MessageGroup::digest).
@@ -39,7 +39,7 @@ struct GcmRun {
     std::uint8_t* output;
     std::uint64_t count = 1;
     std::uint64_t segment_bytes = 0;  ///< plaintext of every segment except the last
-    std::uint64_t last_bytes = 0;     ///< of the last segment, at most segment_bytes
+    std::uint64_t last_bytes = 0;     ///< length of the last segment, at most segment_bytes
     /// Distance from the start of a segment to the start of the next, at least segment_bytes. Bytes between the
     /// segments of the output may be overwritten.
     std::uint64_t input_stride = 0;
@@ -59,18 +59,18 @@ struct GcmRun {
     /// For tags: the digest of the associated data, which all segments share, and its length in bytes.
     Block aad_digest{};
     std::uint64_t aad_bytes = 0;
-    /// `count` blocks in host memory; on a caller's stream, in memory that the device can write. Decryption hashes its
-    /// input and writes the tag that the message should have; the caller compares.
+    /// `count` blocks in host memory; on a caller's stream, in memory that the device can write to. Decryption hashes
+    /// its input and writes the correct tag of the message; the caller compares it.
     Block* results = nullptr;
 
-    /// Whether blocks are in POLYVAL's byte order. Only where data in device memory is hashed without an output.
+    /// Whether blocks are in POLYVAL's byte order. Supported only for hashing data in device memory without an output.
     bool reversed = false;
 
     [[nodiscard]] std::uint64_t total_bytes() const noexcept {
         return count == 0 ? 0 : (count - 1) * segment_bytes + last_bytes;
     }
-    /// Whether the input is only hashed. A run for a tag is excluded, because the tag of an empty message needs no
-    /// output either.
+    /// Whether the input is only hashed. A run that computes a tag does not count, because the tag of an empty message
+    /// needs no output either.
     [[nodiscard]] bool hashes_only() const noexcept { return output == nullptr && result == Result::digest; }
 };
 
@@ -80,20 +80,20 @@ public:
     virtual void run_stretch(const Run& run) = 0;
     virtual void run_gcm(const GcmRun& run) = 0;
 
-    /// Processes messages one after the other, except that GCM messages which allow it share one run. For modes and
-    /// sizes for which a backend has nothing faster. Memory of groups that are not `direct` is host memory.
+    /// Processes messages one after the other, except that GCM messages share one run where possible. It is used for
+    /// modes and sizes for which a backend has nothing faster. Groups that are not `direct` are in host memory.
     void run_one_by_one(std::span<const MessageGroup> groups);
 
     /// Copies rows of `bytes` bytes of tags to or from the memory of a direct group's caller.
     virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                            std::size_t bytes, std::size_t rows);
-    /// Writes zeros over rows of `bytes` bytes of the output of a direct group: those whose mark is not 0. Complete
-    /// when run() returns.
+    /// Overwrites with zeros the rows of a direct group's output whose mark is not 0, `bytes` bytes each. Complete when
+    /// run() returns.
     virtual void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
                             std::span<const std::uint8_t> marks, bool beyond_caches);
 };
 
-/// The run of a message, or of a stretch of one, in any mode but GCM.
+/// The run of a message or stretch in any mode except GCM.
 [[nodiscard]] Run run_of(const MessageGroup& group);
 
 }  // namespace warpaes

@@ -1,4 +1,4 @@
-// Computes, compares and writes tags, and handles the output if a tag is wrong. All backends use this code; only
+// Computes, compares and writes tags, and handles the output if a tag is wrong. All backends use this code, except that
 // kernels compare tags themselves.
 #pragma once
 
@@ -17,12 +17,13 @@ namespace warpaes {
     return CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) == 0;
 }
 
-/// The tag of a message of GCM (SP 800-38D, 7.1) from the digests of its associated data and of its ciphertext.
+/// The tag of a GCM message (SP 800-38D, 7.1), computed from the digests of its associated data and of its ciphertext.
 [[nodiscard]] Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, std::uint64_t aad_bytes,
                             FieldElement digest, std::uint64_t bytes);
 
 /// Compares the computed tags of a group that is decrypted with the expected ones. Marks the messages whose tag is
-/// wrong in `failed`, and calls `wipe(marks)` for their outputs: `marks` has a byte for each message, not 0 for those.
+/// wrong in `failed`, and calls `wipe(marks)` for their outputs: `marks` has one byte per message, which is not 0 for
+/// these messages.
 template <typename Wipe>
 void settle_tags(const MessageGroup& g, const Block* tags, const Block* expected, const Wipe& wipe) {
     std::vector<std::uint8_t> wrong;
@@ -48,7 +49,7 @@ void settle_tag(const MessageGroup& one, const Block& tag, const Wipe& wipe) {
         settle_tags(one, &tag, &expected, wipe);
     }
 }
-/// The same for message `index` of a group whose outputs are in host memory.
+/// Finishes message `index` of a group whose outputs are in host memory.
 void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag);
 
 }  // namespace warpaes

@@ -1,6 +1,6 @@
 // Overwrites the secrets that a call leaves where no object owns them: round keys that the compiler spilled, blocks in
 // stack frames that have ended, and the vector registers, which lazy binding of symbols saves on the caller's stack.
-// This happens at the end of a call or of a thread's task, as far down as the stack was in use.
+// The stack is overwritten as far down as it was used, at the end of a call or of a thread's task.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,21 @@
 
 namespace warpaes {
 
-/// Least number of stack bytes to overwrite: enough for functions without large locals.
+/// The minimum number of stack bytes to overwrite: enough for functions without large locals.
 inline constexpr std::size_t usual_stack = 2048;
 
 namespace detail {
 
 /// The lowest stack address that this thread has noted; 0: no cleaning call is in progress.
 #if !defined(WARPAES_CUDA_RUNTIME)
-// A short message takes 12 ns and reads it several times. All thread-local variables of the library then are in static
-// TLS, of which dlopen has little, so they are few and small (tests/project/test_tls.py). With the CUDA runtime linked
-// in, whose variables are large, dlopen finds no room there.
+// A short message takes 12 ns and reads it several times. All thread-local variables of the library are therefore in
+// static TLS. dlopen has little room for it, so the variables are few and small (tests/project/test_tls.py). If the
+// CUDA runtime is linked in, dlopen finds no room there, because the runtime's variables are large.
 [[gnu::tls_model("initial-exec")]]
 #endif
 extern constinit thread_local std::uintptr_t deepest;
 
-/// Starts noting the stack depth. Returns whether this thread was in no cleaning call yet, so that this call must clean
-/// up.
+/// Starts noting the stack depth. Returns whether this is the thread's outermost cleaning call, which must clean up.
 [[nodiscard]] bool begin_clean_stack(std::size_t least) noexcept;
 [[gnu::always_inline]] inline void clear_vector_registers() noexcept {
 #if defined(__x86_64__)
@@ -62,8 +61,8 @@ extern constinit thread_local std::uintptr_t deepest;
                   "xmm12", "xmm13", "xmm14", "xmm15");
     }
 #elif defined(__aarch64__)
-    // The lower halves of v8 to v15 belong to the caller and are unchanged since this function was called. Writing them
-    // clears the upper parts, including those of SVE registers.
+    // The lower halves of v8 to v15 belong to the caller and have not changed since this function was called. Writing
+    // them clears the upper parts, including those of SVE registers.
     asm volatile(
         "movi v0.2d, #0\n movi v1.2d, #0\n movi v2.2d, #0\n movi v3.2d, #0\n movi v4.2d, #0\n movi v5.2d, #0\n"
         "movi v6.2d, #0\n movi v7.2d, #0\n fmov d8, d8\n fmov d9, d9\n fmov d10, d10\n fmov d11, d11\n"
@@ -80,7 +79,7 @@ extern constinit thread_local std::uintptr_t deepest;
 /// zero.
 [[gnu::always_inline]] inline void wipe_below(std::uintptr_t to) noexcept {
 #if defined(__x86_64__)
-    // The stack pointer is moved down meanwhile, because memory below it may be used by anyone.
+    // The stack pointer is moved down during the loop, because a signal handler may use the memory below it.
     [[maybe_unused]] std::uintptr_t end, at;  // nvcc does not count the assembly as a use
     if (__builtin_cpu_supports("avx512f")) {
         asm volatile(
@@ -139,8 +138,8 @@ decltype(auto) clean_stack(Work&& work) {
 /// Stack bytes of a function that keeps only pointers and lengths in its frame.
 inline constexpr std::size_t short_stack = 256;
 
-/// Like clean_stack(), but overwrites little more than is noted below this function. For a message that takes less time
-/// than a full cleanup. `function` is called directly, so that the caller's frame holds nothing of it.
+/// Like clean_stack(), but overwrites little more than is noted below this function. It is for messages that take less
+/// time than a full cleanup. `function` is called directly, so the caller's frame holds none of its data.
 template <typename Argument>
 [[gnu::always_inline]] inline bool clean_after(bool (*function)(const Argument&), const Argument& argument) {
     if (detail::deepest != 0) return function(argument);

@@ -1,4 +1,4 @@
-// File descriptors, and the claim of a name that no other process may get.
+// File descriptors, and a function that claims a name so that no other process can take it.
 #pragma once
 
 #include <fcntl.h>
@@ -50,7 +50,7 @@ private:
     bool owned_;
 };
 
-/// A path by which an open file can be reached, also while it has no name.
+/// A path to an open file that works even while the file has no name.
 inline std::string path_of(int fd) {
     return "/proc/self/fd/" + std::to_string(fd);
 }
@@ -63,11 +63,13 @@ inline int give_back_name(int folder, const char* name) noexcept {
     return -1;
 }
 
-/// Claims `name` in a folder, where links are not supported, with a file of one byte: rename() may then replace that
-/// file, and no other. Returns 0, or -1 with errno; EEXIST: the name is taken. `made` gets the file's attributes.
+/// Claims `name` in a folder whose file system does not support links, by creating a file of one byte: rename() may
+/// then replace that file only. Returns 0, or -1 with errno; EEXIST means that the name is taken. `made` receives the
+/// file's attributes.
 ///
-/// Mounts of object storage write a file when it is closed, even over one that has its name by then. close() waits for
-/// that only if something was written. The file is closed, because some file systems cannot rename to an open one.
+/// Object storage mounts write a file when it is closed, even over a file that has received its name in the meantime.
+/// close() waits for that only if something was written. The file is closed, because some file systems cannot replace
+/// an open file by renaming.
 inline int claim_name(int folder, const char* name, struct stat* made = nullptr) noexcept {
     constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     Descriptor file(restarting([&] { return os::open_in(folder, name, flags, 0600); }));

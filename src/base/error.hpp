@@ -18,7 +18,7 @@ private:
 };
 
 /// A fault in the data of a processed message: it is not authentic, or its padding is wrong. It is a result rather than
-/// an exception, because throwing takes 4 us, as long as 50 KiB of text, and anyone can send such messages.
+/// an exception, because throwing takes 4 us, as long as processing 50 KiB of text, and anyone can send such messages.
 struct Refusal {
     warpaes_status status = WARPAES_OK;
     const char* sentence = nullptr;  ///< static storage; null: nothing is wrong

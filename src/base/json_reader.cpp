@@ -17,7 +17,7 @@ void JsonReader::refuse(const std::string& expected) const {
     throw Error(status_, std::string(subject_) + ": byte " + std::to_string(at_) + ": expected " + expected);
 }
 
-/// The next character that is not white space, or NUL at the end, with which no value starts.
+/// The next character that is not white space, or NUL at the end of the text; no value starts with NUL.
 char JsonReader::peek() {
     while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -28,7 +28,7 @@ void JsonReader::expect(char c) {
     ++at_;
 }
 
-/// Whether another member or element follows; reads the comma or the closing bracket.
+/// Reads a comma or the closing bracket, and returns whether another member or element follows.
 bool JsonReader::next(char close, bool first) {
     if (peek() == close) {
         ++at_;

@@ -13,7 +13,7 @@
 
 namespace warpaes {
 
-/// Throws Error{status} with the position and what was expected there, but no part of the text. `subject` names the
+/// Throws Error{status} with the position and the expected syntax, but no part of the text. `subject` names the
 /// document.
 class JsonReader {
 public:
@@ -39,16 +39,16 @@ public:
         open('[');
         for (bool first = true; next(']', first); first = false) element();
     }
-    /// A string; only ASCII, which such documents are limited to.
+    /// A string of ASCII characters, the only ones that such documents contain.
     SecretVector string();
-    /// A number without sign, fraction and exponent, or, as protobuf allows, a string of its digits.
+    /// A number without a sign, fraction or exponent; or a string of its digits, as protobuf allows.
     std::uint32_t number();
-    /// Any number.
+    /// Any JSON number.
     double real();
-    /// Refuses anything but white space up to the end of the text.
+    /// Throws if anything but white space is left in the text.
     void end();
 
-    /// For a value that is well-formed but not valid here.
+    /// Throws for a value that is well-formed but not valid here.
     [[noreturn]] void refuse(const std::string& expected) const;
 
     static std::string_view as_text(const SecretVector& bytes) {

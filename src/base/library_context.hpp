@@ -7,9 +7,9 @@
 
 namespace warpaes {
 
-/// The library's own context, with OpenSSL's default provider. In the process-wide context the application may have
-/// replaced AES, even by a provider that calls this library. It lives as long as the process, as do the algorithms
-/// fetched from it.
+/// The library's own context, with OpenSSL's default provider. In the process-wide context, the application may have
+/// replaced AES, even with a provider that calls this library. The context lives as long as the process, as do the
+/// algorithms fetched from it.
 inline OSSL_LIB_CTX* library_context() {
     static OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();
     if (context == nullptr) throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: OSSL_LIB_CTX_new failed");

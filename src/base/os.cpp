@@ -33,7 +33,7 @@ ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset) {
     return ::pwrite(fd, buffer, bytes, offset);
 }
 int copy_to_pages(int fd, const void* buffer, std::size_t bytes, off_t offset) {
-    constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, which older C libraries do not name
+    constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, which older C libraries do not define
     void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
     if (pages == MAP_FAILED) return -1;
     const int result = ::madvise(pages, bytes, populate_write);

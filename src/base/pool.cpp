@@ -78,7 +78,7 @@ void Pool::State::serve() noexcept {
                 lock.lock();
                 continue;
             }
-            OPENSSL_thread_stop();  // at the end of the process, a sleeping thread would do this too late
+            OPENSSL_thread_stop();  // a sleeping thread would do this too late at process exit
             lock.lock();
             if (!offers.empty() || stopping) continue;
             ++idle;

@@ -1,4 +1,4 @@
-// The engine's threads, among which calls share their work; and a helper that waits for another thread.
+// The engine's threads, which share the work of calls, and a helper that waits for another thread.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace warpaes {
 /// Number of processors that this process may run on.
 [[nodiscard]] unsigned usable_processors();
 
-/// Whether busy waiting would delay the awaited thread.
+/// Whether busy-waiting would delay the thread that is waited for.
 inline bool few_processors() {
     static const bool few = std::thread::hardware_concurrency() < 4;
     return few;
@@ -74,7 +74,7 @@ private:
         void withdraw(Offer& offer) noexcept;
         void serve() noexcept;
 
-        const Home home;  ///< of the threads
+        const Home home;  ///< process IDs of the threads
         std::mutex mutex;
         std::condition_variable offered, ended;
         std::deque<Offer*> offers;
@@ -106,9 +106,9 @@ public:
         Offer offer_;
     };
 
-    /// While it lives, threads that have ended their work poll for more, up to 100 us, before they sleep. For an owner
-    /// that shares work twice within a call: the second time, a thread that sleeps would begin tens of microseconds
-    /// late. With few processors it does nothing.
+    /// While it lives, threads that have finished their work poll for more for up to 100 us before they sleep. Use it
+    /// in a call that shares work twice: the second time, a sleeping thread would begin tens of microseconds late. With
+    /// few processors it does nothing.
     class Hold {
     public:
         explicit Hold(Pool& pool, bool polls = !few_processors()) : state_(pool.state()), polls_(polls) {
@@ -124,8 +124,8 @@ public:
     };
 };
 
-/// Polls until `ready()` is true; false if it is not within `time`. Polling avoids the tens of microseconds that a
-/// sleeping thread takes to wake up. With few processors it asks only once.
+/// Polls until `ready()` is true; returns false if that takes longer than `time`. Polling avoids the tens of
+/// microseconds that a sleeping thread takes to wake up. With few processors, it calls `ready()` only once.
 template <typename Ready>
 bool poll(std::chrono::microseconds time, const Ready& ready, bool once = few_processors()) {
     if (ready()) return true;

@@ -51,7 +51,7 @@ private:
     Word own_{0};
     Word* word_ = &own_;
     std::atomic<pid_t> process_{getpid()};
-    Word last_{0};  ///< of this process or, before it has a number, of its parent
+    Word last_{0};  ///< process ID of this process or, before it has a number, of its parent
 };
 
 }  // namespace
@@ -65,7 +65,7 @@ void Home::refuse(const char* thing, const char* instead) {
     throw Error(WARPAES_ERROR_STATE, std::string(thing) + ": belongs to the process that forked this one; " + instead);
 }
 
-/// All such locks of the process. Never destroyed, because locks may be destroyed after all static objects.
+/// All locks of this kind in the process. Never destroyed, because locks may be destroyed after all static objects.
 struct LocksAcrossFork {
     std::mutex mutex;
     LockAcrossFork* first = nullptr;

@@ -1,5 +1,5 @@
-// Identifies the running process. fork() copies every object into the child: nonces and states of generators, which
-// must not be used twice, handles of the parent's threads, and locks that these threads hold.
+// Identifies the running process. fork() copies every object into the child: nonces and generator states, which must
+// not be used twice, handles of the parent's threads, and locks that these threads hold.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace warpaes {
 /// the kernel clears in a child of fork() (MADV_WIPEONFORK) distinguishes it from its parent. Process IDs and fork()
 /// handlers are not sufficient: a raw clone() runs no handlers, and may give the child its parent's ID in another
 /// namespace. Kernels before 4.14 do not clear the page: there a handler does, and process IDs are compared. A child
-/// that shares its parent's memory (vfork) has no copies, and the same number.
+/// that shares its parent's memory (vfork) has no copies, so it has the same number.
 [[nodiscard]] std::uint64_t this_process() noexcept;
 
 /// The process that owns an object: the one that created it or that last took it over.
@@ -21,7 +21,7 @@ class Home {
 public:
     Home() noexcept : process_(this_process()) {}
     [[nodiscard]] bool is_here() const noexcept { return process_ == this_process(); }
-    /// Throws Error{STATE} elsewhere. `thing` begins the sentence, and `instead` ends it.
+    /// Throws Error{STATE} in any other process. `thing` begins the sentence, and `instead` ends it.
     void require(const char* thing, const char* instead) const {
         if (!is_here()) refuse(thing, instead);
     }
@@ -52,7 +52,8 @@ private:
     LockAcrossFork *previous_ = nullptr, *next_ = nullptr;
 };
 
-/// Such a lock, otherwise as Mutex. A holder takes no other lock, calls no function of the caller, and does not fork.
+/// A lock that fork() waits for, and otherwise like Mutex. A holder takes no other lock, calls no function of the
+/// caller, and does not fork.
 template <typename Mutex = std::mutex>
 class ForkSafe final : private LockAcrossFork {
 public:
@@ -65,7 +66,8 @@ public:
 private:
     void before_fork() override { mutex_.lock(); }
     void after_in_parent() override { mutex_.unlock(); }
-    // Not unlocked: a lock may remember its holder by the number of a thread, which the child's thread does not have.
+    // The lock is not unlocked, because it may record its holder's thread ID, which differs from the ID of the child's
+    // thread.
     void after_in_child() override { new (&mutex_) Mutex; }
 
     Mutex mutex_;

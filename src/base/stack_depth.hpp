@@ -7,8 +7,8 @@
 
 namespace warpaes {
 
-/// Notes that the stack is in use down to this call, plus `below` bytes for callees that do not note it themselves. For
-/// functions with kilobytes of locals, and around calls into other libraries.
+/// Notes that the stack is in use down to this call, plus `below` bytes for callees that do not note it themselves.
+/// Used in functions with kilobytes of locals, and around calls into other libraries.
 void note_stack_depth(std::size_t below = 1024) noexcept;
 
 /// The maximum stack that libcrypto uses, including the lookup of algorithms.
@@ -30,8 +30,9 @@ void return_to_call(std::uintptr_t deepest) noexcept;
 
 }  // namespace detail
 
-/// Calls the caller's `function`, which may continue on another stack or thread (coroutines) and make calls there. For
-/// those calls this thread is in no call, and depths that they note on another stack do not mix with this one's.
+/// Calls the caller's `function`, which may continue on another stack or thread (coroutines) and make calls there.
+/// During those calls, this thread counts as being in no call, and depths that they note on another stack do not mix
+/// with this one's.
 template <typename Function>
 decltype(auto) call_back(Function&& function) {
     struct Back {

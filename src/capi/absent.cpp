@@ -1,4 +1,4 @@
-// In place of batch.cpp and message.cpp, which the library of `make demo` lacks.
+// Replaces batch.cpp and message.cpp, which the library of `make demo` lacks.
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 

@@ -56,7 +56,7 @@ warpaes_batch_options options_of(const warpaes_batch_options* options) {
     return o;
 }
 
-/// `entries` are `table`'s, if there is one.
+/// `entries` are the entries of `table`, if there is a table.
 warpaes_batch* submitted(warpaes_engine* engine, const warpaes_batch_options& o, BatchRequest request) {
     auto made = std::make_unique<warpaes_batch>();
     if (o.finished != nullptr) {

@@ -1,4 +1,4 @@
-// Calibrations and tunings.
+// Entry points for calibrations and tunings.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -25,8 +25,7 @@ void run_step(std::size_t* output_len, Step step) {
     }
 }
 
-/// guarded(), which also stores the sentence in the context.
-/// `refusal`: what the body found wrong with the data.
+/// guarded(), which also stores the sentence in the context. `refusal` is the fault that the body found in the data.
 template <typename Body>
 warpaes_status kept(const warpaes_context* context, const Body& body, const Refusal& refusal) {
     if (context == nullptr) return guarded([] { require(nullptr, "context"); });

@@ -122,7 +122,7 @@ std::unique_ptr<FileFormat> to_format(const warpaes_file_job& j, const Fields& f
     return job.salvage ? salvage_format(job, options) : aead_format(job, options);
 }
 
-/// The caller's functions that are called while the job runs. `holes`: counts the calls of `hole`.
+/// The caller's functions that the job calls while it runs. `holes`: counts the calls of `hole`.
 void set_callbacks(FileJob& job, const warpaes_file_job& j, std::uint64_t& holes) {
     if (j.progress != nullptr) {
         job.progress = [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {

@@ -1,4 +1,4 @@
-// FILE* over readers and writers.
+// FILE* streams for readers and writers.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -43,7 +43,8 @@ int error_number(warpaes_status status) {
     return status == WARPAES_ERROR_OUT_OF_MEMORY ? ENOMEM : EIO;
 }
 
-/// Reads up to `length` authentic bytes from the position. Each call of the reader returns all of its bytes or none.
+/// Reads up to `length` authentic bytes from the position. Each call of the reader returns either all requested bytes
+/// or none.
 ssize_t read_cookie(void* user, char* buffer, std::size_t length) {
     auto& cookie = *static_cast<Cookie*>(user);
     if (cookie.position >= warpaes_reader_size(cookie.reader)) return 0;  // also after seeking beyond the end
@@ -91,7 +92,7 @@ int seek_cookie(void* user, off_t* offset, int whence) {
         errno = EINVAL;
         return -1;
     }
-    // ftell() asks for the position.
+    // ftell() calls this to get the position.
     if (!cookie.seekable && static_cast<std::uint64_t>(to) != cookie.position) {
         errno = ESPIPE;
         return -1;
@@ -134,7 +135,7 @@ struct Cookie {
 
 #endif
 
-/// `open(cookie)` opens the reader or the writer and returns a status, whose sentence this thread has.
+/// `open(cookie)` opens the reader or the writer and returns a status; its message is this thread's last error.
 template <typename Open>
 warpaes_status open_stream(FILE** stream, const Open& open) {
     warpaes_status opened = WARPAES_OK;

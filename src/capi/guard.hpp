@@ -1,4 +1,4 @@
-// Converts exceptions to statuses, which no other file does, and makes the checks that all entry points share.
+// Converts exceptions to statuses (no other file does), and contains the checks that all entry points share.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace warpaes::capi {
 
 /// Stores `sentence` for warpaes_last_error() on this thread.
 void remember_error(const char* sentence) noexcept;
-/// The same for a sentence in static storage.
+/// Like remember_error(), for a sentence in static storage.
 void remember_static(const char* sentence) noexcept;
 
-/// Runs `body`, which throws on failure, and converts what it throws to a status and a sentence.
+/// Runs `body`, which throws on failure, and converts the exception to a status and a sentence.
 template <typename Body>
 warpaes_status caught(Body&& body) noexcept {
     try {
@@ -129,7 +129,7 @@ void write_struct(const Struct& from, Struct* to, std::size_t struct_size) {
     std::memcpy(to, &from, std::min(struct_size, sizeof(Struct)));
 }
 
-/// The same for a result, which may be null. Does nothing if check_size() would refuse it.
+/// Like write_struct(), for a result that may be null. Does nothing if check_size() would refuse it.
 template <typename Result>
 void write_result(Result made, Result* to) {
     if (to == nullptr || to->struct_size < struct_facts<Result>.least) return;

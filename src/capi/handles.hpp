@@ -62,14 +62,14 @@ struct warpaes_arena {
 
 struct warpaes_batch {
     const warpaes::Home home;
-    std::shared_ptr<warpaes::BatchEngine> engine;  ///< may have stopped already
+    std::shared_ptr<warpaes::BatchEngine> engine;  ///< the thread may have stopped already
     std::shared_ptr<warpaes::Batch> impl;
 };
 
 struct warpaes_context {
     warpaes::Context impl;
-    warpaes::Home home;  ///< of its message: a child would encrypt other text under the same IV
-    mutable char error[WARPAES_ERROR_BYTES] = "";  ///< of the last failed call
+    warpaes::Home home;  ///< process of its message, because a child would encrypt different text under the same IV
+    mutable char error[WARPAES_ERROR_BYTES] = "";  ///< message of the last failed call
 };
 
 struct warpaes_keyset {

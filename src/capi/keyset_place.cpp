@@ -26,7 +26,7 @@ Bytes bytes_of(std::string_view text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-/// Represents the caller of the library for the code of places.
+/// Represents the library's caller in the code that handles places.
 class CallerHost final : public places::Host {
 public:
     CallerHost(const char* place, const warpaes_place_options& options)
@@ -41,7 +41,7 @@ private:
     const warpaes_place_options& options_;
 };
 
-/// A passphrase, which is wiped.
+/// A passphrase that is wiped.
 struct Passphrase {
     std::unique_ptr<places::PlacedKey> placed{};
     std::unique_ptr<SecretBuffer> answered{};
@@ -201,7 +201,7 @@ void save(const Keyset& keyset, const char* place, const warpaes_place_options& 
     const std::optional<std::string> path = parsed.path();
     if (!path) throw Error(WARPAES_ERROR_ARGUMENT, "place: a keyset can be saved only in a file: PATH or file:PATH");
     if (path->empty()) throw Error(WARPAES_ERROR_ARGUMENT, "place: the path of the file is empty");
-    // A path in an existing folder is not a key in base64.
+    // A path in an existing folder is not a base64 key.
     const std::size_t slash = path->rfind('/');
     const bool has_folder =
         slash != std::string::npos && slash != 0 && ::access(path->substr(0, slash).c_str(), F_OK) == 0;

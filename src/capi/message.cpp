@@ -78,7 +78,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
     const warpaes_status done = caught([&] {
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
-        std::optional<warpaes_message> own;  // a copy, if the caller uses another version's header
+        std::optional<warpaes_message> own;  // a copy, if the caller uses a header of a different version
         if (message == nullptr || message->struct_size != sizeof(warpaes_message)) {
             own = read_struct(message, "message");
         }
@@ -92,7 +92,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
     return status;
 }
 
-/// These are separate functions so that the path of a short message does not save registers for them.
+/// These functions are separate so that the code path of short messages does not save registers for them.
 [[gnu::noinline]] warpaes_status crypt_checked(warpaes_engine* engine, const warpaes_message* message,
                                                warpaes_result* result, int input_device) {
     return run(engine, message, result, [engine, input_device](const warpaes_message& m, MessageResult& made) {

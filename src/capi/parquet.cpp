@@ -17,8 +17,7 @@ using parquet::place;
 namespace {
 
 constexpr std::uint64_t longest_aad = 65536;
-/// Fewer bytes are not shared among threads, because Parquet readers have threads of their own that decrypt
-/// concurrently.
+/// Fewer bytes are not shared among threads, because Parquet readers already decrypt on several threads.
 constexpr std::uint64_t most_bytes_of_one_thread = 4 << 20;
 
 warpaes_parquet_chunk checked(const warpaes_parquet_chunk* given) {
@@ -131,7 +130,8 @@ warpaes_batch_entry page_entry(const Pages& pages, const warpaes_parquet_page& p
         const std::uint64_t aad_len = parquet::write_aad(pages.chunk, page, false, scratch);
         return module_entry(pages.chunk.key, input + begin, page.page_bytes, scratch, aad_len, output);
     }
-    // The counter block is the nonce and 1. `input` may be device memory; the nonce is the same in `modules`.
+    // The counter block is the nonce followed by 1. `input` may be in device memory, so the nonce is read from
+    // `modules`.
     std::memcpy(scratch, pages.modules() + begin + parquet::length_bytes, parquet::nonce_bytes);
     constexpr std::uint8_t one[4] = {0, 0, 0, 1};
     std::memcpy(scratch + parquet::nonce_bytes, one, sizeof one);
@@ -201,7 +201,8 @@ void run(warpaes_engine* engine, const Pages& pages, const warpaes_parquet_page&
     if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
 }
 
-/// Page after page, on this thread: each page is in the processor's caches once, and no other thread is woken.
+/// Pages are processed one after the other on this thread, so each page enters the processor's caches only once, and no
+/// other thread is woken.
 void decrypt_in_turn(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
     std::vector<std::uint8_t> scratch(WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len)));
     for (const auto& page : pages.list) {
@@ -218,7 +219,7 @@ void decrypt(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
     (alone ? decrypt_in_turn : decrypt_as_batch)(engine, pages, view);
 }
 
-/// The chunk's modules are image + shift: then each page's text lies where its plain view has it.
+/// The chunk's modules are at image + shift, so each page's text is already at its position in the plain view.
 const std::uint8_t* modules_of(const Pages& pages, std::uint8_t* image) {
     return image + WARPAES_PARQUET_SHIFT(pages.chunk.flags);
 }
@@ -231,7 +232,7 @@ warpaes_batch_entry staged_entry(const Pages& pages, const warpaes_parquet_page&
     return gcm_entry(pages.chunk.key, seal, text, pages.plain_bytes(page), seal + block_bytes, scratch, aad_len, text);
 }
 
-/// Creates a table of pages, and its rows from entries.
+/// Creates a table of pages, whose rows are made from entries.
 class PageTable {
 public:
     PageTable(const Pages& pages, warpaes_extent input, warpaes_extent output, warpaes_extent scratch)

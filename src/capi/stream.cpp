@@ -50,7 +50,7 @@ private:
     warpaes_source source_;
 };
 
-/// A source without positions, which calls the caller's function.
+/// A source that cannot seek and calls the caller's function.
 class SequentialSource final : public Source {
 public:
     explicit SequentialSource(const warpaes_source& source) : source_(source) {}
@@ -83,7 +83,7 @@ public:
 
 private:
     warpaes_source source_;
-    bool ended_ = false;  ///< reading again would make a terminal wait for another end of file
+    bool ended_ = false;  ///< another read would make a terminal wait for a second end of file
 };
 
 /// A sink that calls the caller's function.

@@ -12,14 +12,14 @@
 
 namespace warpaes::capi {
 
-/// `least`: the smallest struct_size that is accepted, which is the size in the first version of ABI 1, or the
+/// `least` is the smallest struct_size that is accepted, which is the size in the first version of ABI 1, or the
 /// beginning of a struct that is only written. These are literals, because they never change when a struct grows.
 struct StructFacts {
     std::size_t least = 0;
     const char* init = "";  ///< the macro that sets struct_size
 };
 
-/// Minimum sizes of array elements, whose real sizes a batch gets as `entry_size` and `result_size`. Nothing beyond
+/// Minimum sizes of array elements, whose actual sizes are passed as `entry_size` and `result_size`. Nothing beyond
 /// these may be accessed.
 inline constexpr std::size_t first_entry_bytes = 176, first_entry_result_bytes = 24;
 static_assert(sizeof(warpaes_batch_entry) == first_entry_bytes, "a new field is 0 for callers that do not have it");

@@ -12,8 +12,8 @@ struct Xmm : PlainState<Xmm> {
     using State = Reg;
     static constexpr std::size_t bytes = 16;
     static constexpr std::size_t unroll = 8;
-    static constexpr bool has_masks = false;       ///< whether partial loads and stores are as fast as whole ones
-    static constexpr bool folds = false;           ///< whether products are slow, so that three of halves replace four
+    static constexpr bool has_masks = false;  ///< whether partial loads and stores are as fast as whole ones
+    static constexpr bool folds = false;  ///< whether products are slow, so that three half-size products replace four
     static constexpr std::size_t ctr_vectors = 8;  ///< vectors that CTR processes at once
     static constexpr std::size_t registers = 16;
 
@@ -31,7 +31,7 @@ struct Xmm : PlainState<Xmm> {
 
     WARPAES_INLINE static Reg splat(__m128i block) { return block; }
     WARPAES_INLINE static __m128i first_block(Reg v) { return v; }
-    /// The last block of `before`, followed by all blocks of `v` except its last.
+    /// The last block of `before`, followed by all blocks of `v` except the last one.
     WARPAES_INLINE static Reg shift_in(Reg before, Reg /*v*/) { return before; }
     /// joined() returns the last `blocks` blocks of `before`, followed by the first blocks of `v`. `blocks` is below
     /// the number of blocks in a vector. `index`: join_index(blocks).
@@ -48,7 +48,7 @@ struct Xmm : PlainState<Xmm> {
         return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
     }
 
-    /// Shifts each block, as a little-endian number, by whole bytes: times or divided by 256^Bytes.
+    /// Shifts each block, as a little-endian number, by whole bytes: multiplies or divides it by 256^Bytes.
     template <int Bytes>
     WARPAES_INLINE static Reg shift_left_bytes(Reg v) {
         return _mm_slli_si128(v, Bytes);
@@ -58,7 +58,7 @@ struct Xmm : PlainState<Xmm> {
         return _mm_srli_si128(v, Bytes);
     }
     /// Carry-less product of one half of each block of `a` and of `b`. Bit 0 of `Halves` selects the upper half of `a`,
-    /// bit 4 that of `b`.
+    /// bit 4 the upper half of `b`.
     template <int Halves>
     WARPAES_INLINE static Reg multiply(Reg a, Reg b) {
         return _mm_clmulepi64_si128(a, b, Halves);
@@ -90,8 +90,8 @@ struct Xmm : PlainState<Xmm> {
     /// Replaces byte i of each block by its byte pattern[i].
     WARPAES_INLINE static Reg shuffle_bytes(Reg v, __m128i pattern) { return _mm_shuffle_epi8(v, pattern); }
 
-    /// load_each and store_each access one block of each stream of the vector; the next two, four blocks of each
-    /// stream, with block b in t[b].
+    /// load_each and store_each access one block of each stream of the vector. The next two functions access four
+    /// blocks of each stream, with block b in t[b].
     WARPAES_INLINE static Reg load_each(const std::uint8_t* const* p, std::size_t at) {
         return load(p[0] + at, Whole{});
     }

@@ -1,5 +1,5 @@
-// The AES and PMULL instructions of 64-bit Arm: one block per register. For files compiled for both; private to each of
-// them.
+// The AES and PMULL instructions of 64-bit Arm: one block per register. For files compiled for both extensions; private
+// to each file.
 //
 // AESE adds a round key, then substitutes and shifts; AESMC mixes the columns. x86 does a round in one instruction,
 // which adds the round key last. Here a round is AESE and AESMC, which the CPUs fuse if they are adjacent, and the next

@@ -10,7 +10,7 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// Modes in which a single message fills the vectors, so that they need only the messages' round keys.
+/// In these modes a single message fills the vectors, so only the messages' round keys are needed.
 bool is_vectorised(Mode mode, Direction direction) {
     return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::xts;
 }

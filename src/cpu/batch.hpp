@@ -1,4 +1,4 @@
-// Groups of many messages on the CPU: GCM, serial modes, and all others.
+// Processes groups of many messages on the CPU: GCM, serial modes, and all others.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 
 namespace warpaes::cpu {
 
-/// Selects the function for a single short message, which takes the key's tables.
+/// Selects the function for a single short message, which uses the key's tables.
 using ShortGcmFunction = ShortFunction (*)(Direction direction, int rounds);
 
 /// Processes GCM messages of a batch, given their round keys, with only a few powers of H. The powers are made for
 /// several messages at a time, or kept while messages of one key follow each other.
 class GcmBatch {
 public:
-    /// Others may use `keys` between two runs.
+    /// Other code may use `keys` between two runs.
     GcmBatch(const SimdBatchKernels& kernels, MessageKeys& keys, ShortGcmFunction short_gcm)
         : kernels_(kernels), keys_(keys), short_gcm_(short_gcm) {}
     GcmBatch(const GcmBatch&) = delete;
@@ -31,7 +31,7 @@ public:
     void run(const MessageGroup& group);
 
 private:
-    /// Size of a key's powers and of the bytes beyond them that a vector load reads.
+    /// The size of a key's powers, including the bytes past their end that a vector load reads.
     static constexpr std::size_t stride = block_bytes * (SimdGcmMessages::most_powers + 3);
 
     void make_powers(const MessageGroup& group, const std::uint8_t* round_keys, std::size_t count);
@@ -49,10 +49,10 @@ private:
 [[nodiscard]] bool is_stream(Mode mode, Direction direction);
 
 /// Processes all messages of groups for which is_stream() is true, as many at once as the vectors have lanes. A lane
-/// whose message ends takes the next one.
+/// that has finished its message starts the next one.
 void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups);
 
-/// `short_gcm`: the function for a single short GCM message.
+/// `short_gcm` is the function for a single short GCM message.
 void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunction short_gcm,
                std::span<const MessageGroup> groups);
 

@@ -33,7 +33,7 @@ class PlainCounter {
 public:
     static constexpr int first_round = 1;
 
-    /// `first`: the first counter block with its bytes reversed.
+    /// `first` is the first counter block with its bytes reversed.
     WARPAES_INLINE PlainCounter(const std::uint8_t* keys, Reg128 first)
         : k0_(round_key<V>(keys, 0)), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
 
@@ -51,7 +51,8 @@ private:
     typename V::Reg k0_, counters_;
 };
 
-/// The same with the table. All counters must have the upper 14 bytes of the counter that the table was made from, high
+/// Makes counter blocks with the table. All counters must have the upper 14 bytes of the counter that the table was
+/// made from, high
 /// * 2^64 + low.
 template <class V, int Rounds>
 class CachedCounter {
@@ -102,7 +103,7 @@ public:
     }
 
 private:
-    /// The counters from the one on that equals `low` except for its last byte, which is zero.
+    /// The counters starting at the one that equals `low` except for its last byte, which is zero.
     WARPAES_INLINE typename V::Reg first_counters(std::uint64_t low) const {
         return V::add32(V::splat(counter_of(high_, low & ~std::uint64_t{0xff})), V::lane_numbers());
     }
@@ -116,7 +117,7 @@ private:
 
     static constexpr std::size_t table_bytes = 256 * 16;
 
-    // A vector load of the last entries reads beyond the table; those bytes are never combined with input.
+    // A vector load of the last entries reads past the end of the table; those bytes are never combined with input.
     alignas(64) std::uint8_t table_[table_bytes + V::bytes - 16];
     const std::uint8_t* keys_;
     std::uint64_t high_;
@@ -140,7 +141,7 @@ WARPAES_INLINE void ctr_end(const std::uint8_t* keys, Counter& counter, const st
     V::store(output + at, V::value(s[N - 1]), Part{part});
 }
 
-/// CTR on the last one to six vectors, all at once.
+/// CTR on the last vectors, one to six of them, all at once.
 template <class V, int Rounds, class Counter>
 WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {
@@ -178,8 +179,8 @@ struct CtrMode {
     }
 };
 
-/// Applies the key stream of the next counters. It processes V::ctr_vectors at a time: as many as a round instruction
-/// has cycles of latency would hide that latency, and a few more cover occasional delays.
+/// Applies the key stream of the next counters. It processes V::ctr_vectors at a time: as many vectors as a round
+/// instruction has cycles of latency would hide that latency, and a few more cover occasional delays.
 template <class V, int Rounds, class Counter>
 WARPAES_INLINE void ctr_walk(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t length) {
@@ -200,12 +201,12 @@ WARPAES_INLINE void ctr_walk(const std::uint8_t* keys, Counter& counter, const s
     }
 }
 
-/// Whether counting changes only the last 32 bits of the counter. There is room for a partial last block.
+/// Whether counting changes only the last 32 bits of the counter. The count includes a partial last block.
 WARPAES_INLINE bool stays_below_carry(const std::uint8_t* counter, std::size_t bytes) {
     return bytes / 16 < static_cast<std::uint32_t>(~load_big_endian(counter + 8));
 }
 
-/// CtrMode with stores around the caches, for whole vectors of an output that is aligned to them.
+/// CtrMode with stores that bypass the caches, for whole vectors of an aligned output.
 template <class V, int Rounds, class Counter>
 struct FarCtrMode {
     const std::uint8_t* keys;
@@ -230,12 +231,12 @@ struct FarCtrMode {
     }
 };
 
-/// At this length and above, a message has enough whole cache lines for stores around the caches.
+/// A message of this length or more has enough whole cache lines for stores that bypass the caches.
 inline constexpr std::size_t least_far_ctr = 512;
 
-/// CTR for a message of a batch that is larger than the caches, while the message is too short for tables. The lines at
-/// its ends, which it may share with its neighbours, are stored as usual. The caller ends the streams, and has seen
-/// that the counter stays below a carry.
+/// CTR for a message that is too short for tables, in a batch that is larger than the caches. The lines at its ends,
+/// which it may share with its neighbours, are stored as usual. The caller ends the streams, and has seen that the
+/// counter stays below a carry.
 template <class V, int Rounds>
 WARPAES_INLINE void far_plain_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
                                   std::uint8_t* output, std::size_t length) {
@@ -295,9 +296,9 @@ template <class V, int Rounds>
         low += blocks;
         if (low < blocks) ++high;
     };
-    // Up to a counter that ends in a zero byte; at least one group, of which FarOutput needs the end.
+    // Up to a counter that ends in a zero byte; at least one group, because FarOutput needs the end of one.
     const std::size_t head = 2 * group - 16 * (low % group_blocks);
-    constexpr std::size_t least = 65536;  // of less, head and rest are a large share
+    constexpr std::size_t least = 65536;  // of fewer bytes, head and rest are a large share
     if (length >= least_far_ctr && length < least && stays_below_carry(counter, length)) {
         far_plain_ctr<V, Rounds>(keys, counter, input, output, length);
         return end_streams();

@@ -45,11 +45,11 @@ private:
     CpuFunctions functions_;
 };
 
-/// Named by register width; `folding`: with fewer products in GCM (FoldingZmm in vaes512_vector.hpp).
+/// Kernels are named by register width; `folding` has fewer products in GCM (FoldingZmm in vaes512_vector.hpp).
 enum class VaesKernels { bits256, bits512, bits512_folding };
 
-/// The VAES backend with these kernels, for tests and measurements. The global vaes_backend() has the fastest ones that
-/// run here.
+/// The VAES backend with these kernels, for tests and measurements. The global vaes_backend() has the fastest kernels
+/// that this machine can run.
 Backend& vaes_backend(VaesKernels kernels);
 
 }  // namespace warpaes::cpu

@@ -18,14 +18,13 @@ struct FarText : V {
     }
 };
 
-/// Vectors that follow each other in an output that is aligned to blocks. Stores must be aligned to vectors; if the
-/// output is not aligned, a store combines the end of one vector with the beginning of the next. So the caller stores
-/// the vector before the first one and the last one itself. If `Copies`, the vectors of a step are also in `copy`, for
-/// hashing.
+/// Consecutive vectors of an output that is aligned to blocks. Stores must be aligned to vectors; if the output is not
+/// aligned, a store combines the end of one vector with the beginning of the next. So the caller stores the vector
+/// before the first one and the last one itself. If `Copies`, the vectors of a step are also in `copy`, for hashing.
 template <class V, bool Copies = false>
 class FarOutput {
 public:
-    /// `output`: where the first vector will be; `before`: the one that ends there.
+    /// `output` is where the first vector will be stored; `before` is the vector that ends there.
     WARPAES_INLINE FarOutput(const std::uint8_t* output, typename V::Reg before)
         : offset_(reinterpret_cast<std::uintptr_t>(output) % V::bytes),
           index_(V::join_index(offset_ / 16)),

@@ -16,10 +16,10 @@ struct CpuWords {
 /// The words of this CPU; those of the other architecture are zero.
 const CpuWords& this_cpu();
 
-/// The environment variable WARPAES_VECTOR_BITS: the widest vector registers that kernels may use, "256" or "512".
-/// Looked up when the library first selects kernels, and valid for the process.
+/// The environment variable WARPAES_VECTOR_BITS: the widest vector registers that kernels may use, "256" or "512". It
+/// is read when the library first selects kernels, and the value then applies to the whole process.
 inline constexpr const char* vector_bits_variable = "WARPAES_VECTOR_BITS";
-/// The value; 512 if it is not set or empty, 0 if it is neither of the two.
+/// Returns the value: 512 if the variable is not set or empty, and 0 if it is neither "256" nor "512".
 unsigned given_vector_bits();
 
 /// The reason why the instruction set cannot be used here; empty if it can. AES-NI also requires PCLMULQDQ
@@ -33,9 +33,9 @@ std::string why_not_vaes512(const CpuWords& words = this_cpu());
 std::string why_not_armv8(const CpuWords& words = this_cpu());
 
 /// Whether a carry-less product takes several times as long as a round of AES, so that GCM is faster with fewer of
-/// them: on AMD's processors. Only kernels for AVX-512 query this, which AMD has from Zen 4 on. LLVM's model of Zen 3
-/// has a product every two cycles and four rounds of AES in that time (llvm-mca -mcpu=znver3), and Zen 4 halves its
-/// 512-bit operations for the same units; on Intel's (-mcpu=icelake-server) both come once a cycle.
+/// them; this is so on AMD processors. Only kernels for AVX-512 query this, which AMD has had since Zen 4. LLVM's model
+/// of Zen 3 has a product every two cycles and four rounds of AES in that time (llvm-mca -mcpu=znver3), and Zen 4
+/// halves its 512-bit operations for the same units; on Intel's (-mcpu=icelake-server) both start once a cycle.
 bool multiplies_slowly();
 
 }  // namespace warpaes::cpu

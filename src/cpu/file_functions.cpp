@@ -1,4 +1,4 @@
-// In place of simd_functions.cpp, for `make demo`: it processes files only, and has no kernels for batches and short
+// Replaces simd_functions.cpp in `make demo`, which processes only files and has no kernels for batches and short
 // messages.
 #include "cpu/simd_functions.hpp"
 

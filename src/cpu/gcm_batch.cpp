@@ -9,18 +9,18 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// Below this length, messages of one key do not use the key's tables: making them takes as long as hashing some
+/// Below this length, messages of one key do not use the key's tables: making them takes as long as hashing a few
 /// kilobytes.
 constexpr std::uint64_t short_bytes = 8192;
-/// Below this length, messages of one key within the caches are processed like single messages. The path for longer
-/// ones takes some 200 ns more per message.
+/// Below this length, messages of one key that fit in the caches are processed like single messages. The path for
+/// longer messages takes about 200 ns more per message.
 constexpr std::uint64_t short_bytes_with_tables = 65536;
-/// The cost of a message in addition to its text, as a length.
+/// The cost of a message beyond that of its text, expressed as a length of text.
 constexpr std::uint64_t least_message = 64;
-/// At this length and above, a message of a batch beyond the caches is not encrypted with the key's tables, but by the
-/// kernels that store around the caches.
+/// In a batch that is larger than the caches, messages of at least this length are encrypted by the kernels with stores
+/// that bypass the caches, not with the key's tables.
 constexpr std::uint64_t least_far = 1024;
-/// The limit for keys of single messages, for which no tables exist yet.
+/// The same limit for keys used for a single message, which have no tables yet.
 constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
 
 }  // namespace

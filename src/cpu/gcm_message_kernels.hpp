@@ -1,4 +1,4 @@
-// AES-GCM of many short messages, whose keys may be used only once: without tables, and with no more powers of H than
+// AES-GCM for many short messages, whose keys may be used only once: without tables, and with no more powers of H than
 // one step needs.
 #pragma once
 
@@ -29,7 +29,7 @@ WARPAES_INLINE typename V::Reg divided_by_x(typename V::Reg v) {
     return V::bxor3(V::bxor(low, V::template shift_left_bytes<8>(high)), folded, carry);
 }
 
-/// Makes the powers of as many keys as there are lanes.
+/// Makes the powers of one key per lane.
 template <class V>
 WARPAES_INLINE void powers_of_vector(int rounds, std::size_t powers, const std::uint8_t* const* keys,
                                      std::uint8_t* const* out) {

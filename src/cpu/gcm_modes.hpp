@@ -18,7 +18,7 @@ class GcmCounter {
 public:
     static constexpr int first_round = 2;
 
-    /// `first`: the first counter block with its bytes reversed.
+    /// `first` is the first counter block with its bytes reversed.
     WARPAES_INLINE GcmCounter(const std::uint8_t* keys, const std::uint8_t* table, Reg128 first)
         : keys_(keys), table_(table), counter_(first), last_byte_(static_cast<std::uint8_t>(first_word(first))) {
         select();
@@ -114,8 +114,8 @@ WARPAES_INLINE void encrypt_and_add(typename V::State (&s)[N], const std::uint8_
     for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], V::bxor(last, input[i]));
 }
 
-/// Computes the rounds from First and adds input(i) to s[i]. Between the rounds, hash(from, to) is called for shares of
-/// `Beside` vectors.
+/// Computes the rounds from First and adds input(i) to s[i]. Between the rounds, hash(from, to) is called for parts of
+/// the `Beside` vectors.
 template <class V, int Rounds, int First, std::size_t Beside, std::size_t N, class Input, class Hash>
 WARPAES_INLINE void rounds_beside_hash(typename V::State (&s)[N], const std::uint8_t* keys, const Input& input,
                                        const Hash& hash) {
@@ -145,7 +145,7 @@ struct NearOutput {
     }
 };
 
-/// Encrypts N vectors and, if `Hash`, hashes those at `hashed` meanwhile.
+/// Encrypts N vectors and, if `Hash`, hashes the vectors at `hashed` at the same time.
 template <class V, int Rounds, std::size_t N, bool Hash, class Counter, class Digest, class Output>
 WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, const std::uint8_t* hashed, Output& sink) {
@@ -159,7 +159,7 @@ WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest&
     if constexpr (Hash) hash.end_group(N * Digest::lanes);
 }
 
-/// Processes less than 2N vectors; each group is hashed right away.
+/// Processes fewer than 2N vectors and hashes each group immediately.
 template <class V, int Rounds, bool Encrypt, std::size_t N, class Counter, class Digest>
 WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {
@@ -197,8 +197,8 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest&
     }
 }
 
-/// Processes the last N or N - 1 vectors, of which the last may be partial. Encryption hashes the `Behind` vectors
-/// before `output` during the rounds, and then its own; decryption hashes its input during the rounds.
+/// Processes the last N or N - 1 vectors; the last one may be partial. Encryption hashes the `Behind` vectors before
+/// `output` during the rounds, and then its own output; decryption hashes its input during the rounds.
 template <class V, int Rounds, bool Encrypt, std::size_t N, std::size_t Behind, class Counter, class Digest>
 WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                             std::uint8_t* output, std::size_t bytes) {
@@ -242,7 +242,7 @@ WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& 
     if constexpr (Encrypt) hash.add(text, blocks);
 }
 
-/// Processes at most V::unroll vectors, and hashes the `Behind` vectors before `output`.
+/// Processes at most V::unroll vectors, and also hashes the `Behind` vectors before `output`.
 template <class V, int Rounds, bool Encrypt, std::size_t Behind, class Counter, class Digest>
 WARPAES_INLINE void gcm_ends(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {
@@ -262,7 +262,7 @@ WARPAES_INLINE void gcm_ends(const std::uint8_t* keys, Counter& counter, Digest&
 }
 
 /// Processes the end of a stretch: in one group of vectors if the instruction set has masks, so that the last vectors
-/// do not wait for each other, or in smaller and smaller groups, which takes less code.
+/// do not wait for each other, or else in smaller and smaller groups, which takes less code.
 enum class GcmEnd { masked, halved };
 
 /// Processes a stretch. Encryption hashes one step behind.
@@ -271,7 +271,7 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
                                 std::uint8_t* output, std::size_t bytes) {
     constexpr std::size_t n = V::unroll, step = n * V::bytes;
     constexpr bool masked = End == GcmEnd::masked;
-    // The end takes up to a step, and hashes it from registers.
+    // The end processes up to a step, and hashes it from registers.
     constexpr std::size_t least = Encrypt && masked ? step + 1 : step;
     NearOutput<V> sink;
     if (bytes >= least) {
@@ -293,12 +293,12 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// At this length and above, most of a message is stored around the caches; the first step never is.
+/// For messages of this length or more, most stores bypass the caches; those of the first step never do.
 inline constexpr std::size_t least_far_gcm = 2048;
 
-/// The same for a stretch that is larger than the caches, or a message of a batch that is. The caller ends the streams.
-/// `output` is aligned to blocks. The digest reads ciphertext from a copy, because data stored around the caches would
-/// have to come from memory.
+/// Processes a stretch that is larger than the caches, or a message of such a batch. The caller ends the streams.
+/// `output` is aligned to blocks. The digest reads ciphertext from a copy, because stores that bypass the caches leave
+/// the data in memory only.
 template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
 WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                                     std::uint8_t* output, std::size_t bytes) {
@@ -317,11 +317,11 @@ WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, 
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// At this length and above, a table for the message is worth making: it takes about 100 ns and saves the second round.
+/// For messages of this length or more, a table is worth making: it takes about 100 ns and saves the second round.
 /// Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12.
 inline constexpr std::size_t cached_gcm_bytes = 65536;
 
-/// `first`: the first counter block with its bytes reversed.
+/// `first` is the first counter block with its bytes reversed.
 template <class V, int Rounds, bool Encrypt, bool SecretCounters>
 WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
@@ -338,7 +338,7 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash
         }
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
-    // Process up to a counter that is a multiple of a step first, so that steps end where the tables do.
+    // First process up to a counter that is a multiple of a step, so that steps end where the tables do.
     constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
     std::uint64_t low, high;
     std::memcpy(&low, &first, 8);

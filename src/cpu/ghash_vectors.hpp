@@ -10,8 +10,8 @@
 namespace warpaes::cpu {
 
 /// Reduces a sum of products of blocks with powers of H, lane by lane. It takes two steps of 64 bits, from the lower
-/// end. Each step multiplies by x^63 + x^62 + x^57, which is the polynomial in this order of bits without its outer
-/// terms; exchanging the halves accounts for those.
+/// end. Each step multiplies by x^63 + x^62 + x^57, which is the polynomial in this bit order without its outer terms;
+/// exchanging the halves accounts for the outer terms.
 template <class V>
 WARPAES_INLINE typename V::Reg reduced(typename V::Reg low, typename V::Reg middle, typename V::Reg high) {
     const auto polynomial = V::splat(make128(0, 0xc200000000000000u));
@@ -19,16 +19,16 @@ WARPAES_INLINE typename V::Reg reduced(typename V::Reg low, typename V::Reg midd
     return V::bxor3(high, V::swap_halves(middle), V::template multiply<0x00>(middle, polynomial));
 }
 
-/// A GHASH computation in progress. Blocks are added in the order of the message, in groups of vectors. `Reversed`: the
-/// blocks have their bytes reversed, as in POLYVAL.
+/// A GHASH computation in progress. Blocks are added in the order of the message, in groups of vectors. `Reversed`
+/// means that the blocks have their bytes reversed, as in POLYVAL.
 template <class V, bool Reversed = false>
 class Ghash {
 public:
     using Reg = typename V::Reg;
     static constexpr std::size_t lanes = V::bytes / 16;
 
-    /// `powers`: HashKey::descending, or only its last `most_together` powers. `digest`: of the preceding data.
-    /// `blocks`: the number of blocks that will be added.
+    /// `powers`: HashKey::descending, or only its last `most_together` powers. `digest` is the GHASH of the preceding
+    /// data, and `blocks` is the number of blocks that will be added.
     WARPAES_INLINE Ghash(const std::uint8_t* powers, Reg128 digest, std::size_t blocks, std::size_t most_together = 64)
         : end_(powers + 16 * most_together),
           most_together_(most_together),
@@ -61,7 +61,7 @@ public:
         }
         high_ = V::bxor3(high_, V::template multiply<0x11>(a, p), V::template multiply<0x11>(b, q));
     }
-    /// Adds vectors `from` to `to` - 1 of those at `group`.
+    /// Adds vectors `from` to `to` - 1 of the group at `group`.
     WARPAES_INLINE void add_vectors(const std::uint8_t* group, std::size_t from, std::size_t to) {
         WARPAES_UNROLL
         for (; from + 1 < to; from += 2) {
@@ -127,7 +127,7 @@ public:
 
 private:
     WARPAES_INLINE static Reg element(Reg block) { return Reversed ? block : V::swap_bytes(block); }
-    /// Adds the digest so far to the first of the blocks that are reduced together.
+    /// Adds the current digest to the first of the blocks that are reduced together.
     WARPAES_INLINE Reg with_digest(Reg a, std::size_t i) {
         if (i != 0) return a;
         const Reg sum = V::bxor(a, digest_);
@@ -144,7 +144,7 @@ private:
         }
         high_ = V::bxor(high_, V::template multiply<0x11>(a, p));
     }
-    /// Karatsuba's third product: of the sums of the halves.
+    /// Karatsuba's third product: the product of the sums of the halves.
     WARPAES_INLINE Reg folded_product(Reg a, std::size_t i) const {
         const Reg p = V::load(power_ + folded_powers + i * V::bytes, Whole{});
         return V::template multiply<0x00>(V::bxor(a, V::swap_halves(a)), p);
@@ -160,7 +160,7 @@ private:
     std::size_t left_;
     std::size_t room_ = 0;  ///< blocks left until the next reduction
     Reg low_ = V::zero(), middle_ = V::zero(), high_ = V::zero();
-    Reg digest_;  ///< in lane 0
+    Reg digest_;  ///< the digest is in lane 0
 };
 
 /// Hashes data that precedes the text, padded to whole blocks.

@@ -1,4 +1,4 @@
-// AES through libcrypto's EVP: in every mode, on every machine.
+// AES through libcrypto's EVP, in every mode and on every machine.
 #pragma once
 
 #include <openssl/evp.h>
@@ -20,16 +20,16 @@ const EVP_CIPHER* libcrypto_cipher(Mode mode, int rounds);
 /// An EVP operation under one key, which can be started many times. EVP_CIPHER_CTX_free cleanses its key.
 class EvpOperation {
 public:
-    /// Without an `iv`, and if the mode has one, the operation starts with start().
+    /// If the mode has an IV but `iv` is empty, start() starts the operation.
     EvpOperation(Mode mode, Direction direction, int rounds, const std::uint8_t* key, const std::uint8_t* iv = nullptr);
 
     void set_iv_length(std::size_t bytes);
     void start(const Block& iv);
     /// GCM: a null `output` means that `input` is associated data.
     void update(const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes);
-    /// The last 1 to 7 bits of a CFB1 message; the unused bits of `output` become zero.
+    /// Processes the last 1 to 7 bits of a CFB1 message; the unused bits of `output` become zero.
     void update_bits(const std::uint8_t* input, std::uint8_t* output, int bits);
-    /// GCM encryption: the tag.
+    /// GCM encryption: returns the tag.
     [[nodiscard]] Block finish();
 
 private:

@@ -1,10 +1,11 @@
 // GCM through EVP. EVP processes only whole messages, but a run may be any stretch of a message and needs the digest.
 //
 // The digest follows from a tag: T = (D ^ lengths) * H ^ E(J0), so D = (T ^ E(J0)) / H ^ lengths. A stretch is a whole
-// message with another J0, which EVP accepts as a long IV: from 16 bytes it computes J0 = (IV * H ^ lengths) * H, which
-// can be solved for the IV. So encryption is one pass. EVP does not output a tag when it decrypts; there the ciphertext
-// is hashed piece by piece as the associated data of an empty message, and decrypted with CTR. The same is done in both
-// directions if counters are secret. EVP branches where a counter wraps, so secret counters use ECB instead of CTR.
+// message with a different J0, which EVP accepts as a long IV: from an IV of 16 bytes it computes J0 = (IV * H ^
+// lengths) * H, which can be solved for the IV. So encryption is one pass. EVP does not output a tag when it decrypts;
+// there the ciphertext is hashed piece by piece as the associated data of an empty message, and decrypted with CTR. The
+// same is done in both directions if counters are secret. EVP branches where a counter wraps, so ECB is used for secret
+// counters instead of CTR.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -17,7 +18,7 @@ namespace warpaes::cpu {
 namespace {
 
 /// CTR with public counters. GCM counters have 32 bits and wrap without a carry, but EVP's have 128 bits, so EVP is
-/// restarted where a counter wraps.
+/// restarted when a counter wraps.
 class PublicCounters {
 public:
     PublicCounters(EvpOperation& ctr, const Block& first) : ctr_(ctr), next_(first) { ctr_.start(first); }
@@ -87,7 +88,8 @@ public:
         : run_(run), key_(*run.key), encrypts_(run.direction == Direction::encrypt), h_(key_.hash_key().powers[0]) {}
 
     Block hash(const std::uint8_t* data, std::uint64_t bytes) {
-        // Up to this length, `multiply` is faster than EVP with its division. EVP supports no hash subkey but E(K, 0).
+        // Up to this length, `multiply` is faster than EVP with its division. EVP supports only E(K, 0) as the hash
+        // subkey.
         constexpr std::uint64_t most_bytes_by_hand = 1536;
         if (bytes > most_bytes_by_hand && !key_.has_own_hash_subkey()) {
             start_mac(any_j0);
@@ -156,7 +158,7 @@ private:
         return *operation;
     }
 
-    /// Used for tags that do not leave this file.
+    /// Used for tags that are not passed outside this file.
     static constexpr Block any_j0{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
     void start_mac(const Block& j0) { opened(mac_, Mode::gcm).start(j0); }
@@ -165,7 +167,7 @@ private:
         return store_element(divide(load_element(mac) ^ encrypted(mac_j0)) ^ length_block(bytes, 0));
     }
 
-    /// The contribution of the associated data to the tag of a message of `bytes` bytes.
+    /// What the associated data contributes to the tag of a message of `bytes` bytes.
     FieldElement aad_share(std::uint64_t bytes) {
         if (run_.aad_bytes == 0) return {};
         if (!aad_share_ || bytes != aad_share_bytes_) {

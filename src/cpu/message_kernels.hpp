@@ -17,7 +17,7 @@ WARPAES_INLINE void ctr_message(const SimdMessages& run, const std::uint8_t* key
     ctr_walk<V, Rounds>(keys, counter, input, output, run.length);
 }
 
-/// `One`: the kernels for a single message, for cases without a loop here.
+/// `One` has the kernels for a single message, for the cases without a loop here.
 template <class V, int Rounds, void (*One)(const SimdRun&)>
 void messages_of_rounds(const SimdMessages& run) {
     note_stack_depth();

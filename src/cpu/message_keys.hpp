@@ -11,7 +11,7 @@ namespace warpaes::cpu {
 
 inline constexpr std::size_t round_keys_bytes = sizeof(RoundKeys);
 
-/// Keys of single messages are expanded a few at a time, without the other contents of an ExpandedKey.
+/// Per-message keys are expanded a few at a time, without the other contents of an ExpandedKey.
 class MessageKeys {
 public:
     static constexpr std::uint64_t window = 16;
@@ -20,14 +20,14 @@ public:
     MessageKeys(const MessageKeys&) = delete;
     MessageKeys& operator=(const MessageKeys&) = delete;
 
-    /// Selects the group whose messages follow. It must stay valid as long.
+    /// Selects the group whose messages follow. It must stay valid until the next call.
     void take(const MessageGroup& group) noexcept {
         group_ = &group;
         first_ = count_ = 0;
     }
 
-    /// Round keys of the cipher. If keys are given as bytes, valid until a message outside the current window is
-    /// requested.
+    /// Round keys of the cipher. If the keys are passed as bytes, the round keys are valid until a message outside the
+    /// current window is requested.
     [[nodiscard]] const std::uint8_t* encrypt(std::uint64_t message) {
         if (group_->key != nullptr) {
             return reinterpret_cast<const std::uint8_t*>(group_->key->encrypt().words.data());
@@ -36,7 +36,7 @@ public:
         return expanded_[message - first_].data();
     }
 
-    /// Consecutive round keys from `message` on, for `window` messages or as many as are left. With one key for all
+    /// Consecutive round keys starting at `message`, for `window` messages or as many as are left. With one key for all
     /// messages, every message uses the same round keys.
     [[nodiscard]] const std::uint8_t* encrypt_from(std::uint64_t message) {
         if (group_->key == nullptr) expand(message);

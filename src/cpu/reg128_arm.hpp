@@ -1,5 +1,5 @@
-// One block in a register of a 64-bit Arm CPU: the operations of kernels on single blocks, besides those on vectors
-// (simd_vector.hpp). reg128_x86.hpp has the same for x86-64.
+// One block in a register of a 64-bit Arm CPU: the operations that kernels use on single blocks, in addition to those
+// on vectors (simd_vector.hpp). reg128_x86.hpp has the same functions for x86-64.
 #pragma once
 
 #include <arm_neon.h>
@@ -77,8 +77,8 @@ WARPAES_INLINE Reg128 times_x(Reg128 v, std::uint32_t polynomial) {
     return veorq_u8(doubled, vandq_u8(vextq_u8(tops, tops, 8), make128(1, polynomial)));
 }
 
-/// Must run before other threads may see data that a vector's `stream` stored. Does nothing here: `stream` is an
-/// ordinary store.
+/// Must be called before other threads may read data that a vector's `stream` has stored. Does nothing here: `stream`
+/// is an ordinary store.
 WARPAES_INLINE void end_streams() {}
 
 /// Overwrites all vector registers, which may have held key material.

@@ -1,5 +1,5 @@
-// One block in a register of an x86-64 CPU: the operations of kernels on single blocks, besides those on vectors
-// (simd_vector.hpp). reg128_arm.hpp has the same for 64-bit Arm.
+// One block in a register of an x86-64 CPU: the operations that kernels use on single blocks, in addition to those on
+// vectors (simd_vector.hpp). reg128_arm.hpp has the same functions for 64-bit Arm.
 #pragma once
 
 #include <immintrin.h>
@@ -72,7 +72,7 @@ WARPAES_INLINE Reg128 times_x(Reg128 v, std::uint32_t polynomial) {
                          _mm_and_si128(carries, _mm_set_epi32(0, 1, 0, static_cast<int>(polynomial))));
 }
 
-/// Must run before other threads may see data that a vector's `stream` stored.
+/// Must be called before other threads may read data that a vector's `stream` has stored.
 WARPAES_INLINE void end_streams() {
     _mm_sfence();
 }

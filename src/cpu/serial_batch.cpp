@@ -24,10 +24,10 @@ StreamKind kind_of(Mode mode) {
     }
 }
 
-/// Messages up to this length stay in the caches nearest to the core.
+/// Messages up to this length stay in the core's own caches.
 constexpr std::uint64_t near_bytes = 2048;
 
-/// Processes messages of one kind and one number of rounds on all lanes until none is left.
+/// Processes messages of one kind and one number of rounds on all lanes until no message is left.
 class Streams {
 public:
     Streams(const SimdBatchKernels& kernels, StreamKind kind, int rounds)
@@ -73,9 +73,9 @@ private:
         std::array<std::uint8_t, round_keys_bytes> own_keys;
     };
 
-    /// Eight vectors keep the AES units busy. Streams that exceed the caches nearest to the core, and short ones of a
-    /// batch that is in memory, wait for memory instead. For those, half as many streams are faster, because
-    /// prefetched lines stay cached until they are used.
+    /// Eight vectors keep the AES units busy. Streams that exceed the core's own caches, and short ones in a batch that
+    /// is not in the caches, wait for memory instead. For those, half as many streams are faster, because prefetched
+    /// lines stay cached until they are used.
     [[nodiscard]] std::size_t streams_at_once(std::span<const MessageGroup* const> groups) const {
         const bool all_near = std::all_of(groups.begin(), groups.end(),
                                           [](const auto* g) { return g->length <= near_bytes && !g->beyond_caches; });
@@ -109,7 +109,7 @@ private:
         return keys_ + block_bytes * (vector * lanes + s % lanes);
     }
 
-    /// Starts the next message on lane `s`; false if there is none.
+    /// Starts the next message on lane `s`; returns false if there is none.
     bool begin(std::size_t s) {
         for (;; ++group_, index_ = 0) {
             if (group_ == groups_.size()) return false;
@@ -139,7 +139,7 @@ private:
         return true;
     }
 
-    /// Selects the next piece of the lane's message, or of the next message; false if there is none.
+    /// Selects the next piece of the lane's message, or of the next message; returns false if there is none.
     bool go_on(std::size_t s) {
         Message& m = message(s);
         while (m.next == m.pieces) {
@@ -153,7 +153,7 @@ private:
         return true;
     }
 
-    /// Removes a stream; the last one moves to its lane.
+    /// Removes a stream and moves the last one to its lane.
     void drop(std::size_t s) {
         const std::size_t last = --streams_;
         if (s == last) return;
@@ -182,8 +182,8 @@ private:
     static void add_piece(Message& m, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
         if (bytes >= block_bytes) m.piece[m.pieces++] = {input, output, static_cast<std::size_t>(bytes / block_bytes)};
     }
-    /// Splits a long text so that its main part begins at a cache line of `aligned`: four blocks are processed at a
-    /// time, and an access across two cache lines takes twice as long.
+    /// Splits a long text so that its main part begins at a cache line boundary of `aligned`: four blocks are processed
+    /// at a time, and an access across two cache lines takes twice as long.
     static void add_text(Message& m, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes,
                          const std::uint8_t* aligned) {
         constexpr std::uintptr_t line = 64;
@@ -193,7 +193,7 @@ private:
         add_piece(m, input, output, before);
         add_piece(m, input + before, output + before, bytes - before);
     }
-    /// Adds less than a block, padded with zeros, by way of `place`.
+    /// Adds less than a block, padded with zeros in the buffer `place`.
     static void add_part(Message& m, std::uint8_t* place, const std::uint8_t* input, std::uint64_t bytes) {
         if (bytes == 0) return;
         std::memset(place, 0, block_bytes);
@@ -297,7 +297,7 @@ private:
     StreamKind kind_;
     int rounds_;
     std::span<const MessageGroup* const> groups_;
-    std::size_t group_ = 0;  ///< the next message to start, with index_
+    std::size_t group_ = 0;  ///< together with index_, the next message to start
     std::uint64_t index_ = 0;
     MessageKeys window_;
     const ExpandedKey* subkeys_of_ = nullptr;
@@ -338,7 +338,7 @@ bool is_stream(Mode mode, Direction direction) {
 }
 
 void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups) {
-    constexpr std::size_t of_a_kernel = 12288;  // for the round keys of all lanes, which the kernel spills
+    constexpr std::size_t of_a_kernel = 12288;  // room for the round keys of all lanes, which the kernel spills
     const auto batch_of = [](const MessageGroup& g) {
         return 3 * static_cast<unsigned>(kind_of(g.mode)) + static_cast<unsigned>(g.rounds() - 10) / 2;
     };

@@ -1,4 +1,4 @@
-// A single message, block after block (update.hpp), for vectors of one block.
+// Processes a single message block after block (update.hpp), with vectors of one block.
 #pragma once
 
 #include "cpu/key_kernels.hpp"
@@ -58,8 +58,8 @@ WARPAES_INLINE Reg128 big_endian(std::uint64_t high, std::uint64_t low) {
     return make128(__builtin_bswap64(low), __builtin_bswap64(high));
 }
 
-/// Processes N blocks in all rounds. The caller has added the first round key; `last` is the last round key plus what
-/// is to be added to the result.
+/// Runs all rounds on N blocks. The caller has added the first round key; `last` is the last round key plus the value
+/// to be added to the result.
 template <class V, int Rounds, bool Inverse, std::size_t N>
 WARPAES_INLINE void rounds(typename V::State (&s)[N], const Bytes* keys, const Reg128 (&last)[N]) {
     middle_rounds<V, Inverse, 1, Rounds>(s, keys);
@@ -267,8 +267,8 @@ WARPAES_INLINE Reg128 counter_block(std::uint64_t flags_and_nonce, std::uint64_t
     return make128(__builtin_bswap64(number), flags_and_nonce);
 }
 
-/// The MAC of a block runs in parallel with the key stream of the same block. Encryption knows the next block of text
-/// in advance and adds it together with the last round key.
+/// The MAC of a block runs in parallel with the key stream of the same block. In encryption, the next block of text is
+/// known in advance and is added together with the last round key.
 template <class V, int Rounds>
 void ccm_encrypt(const Bytes* keys, Bytes* counter, Bytes* chain, const Bytes* input, Bytes* output,
                  std::size_t blocks) {
@@ -303,7 +303,7 @@ void ccm_decrypt(const Bytes* keys, Bytes* counter, Bytes* chain, const Bytes* i
     const Reg128 k0 = key(keys, 0), kn = key(keys, Rounds), both_keys = xor128(k0, kn);
     const std::uint64_t upper = load_little_endian(counter);
     std::uint64_t number = load_big_endian(counter + 8);
-    // One block of key stream more than there are blocks is computed and dropped.
+    // One more block of key stream is computed than needed, and dropped.
     typename V::State streams[2] = {V::sum(counter_block(upper, number), k0),
                                     V::sum(counter_block(upper, number + 1), k0)};
     const Reg128 plain[2] = {kn, kn};

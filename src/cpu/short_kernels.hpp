@@ -1,4 +1,4 @@
-// Single short messages of CTR and GCM. These functions use little stack, because all of the stack that they use is
+// Single short CTR and GCM messages. These functions use little stack, because all of the stack that they use is
 // overwritten afterwards.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace warpaes::cpu {
 
-/// Stack of a kernel's callees: memcpy, and note_stack_depth itself.
+/// The stack used by a kernel's callees: memcpy, and note_stack_depth itself.
 inline constexpr std::size_t leaf_stack = 128;
 
 WARPAES_INLINE Reg128 reversed_counter(const std::uint8_t* counter) {
@@ -27,7 +27,7 @@ public:
     WARPAES_INLINE FirstRoundCounter(const std::uint8_t* keys, const std::uint8_t* table, Reg128 first)
         : keys_(keys), table_(table), next_(without_first_byte(first)) {}
 
-    /// Moves on to the next 256 counters, which differ only in the last byte, and among them to counter `from`.
+    /// Moves to counter `from` of the next 256 counters, which differ only in the last byte.
     WARPAES_INLINE void select(std::size_t from) {
         typename V::State s[1] = {V::sum(V::splat(swap_block(next_)), round_key<V>(keys_, 0))};
         middle_rounds<V, false, 1, 2>(s, keys_);
@@ -67,7 +67,7 @@ void table_ctr(const ShortMessage& m, const std::uint8_t* table) {
     }
 }
 
-/// CTR without a table, for lengths at which no table pays.
+/// CTR without a table, for lengths at which a table does not pay off.
 template <class V, int Rounds>
 WARPAES_INLINE void plain_ctr(const ShortMessage& m) {
     PlainCounter<V> counter(m.round_keys, reversed_counter(m.iv));
@@ -98,11 +98,11 @@ template <class V, int Rounds>
     return true;
 }
 
-/// The setup worthwhile for a GCM message: none, steps of V::unroll vectors, or these and the key's table for round
+/// The setup that pays off for a GCM message: none, steps of V::unroll vectors, or these and the key's table for round
 /// one.
 enum class GcmMeans { none, steps, table };
 
-/// Takes `state`, which includes the first round key, through all rounds.
+/// Runs all rounds on `state`, which includes the first round key.
 template <class V, int Rounds>
 WARPAES_INLINE void encrypt_one(typename V::State& state, const std::uint8_t* keys) {
     typename V::State s[1] = {state};
@@ -142,7 +142,7 @@ WARPAES_INLINE void short_gcm_begin(const ShortMessage& m, const std::uint8_t* k
     }
 }
 
-/// Processes less than V::unroll vectors, and encrypts `mask`.
+/// Processes fewer than V::unroll vectors, and encrypts `mask`.
 template <class V, int Rounds, bool Encrypt>
 WARPAES_INLINE void short_gcm_text(const ShortMessage& m, const std::uint8_t* keys, Reg128 first, Ghash<V>& hash,
                                    typename V::State& mask) {

@@ -1,7 +1,7 @@
 // The entry points of the files that are compiled for one instruction set each, and the plain structs that they take.
 //
-// Those files must not use an inline function that another file compiles too. The linker keeps only one copy of such a
-// function, and if that copy had AVX-512 instructions, it would fail on every CPU without them.
+// Those files must not use an inline function that is also compiled in another file. The linker keeps only one copy of
+// such a function, and if that copy had AVX-512 instructions, it would fail on every CPU without them.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct SimdRun {
     std::uint8_t* output;
     std::size_t length;  ///< kernel_length()
     const std::uint8_t* chain;
-    const std::uint8_t* tweak_keys = nullptr;  ///< XTS: round keys of the cipher
+    const std::uint8_t* tweak_keys = nullptr;  ///< XTS: round keys for encrypting the tweaks
     DataUnits data_units{};                    ///< XTS
     bool beyond_caches = false;
 };
@@ -63,15 +63,16 @@ struct SimdGcmSiv {
     std::uint8_t* digest;
 };
 
-/// CTR: from this length on, making a table of two rounds pays (about 70 ns with 512-bit registers, plus overwriting
+/// CTR: at this length and above, a table for two rounds pays off (about 70 ns with 512-bit registers, plus overwriting
 /// the stack). Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12: break-even at 10 to 15 KiB for all three
 /// vector widths and for keys of 128 and 256 bits.
 inline constexpr std::size_t cached_counter_bytes = 16384;
 
-/// The same if CTR can use the key's table for the first round. Measured on a Zen 5, as are the following limits.
+/// The corresponding length if CTR can use the key's table for the first round. Measured on a Zen 5, as are the
+/// following limits.
 inline constexpr std::size_t cached_counter_bytes_with_table = 32768;
 
-/// CTR and GCM: from this length on, using the key's table for the first round pays for setting it up.
+/// CTR and GCM: at this length and above, using the key's table for the first round pays for its setup.
 inline constexpr std::size_t first_round_ctr_bytes = 1024, first_round_bytes = 512;
 
 /// Offset in bytes from HashKey::descending to HashKey::folded.
@@ -88,12 +89,12 @@ enum class StreamKind {
     cbc,     ///< encryption
     cfb128,  ///< encryption
     ofb,
-    mac  ///< CBC-MAC: CBC without output
+    mac  ///< CBC-MAC: CBC without an output
 };
 
-/// Blocks of many messages, the same number of each. Streams occupy the vectors one after the other, one per lane.
+/// Blocks of many messages, the same number from each. Streams occupy the vectors one after the other, one per lane.
 struct SimdStreams {
-    static constexpr std::size_t vectors = 8;  ///< the most
+    static constexpr std::size_t vectors = 8;  ///< maximum number of streams
     static constexpr std::size_t most = 4 * vectors;
 
     StreamKind kind;
@@ -129,7 +130,7 @@ struct SimdPowers {
 
 /// AES-GCM messages of one length, with one key each or one key for all.
 struct SimdGcmMessages {
-    static constexpr std::size_t most_powers = 32;  ///< the most that any instruction set uses
+    static constexpr std::size_t most_powers = 32;  ///< the maximum that any instruction set uses
 
     bool encrypt;
     int rounds;
@@ -139,9 +140,10 @@ struct SimdGcmMessages {
     std::size_t key_stride;  ///< 0: one key for all
     const std::uint8_t* powers;
     std::size_t power_stride;
-    std::size_t power_count;  ///< as many as a vector step uses, or as the longest part of a message has blocks
+    std::size_t
+        power_count;  ///< as many as a vector step uses, or the number of blocks in the longest part of a message
     const std::uint8_t* input;
-    std::uint8_t* output;  ///< null: the input is only hashed, as the ciphertext of messages that are decrypted
+    std::uint8_t* output;  ///< null: the input is only hashed, like the ciphertext of messages to be decrypted
     std::size_t input_stride, output_stride;
     const std::uint8_t* iv;
     std::size_t iv_stride, iv_length;
@@ -151,7 +153,7 @@ struct SimdGcmMessages {
     std::uint8_t* tags;  ///< 16 bytes each
 };
 
-/// Messages of one length in a parallel direction of any mode but XTS and GCM, with one key each or one key for all.
+/// Messages of one length in a parallel direction of any mode except XTS and GCM, with one key each or one key for all.
 struct SimdMessages {
     Mode mode;
     Direction direction;
@@ -175,9 +177,9 @@ struct SimdBatchKernels {
     void (*run_messages)(const SimdMessages&);
     void (*step_streams)(const SimdStreams&);
     void (*expand_keys)(const SimdKeys&);
-    /// From round keys of the cipher to those of the equivalent inverse cipher, not in place.
+    /// Converts round keys of the cipher to those of the equivalent inverse cipher, not in place.
     void (*invert_keys)(const std::uint8_t* encrypt, int rounds, std::uint8_t* decrypt);
-    std::size_t gcm_step_blocks;  ///< the most powers of H that run_gcm_messages uses
+    std::size_t gcm_step_blocks;  ///< the maximum number of powers of H that run_gcm_messages uses
     void (*make_powers)(const SimdPowers&);
     void (*run_gcm_messages)(const SimdGcmMessages&);
 };
@@ -199,7 +201,7 @@ void run_gcm_siv_vaes512(const SimdGcmSiv& run);
 void run_gcm_siv_vaes512_folding(const SimdGcmSiv& run);
 void run_gcm_siv_armv8(const SimdGcmSiv& run);
 
-/// FirstRound::columns of the message's key if making the table pays, else null.
+/// FirstRound::columns of the message's key if the table pays off, else null.
 const std::uint8_t* first_round_if_worth(const ShortMessage& message);
 
 /// Kernels for single short messages, by the number of rounds: 10, 12, 14.

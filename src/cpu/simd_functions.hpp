@@ -1,4 +1,5 @@
-// How work gets from a CPU backend to the kernels of an instruction set, and which sets of kernels this build has.
+// Passes work from a CPU backend to the kernels of an instruction set, and defines which sets of kernels this build
+// has.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ inline Block chain_of(const ShortMessage& m) {
     return chain;
 }
 
-/// Processes a short message, in any mode but GCM, as a run.
+/// Processes a short message in any mode except GCM as a run.
 template <void (*Kernels)(const Run&)>
 bool short_run(const ShortMessage& m) {
     Kernels({m.mode, m.direction, m.key, m.input, m.output, m.length, chain_of(m), m.tweak_key, m.data_units, nullptr,

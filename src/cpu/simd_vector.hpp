@@ -28,8 +28,8 @@ struct Part {
     std::size_t bytes;
 };
 
-/// The same for a vector that may lie partly or completely past the end of the text. `bytes`: from the beginning of the
-/// vector to that end; zero or negative if it lies completely past the end.
+/// The valid part of a vector that may be partly or completely past the end of the text. `bytes` is the distance from
+/// the beginning of the vector to that end: zero or negative if the vector lies completely past it.
 struct Clipped {
     std::ptrdiff_t bytes;
 };
@@ -114,7 +114,7 @@ WARPAES_INLINE typename V::Reg round_key(const std::uint8_t* keys, int round) {
 }
 
 /// Rounds `First` to `Rounds` - 1. The last round is left to the caller. Its round key is added last, so the caller can
-/// combine it with what is to be added to the result.
+/// combine it with the value to be added to the result.
 template <class V, bool Inverse, int First, int Rounds, std::size_t N>
 WARPAES_INLINE void middle_rounds(typename V::State (&s)[N], const std::uint8_t* keys) {
     WARPAES_UNROLL
@@ -131,7 +131,7 @@ WARPAES_INLINE void middle_rounds(typename V::State (&s)[N], const std::uint8_t*
     }
 }
 
-/// The last round. `key`: the last round key plus what is to be added to the result.
+/// The last round. `key` is the last round key plus the value to be added to the result.
 template <class V, bool Inverse>
 WARPAES_INLINE typename V::State last_round(typename V::State s, typename V::Reg key) {
     if constexpr (Inverse) {
@@ -150,7 +150,7 @@ WARPAES_INLINE void all_rounds(typename V::State (&s)[N], const std::uint8_t* ke
     for (std::size_t i = 0; i < N; ++i) s[i] = last_round<V, Inverse>(s[i], last);
 }
 
-/// The same, and adds `addend(i)` to s[i].
+/// Runs these rounds, and adds `addend(i)` to s[i].
 template <class V, bool Inverse, int First, int Rounds, std::size_t N, class Addend>
 WARPAES_INLINE void all_rounds(typename V::State (&s)[N], const std::uint8_t* keys, const Addend& addend) {
     middle_rounds<V, Inverse, First, Rounds>(s, keys);
@@ -171,7 +171,7 @@ WARPAES_INLINE void store_all(std::uint8_t* output, const typename V::State (&s)
     for (std::size_t i = 0; i < N; ++i) V::store(output + i * V::bytes, V::value(s[i]), access);
 }
 
-/// Takes `s` through rounds `First` to `Rounds`, adds the input and stores the result.
+/// Runs rounds `First` to `Rounds` on `s`, adds the input and stores the result.
 template <class V, int First, int Rounds, std::size_t N, class Access>
 WARPAES_INLINE void add_key_stream(typename V::State (&s)[N], const std::uint8_t* keys, const std::uint8_t* input,
                                    std::uint8_t* output, Access access) {

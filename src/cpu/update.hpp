@@ -1,6 +1,6 @@
 // Messages that arrive in updates of any size. The kernels continue from a state of a few blocks and leave it ready for
-// the next update. There is no lane, no plan, no allocation and no wiping. They replace libcrypto's own kernels, for
-// callers that cannot afford more overhead (provider/).
+// the next update. There is no lane, plan, allocation or wiping. These kernels replace libcrypto's own for callers that
+// cannot afford more overhead (provider/).
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 namespace warpaes::cpu {
 
 /// Number of powers of H in GcmUpdate::powers, which are stored as in HashKey::descending, also followed by zeros. The
-/// last `few_powers` suffice for few blocks and are made sooner.
+/// last `few_powers` suffice for few blocks and are made faster.
 inline constexpr std::size_t update_powers = 32, few_powers = 8;
 inline constexpr std::size_t update_powers_bytes = 16 * (update_powers + 3);
 
 /// At this length and above, kernels may make a table on the stack that depends on the key. The caller wipes it.
 inline constexpr std::size_t update_table_bytes = cached_counter_bytes;
 
-/// Whole blocks of the text of a GCM message.
+/// Whole blocks of a GCM message's text.
 struct GcmUpdate {
     bool encrypt;
     bool public_counters;  ///< false: no address may depend on the counters, because J0 is a hash of the IV
@@ -31,14 +31,15 @@ struct GcmUpdate {
     std::uint8_t* output;  ///< equal to the input or disjoint
     std::size_t blocks;
     std::uint8_t* counter;  ///< the next counter block; updated
-    std::uint8_t* digest;   ///< of the preceding data; updated
+    std::uint8_t* digest;   ///< the GHASH of the preceding data; updated
 };
 
 /// The kernels of an instruction set for parallel modes.
 struct UpdateKernels {
-    std::string_view name;  ///< of the backend
+    std::string_view name;  ///< name of the backend
     std::string_view description;
-    /// Processes whole blocks, or what SimdRun allows for CFB8, CFB1 and XTS. The chaining value is not updated.
+    /// Processes whole blocks; for CFB8, CFB1 and XTS, any length that SimdRun allows. The chaining value is not
+    /// updated.
     void (*run)(const SimdRun&);
     void (*gcm)(const GcmUpdate&);
     /// Adds whole blocks to the digest.
@@ -47,15 +48,16 @@ struct UpdateKernels {
     void (*extend_powers)(std::uint8_t* powers);
 };
 
-/// The kernels of a backend, or of the fastest one if `backend` is empty; null if this CPU cannot run any, and `why`
-/// says why.
+/// The kernels of a backend, or of the fastest one if `backend` is empty. If this CPU cannot run any, returns null and
+/// sets `why` to the reason.
 const UpdateKernels* update_kernels(std::string_view backend, std::string& why);
 
 extern const UpdateKernels update_kernels_aesni, update_kernels_vaes256, update_kernels_vaes512, update_kernels_armv8;
 
-// A single message with AES-NI or the like: serial modes, and a few blocks of other modes, which finish before a wide
-// kernel would have started. `keys`: round keys of the cipher (`inverse`: of the equivalent inverse cipher). Chaining
-// values are updated; input and output are equal or disjoint. Each function is compiled for one number of rounds.
+// Kernels for a single message, with AES-NI or its equivalent: serial modes, and a few blocks of other modes, which
+// finish before a wide kernel would have started. `keys` are round keys of the cipher, and `inverse` those of the
+// equivalent inverse cipher. Chaining values are updated; input and output are equal or disjoint. Each function is
+// compiled for one number of rounds.
 namespace serial {
 
 inline constexpr std::size_t few_blocks = 4;
@@ -66,7 +68,7 @@ struct Kernels {
     void (*expand_inverse)(const std::uint8_t* key, std::uint8_t* keys);
     /// Makes the last few powers of GcmUpdate::powers.
     void (*make_few_powers)(const std::uint8_t* keys, std::uint8_t* powers);
-    /// UpdateKernels::gcm and hash with only the last few powers, for few blocks.
+    /// Like UpdateKernels::gcm and hash, with only the last few powers, for few blocks.
     void (*gcm)(const GcmUpdate&);
     void (*hash)(const std::uint8_t* powers, std::uint8_t* digest, const std::uint8_t* data, std::size_t blocks);
     /// These process 1 to `few_blocks` blocks.
@@ -74,8 +76,8 @@ struct Kernels {
     void (*ecb_inverse)(const std::uint8_t* keys, const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
     void (*ctr)(const std::uint8_t* keys, std::uint8_t* counter, const std::uint8_t* input, std::uint8_t* output,
                 std::size_t blocks);
-    /// A data unit of 1 to `few_blocks` blocks. `keys`: of the cipher; for `xts_inverse`, of the equivalent inverse
-    /// cipher.
+    /// Process a data unit of 1 to `few_blocks` blocks. `keys` are round keys of the cipher, or for `xts_inverse` those
+    /// of the equivalent inverse cipher.
     void (*xts)(const std::uint8_t* keys, const std::uint8_t* tweak_keys, const std::uint8_t* tweak,
                 const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
     void (*xts_inverse)(const std::uint8_t* keys, const std::uint8_t* tweak_keys, const std::uint8_t* tweak,
@@ -96,7 +98,7 @@ struct Kernels {
                         std::uint8_t* output, std::size_t blocks);
     void (*ccm_decrypt)(const std::uint8_t* keys, std::uint8_t* counter, std::uint8_t* chain, const std::uint8_t* input,
                         std::uint8_t* output, std::size_t blocks);
-    /// Processes bytes.
+    /// Processes whole bytes.
     void (*cfb8)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,
                  std::size_t bytes);
     /// Processes bits, in either direction; the remaining bits of the last output byte are preserved.

@@ -32,7 +32,7 @@ struct Ymm : PlainState<Ymm> {
     WARPAES_INLINE static Reg splat(__m128i block) { return _mm256_broadcastsi128_si256(block); }
     WARPAES_INLINE static __m128i first_block(Reg v) { return _mm256_castsi256_si128(v); }
     WARPAES_INLINE static Reg shift_in(Reg before, Reg v) { return _mm256_permute2x128_si256(before, v, 0x21); }
-    /// A mask, as there is only one other place.
+    /// A mask suffices, because there is only one other position.
     WARPAES_INLINE static Reg join_index(std::size_t blocks) {
         return _mm256_set1_epi64x(-static_cast<long long>(blocks));
     }

@@ -79,7 +79,7 @@ inline constexpr bool tweaks_in_memory = V::registers < 2 * V::unroll + 2;
 template <class V>
 using StepTweaks = typename V::Reg[V::unroll];
 
-/// Processes the blocks of one data unit. Steps may become smaller but never larger again.
+/// Processes the blocks of one data unit. Steps may become smaller, but not larger again.
 template <class V, int Rounds, bool Inverse>
 class XtsUnit {
 public:
@@ -109,9 +109,9 @@ public:
         }
     }
 
-    /// Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2) for the data after the steps: one whole block and `rest` bytes,
-    /// 1 to 15. The result of the last whole block provides the final `rest` bytes, and its position receives the
-    /// result of the padded rest.
+    /// Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2) for the data left after the last step: one whole block and
+    /// `rest` bytes (1 to 15). The result of the last whole block provides the final `rest` bytes, and its position
+    /// receives the result of the padded rest.
     WARPAES_INLINE void steal(const std::uint8_t* input, std::uint8_t* output, std::size_t rest) {
         alignas(64) std::uint8_t next[V::bytes];
         V::store(next, tweaks_[0], Whole{});

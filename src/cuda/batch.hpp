@@ -21,7 +21,7 @@ namespace warpaes::cuda {
 /// Memory that a lane keeps for batches.
 struct BatchMemory {
     BatchDataMemory data;
-    PageLockedBuffer side;  ///< descriptors, and IVs, associated data, tags and keys that are in host memory
+    PageLockedBuffer side;  ///< descriptors, and the IVs, associated data, tags and keys that are in host memory
     DeviceBuffer device_side, scratch, slots;
     Event event, done;
     std::array<std::unique_ptr<Stream>, 3>

@@ -21,8 +21,8 @@ bool is_in_place(const MessageGroup& g) {
     return g.output.first == g.input.first && (g.count == 1 || g.output.stride == g.input.stride);
 }
 
-/// Copies rows between pageable memory and a staging buffer. Uses several threads for many bytes, because one thread
-/// copies more slowly than the link to the device.
+/// Copies rows between pageable memory and a staging buffer. Uses several threads for many bytes, because one thread is
+/// slower than the link to the device.
 void copy_many_rows(Pool* pool, std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from,
                     std::uint64_t from_stride, std::uint64_t bytes, std::uint64_t rows) {
     static const std::uint64_t threads = std::max(std::thread::hardware_concurrency(), 1u);

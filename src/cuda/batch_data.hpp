@@ -1,9 +1,9 @@
-// The data of a batch between host memory and the device: direct copies, and copies through staging buffers.
+// Moves a batch's data between host memory and the device: direct copies, and copies through staging buffers.
 //
-// Page-locked inputs that lie close together are copied as one stretch, gaps included. Inputs that are small or
-// pageable are gathered in a page-locked staging buffer. Gaps between outputs must not be written: page-locked
-// outputs are copied back in one piece where they have no gaps, and as the rows of a 2D copy where the rows are long;
-// all others go through a staging buffer.
+// Page-locked inputs that are close together are copied as one stretch, including gaps. Inputs that are small or
+// pageable are gathered in a page-locked staging buffer. Gaps between outputs must not be written: page-locked outputs
+// are copied back in one piece where they have no gaps, and as the rows of a 2D copy where the rows are long; all
+// others go through a staging buffer.
 #pragma once
 
 #include <cstddef>
@@ -55,12 +55,12 @@ public:
     void scatter() const;
 
 private:
-    /// Host memory [begin, end) that goes to the device in one piece, with the groups in it.
+    /// Host memory [begin, end) that is copied to the device in one piece, with the groups in it.
     struct Stretch {
         std::uintptr_t begin, end, allocation;
         std::size_t last_group;
         bool foreign;              ///< memory of another device
-        bool gathered = false;     ///< goes through the staging buffer
+        bool gathered = false;     ///< copied through the staging buffer
         std::uint64_t offset = 0;  ///< in device memory
     };
     struct Copy {

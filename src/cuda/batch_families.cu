@@ -1,5 +1,5 @@
-// Batches of all modes but GCM. Some can be cut anywhere: blocks, counters, XTS, and, byte by byte, CFB8 and CFB1
-// decryption. In the others each block depends on the previous one.
+// Batches of all modes except GCM. In some modes a message can be cut anywhere: blocks, counters, XTS, and, byte by
+// byte, CFB8 and CFB1 decryption. In the others each block depends on the previous one.
 #include <algorithm>
 #include <array>
 
@@ -121,7 +121,7 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
 
 namespace {
 
-/// `pads`: whether E(J0) is needed.
+/// `pads` is whether E(J0) is needed.
 std::uint64_t counter_tasks(const Bucket& bucket, bool pads) {
     if (bucket.long_messages) return bucket.units;
     return (bucket.units + 31) / 32 + (pads ? (bucket.messages + 31) / 32 : 0);
@@ -139,8 +139,7 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
                       [&](const BatchGroup& g) { return g.count * CounterParams::tasks_of(g.length, at_once); });
         return;
     }
-    // If there are very many groups, most are single messages, so the result for a single message is kept by its
-    // length.
+    // If there are very many groups, most are single messages, so the results for single messages are cached by length.
     constexpr std::uint64_t alone = ~std::uint64_t{0};
     constexpr std::uint32_t unknown = 0xff;
     std::array<std::uint8_t, BatchCounters::most_short / block_bytes + 2> lanes_alone;

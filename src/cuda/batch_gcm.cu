@@ -22,11 +22,11 @@ bool has_other_ivs(const Bucket& bucket) {
                        [](const BatchGroup& g) { return g.iv_length != 12; });
 }
 
-/// The way in which GHASH processes a message.
+/// How GHASH processes a message.
 enum class Way {
     short_messages,
-    rows,           ///< of messages under one key or a few, on tensor cores: each is a row
-    pieces,         ///< of long messages, by carry-less products
+    rows,           ///< messages under one key or a few, on tensor cores: each message is a row
+    pieces,         ///< long messages, by carry-less products
     under_keys,     ///< on tensor cores, with powers of H made for every message
     under_one_key,  ///< on tensor cores, with the kernels for a single message
 };
@@ -36,7 +36,7 @@ bool may_be_rows(const BatchGroup& g) {
     return (g.raw_keys == nullptr || (g.key_stride == 0 && g.count > 1)) && GcmRows::fits(g.length, g.aad_length);
 }
 
-/// The order of messages in a run, and of runs.
+/// The order of messages in a run, and the order of runs.
 bool precedes(const BatchGroup& a, const BatchGroup& b) {
     return a.keys != b.keys ? std::less<>()(a.keys, b.keys) : a.length > b.length;
 }
@@ -61,7 +61,7 @@ void sort_by_key(Bucket& bucket, const DeviceLimits& device) {
         std::stable_sort(order.begin(), rest,
                          [&](std::uint32_t a, std::uint32_t b) { return precedes(groups[a], groups[b]); });
     }
-    // Keys with few messages follow the others, with messages that cannot be rows.
+    // Keys with few messages come last, together with messages that cannot be rows.
     std::vector<std::uint32_t> others(rest, order.end());
     std::uint64_t first = 0, tiles = 0;
     std::size_t runs = 0, placed = 0;
@@ -86,7 +86,8 @@ void sort_by_key(Bucket& bucket, const DeviceLimits& device) {
 
 Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device) {
     const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
-    // Separate launches take too long for a single one of many messages at unequal distances, unless it is very long.
+    // If many messages are at unequal distances, separate launches for each take too long unless the messages are very
+    // long.
     const bool worth_launches =
         g.count > 1 ? stride >= g.length : bucket.groups.size() == 1 || g.length >= GcmBatch::least_alone;
     const bool alone = bucket.one_key != nullptr && g.aad_length <= GcmBatch::most_aad &&
@@ -98,7 +99,7 @@ Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device
     return blocks_of(g.length) > 2 * GcmBatchParams::piece_blocks ? Way::pieces : Way::short_messages;
 }
 
-/// Neighbouring groups that GHASH handles together.
+/// Neighbouring groups that GHASH processes together.
 struct GroupRun {
     Way way;
     std::size_t first, end;         ///< groups
@@ -108,7 +109,7 @@ struct GroupRun {
     bool aligned;                   ///< all are aligned to 16 bytes
 };
 
-/// Groups of long messages are handled together only if the shortest is at least half as long as the longest, because
+/// Groups of long messages are processed together only if the shortest is at least half as long as the longest, because
 /// all are hashed as if they had as many blocks.
 template <typename F>
 void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) {
@@ -200,7 +201,7 @@ private:
                stream_, p);
     }
 
-    /// `parts`: several warps share the wiping of a message.
+    /// `parts` is whether several warps share the wiping of a message.
     void settle(const GcmBatchParams& p, bool parts) const {
         const std::uint64_t units = parts ? bucket_.units : p.end - p.first;
         launch(gcm_settle_kernel_for(), WipeShape::shape(device_, units), stream_,

@@ -1,5 +1,5 @@
-// The buckets of a batch and their keys: which keys have slots in device memory, where these are, and what is enqueued
-// to fill them.
+// The buckets of a batch and their keys: which keys have slots in device memory, where the slots are, and which kernels
+// fill them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,14 +20,13 @@
 
 namespace warpaes::cuda {
 
-/// Keys with handles. Each of them gets a slot: in the device's table or, if that has no room, in the batch's own
-/// memory.
+/// Keys with handles. Each key gets a slot in the device's table or, if the table is full, in the batch's own memory.
 struct Handles {
     const ExpandedKey* last = nullptr;
-    std::size_t most = 0;  ///< upper bound of their number
+    std::size_t most = 0;  ///< upper bound on the number of these keys
     struct Place {
         uint4* slot;
-        std::uint32_t number;  ///< keys that came before it
+        std::uint32_t number;  ///< number of keys before it
     };
     Place last_place{};
     std::unordered_map<const ExpandedKey*, Place> places;
@@ -63,10 +62,10 @@ struct BucketPlan {
     [[nodiscard]] bool inverse() const { return uses_inverse_cipher(bucket.mode, bucket.direction); }
 };
 
-/// Call its functions in the order in which they are declared.
+/// Call the functions in the order of their declarations.
 class BatchKeys {
 public:
-    /// `slots`: memory for keys that have no place in the table. The table, if there is one, is shared; everything else
+    /// `slots` is memory for keys that do not fit in the table. The table, if there is one, is shared; everything else
     /// belongs to the batch.
     BatchKeys(KeyTable* table, DeviceBuffer& slots, BatchSide& side, int device)
         : table_(table), slots_(slots), side_(side), raw_(side, device) {}
@@ -81,15 +80,15 @@ public:
     void fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d);
     /// The slot of XTS's second key; null if the bucket has no slots.
     [[nodiscard]] const uint4* tweak_slot(BucketPlan& plan, const MessageGroup& g);
-    /// Called when all groups are filled: gives buckets with few keys and much text these keys as parameters.
+    /// Called when all groups are filled: passes keys as kernel parameters for buckets with few keys and much text.
     static void finish_filling(std::span<BucketPlan> plans);
     /// Enqueues the kernels that fill the slots, for later kernels on the stream.
     void enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream);
-    /// Called when the device has ended; `done`: whether it succeeded.
+    /// Called when the device has finished; `done` is whether it succeeded.
     void let_go(bool done) noexcept;
 
 private:
-    /// A batch with more keys than this does not use the table, because they would only evict each other.
+    /// A batch with more keys than this does not use the table, because the keys would only evict each other.
     static constexpr std::size_t most_table_keys = KeyTable::capacity / 4;
 
     [[nodiscard]] Handles::Place place_of(const ExpandedKey& key, Handles& handles, bool inverse);

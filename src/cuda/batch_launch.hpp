@@ -24,8 +24,8 @@ struct Bucket {
     Mode mode;
     Direction direction;
     int rounds;
-    bool long_messages;  ///< all messages are BatchCounters::is_long, or none is; matters to counters only
-    /// The key of all messages, or null. Modes that `needs_slots` names have slots of keys even with one key.
+    bool long_messages;  ///< counter modes: either all messages satisfy BatchCounters::is_long or none does
+    /// The key of all messages, or null. Modes for which `needs_slots` is true have key slots even with one key.
     const ExpandedKey* one_key = nullptr;
     const ExpandedKey* one_tweak_key = nullptr;
     /// The keys of all messages in the order of BatchGroup::key_number, if they are few and the batch is worth the
@@ -42,11 +42,11 @@ struct Bucket {
     /// sets the runs of these groups' keys.
     std::span<KeyRun> runs;
     std::size_t run_groups = 0;
-    std::uint64_t messages = 0;  ///< of all groups
+    std::uint64_t messages = 0;  ///< number of messages in all groups
     std::uint64_t units = 0;     ///< set by `prepare`
-    std::uint32_t at_once = 0;   ///< counters: work of a warp at a time; set by `prepare`
-    /// Device memory for this bucket's kernels alone: `prepare` sets its size, and `enqueue` uses it. Its contents are
-    /// undefined at first, and overwritten with zeros when the batch is done.
+    std::uint32_t at_once = 0;   ///< counter modes: units that a warp processes at a time; set by `prepare`
+    /// Device memory that only this bucket's kernels use: `prepare` sets its size, and `enqueue` uses it. Its contents
+    /// are undefined at first, and overwritten with zeros when the batch is done.
     std::size_t scratch_bytes = 0;
     std::uint8_t* scratch = nullptr;
 
@@ -55,7 +55,7 @@ struct Bucket {
     const KeyRun* runs_on_device = nullptr;
     unsigned long long* tickets = nullptr;  ///< in device memory, `bucket_tickets` zeros
 
-    /// Whether the kernels for blocks, counters and XTS find round keys among their parameters, and not in slots.
+    /// Whether the kernels for blocks, counters and XTS read round keys from their parameters and not from slots.
     [[nodiscard]] bool keys_are_parameters() const { return one_key != nullptr || !few_keys.empty(); }
 };
 
@@ -67,7 +67,7 @@ constexpr bool needs_slots(Mode mode) {
     return mode == Mode::gcm || mode == Mode::cmac;
 }
 
-/// Sorts the groups, largest first; groups of equal size keep their order. They mostly are in order already.
+/// Sorts the groups, largest first; groups of equal size keep their order. They are usually in order already.
 template <typename SizeOf>
 void sort_groups(Bucket& bucket, const SizeOf& size_of) {
     const auto before = [&](const BatchGroup& a, const BatchGroup& b) { return size_of(a) > size_of(b); };
@@ -75,7 +75,8 @@ void sort_groups(Bucket& bucket, const SizeOf& size_of) {
     std::stable_sort(bucket.groups.begin(), bucket.groups.end(), before);
 }
 
-/// Sets first_message and first_unit of every group, and the bucket's units. `units_of(group)`: its units of work.
+/// Sets first_message and first_unit of every group, and the bucket's units. `units_of(group)` returns a group's units
+/// of work.
 template <typename UnitsOf>
 void number_groups(Bucket& bucket, const UnitsOf& units_of) {
     std::uint64_t messages = 0, units = 0;
@@ -93,9 +94,9 @@ void number_groups(Bucket& bucket, const UnitsOf& units_of) {
 void prepare_blocks(Bucket& bucket, const DeviceLimits& device);
 void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
-/// CTR, and the key stream of GCM. `pads`, if not null, has a block for every message of the bucket and receives E(J0),
-/// the encryption of the counter block before the text's. An IV that is not 12 bytes long is J0 itself. `prepare` sets
-/// first_unit and lanes, and needs no scratch memory.
+/// CTR, and the GCM key stream. `pads`, if not null, has a block for every message of the bucket and receives E(J0),
+/// the encryption of the counter block that precedes those of the text. An IV that is not 12 bytes long is J0 itself.
+/// `prepare` sets first_unit and lanes, and needs no scratch memory.
 void prepare_counters(Bucket& bucket, const DeviceLimits& device);
 void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream, uint4* pads = nullptr);
 
@@ -103,7 +104,8 @@ void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStre
 void prepare_segments(Bucket& bucket, const DeviceLimits& device);
 void enqueue_segments(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
-/// CBC, CFB128, CFB8 and CFB1 encryption, OFB; CMAC and CCM with their tags. All in one kernel, longest messages first.
+/// CBC, CFB128, CFB8 and CFB1 encryption, OFB; CMAC and CCM with their tags. All messages are processed in one kernel,
+/// longest first.
 void prepare_serial(Bucket& bucket, const DeviceLimits& device);
 void enqueue_serial(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 

@@ -59,7 +59,7 @@ bool MergedGroups::continues(const Run& run, const MessageGroup& next) {
     return true;
 }
 
-/// A single copy may not reach from one allocation into another.
+/// A single copy must not extend from one allocation into another.
 bool MergedGroups::lies_with(std::size_t kind, const std::uint8_t* first, const std::uint8_t* next) {
     const MemoryPlace a = before_[kind].of(first), b = places_[kind].of(next);
     return a.kind == b.kind && a.device == b.device &&

@@ -18,7 +18,7 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return runs_.size(); }
     [[nodiscard]] MessageGroup operator[](std::size_t i) const;
-    /// Total number of keys that come as bytes.
+    /// Total number of keys that are passed as bytes.
     [[nodiscard]] std::uint64_t raw_keys() const noexcept { return raw_keys_; }
 
 private:
@@ -31,7 +31,7 @@ private:
     static constexpr Kinds each_kind = {&MessageGroup::input, &MessageGroup::output, &MessageGroup::iv,
                                         &MessageGroup::aad,   &MessageGroup::tag,    &MessageGroup::keys};
 
-    /// Whether `next` is the next message of the run: of the same shape, and one stride on.
+    /// Whether `next` is the next message of the run: of the same shape, one stride further on.
     [[nodiscard]] bool continues(const Run& run, const MessageGroup& next);
     [[nodiscard]] bool lies_with(std::size_t kind, const std::uint8_t* first, const std::uint8_t* next);
 

@@ -1,5 +1,5 @@
 // The side buffer of a batch: descriptors, and those IVs, associated data, tags and keys that are in host memory. One
-// copy brings it to the device, and another brings its end back.
+// copy transfers it to the device, and another copies its end back.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,7 +26,7 @@ struct Section {
         at += aligned(n);
         return here;
     }
-    /// Back to the first piece.
+    /// Returns to the first piece.
     void rewind() { at = begin; }
 };
 
@@ -43,15 +43,15 @@ public:
         return here;
     }
     void place(Section& section) { section.begin = section.at = place(section.bytes); }
-    /// All parts from the next one on are wiped.
+    /// The next part and all later ones are wiped.
     void begin_secret() { secret_ = placed_; }
-    /// All parts from the next one on are copied back.
+    /// The next part and all later ones are copied back.
     void begin_back() { back_ = placed_; }
     /// The contents are undefined.
     void reserve() {
         host_.reserve(placed_);
         device_.reserve(placed_);
-        bytes_ = placed_;  // from here on there is data to wipe
+        bytes_ = placed_;  // start of the data to wipe
     }
 
     [[nodiscard]] std::uint8_t* host() const { return host_.get(); }
@@ -68,11 +68,11 @@ public:
     void wipe_host() const noexcept {
         if (bytes_ > secret_) warpaes::wipe({host() + secret_, bytes_ - secret_});
     }
-    /// In stream order.
+    /// Wipes the buffer in stream order.
     void wipe_device(cudaStream_t stream) const noexcept {
         if (bytes_ > secret_) try_to(cudaMemsetAsync(device() + secret_, 0, bytes_ - secret_, stream));
     }
-    /// Whether it holds keys.
+    /// Whether the buffer holds keys.
     [[nodiscard]] bool holds_keys() const noexcept { return back_ > secret_; }
 
 private:
@@ -93,8 +93,8 @@ public:
     }
     /// Called when all groups have been surveyed.
     void place() { side_.place(section_); }
-    /// The address of the group's elements on the device. `copy`: copies them to the side buffer; otherwise only makes
-    /// room for them.
+    /// The address of the group's elements on the device. `copy`: copies them to the side buffer; otherwise only
+    /// reserves space for them.
     Elements put(const MessageGroup& g, const Elements& e, std::uint64_t length, bool copy = true) {
         if (!is_packed(g, e, length)) return e;
         const std::uint64_t rows = rows_of(g, e);
@@ -106,7 +106,7 @@ public:
     /// Whether any elements are in the side buffer.
     [[nodiscard]] bool any() const { return section_.bytes != 0; }
     void rewind() { section_.rewind(); }
-    /// The host address of the room that `put` made, without gaps; null for a group without elements in the side
+    /// The host address of the space that `put` reserved, without gaps; null for a group without elements in the side
     /// buffer.
     const std::uint8_t* next(const MessageGroup& g, const Elements& e, std::uint64_t length) {
         return is_packed(g, e, length) ? side_.host() + section_.take(rows_of(g, e) * length) : nullptr;

@@ -135,8 +135,8 @@ void BatchWork::survey() {
     }
 }
 
-/// Places the sections of the side buffer, first plain, then secret, then secret data to copy back; and reserves all
-/// other memory.
+/// Places the sections of the side buffer, first those that are not secret, then the secret ones, then secret data to
+/// copy back. Also reserves all other memory.
 void BatchWork::lay_out() {
     tickets_at_ = side_.place(plans_.size() * ticket_bytes);
     for (BucketPlan& plan : plans_) {
@@ -292,8 +292,8 @@ void BatchWork::deliver() {
         if (!reports(g)) continue;
         const std::uint8_t* const failed = side_.host() + failed_.take(g.count);
         if (g.failed == nullptr) continue;
-        // There are usually none, and memchr checks a million flags in a few microseconds. If there is one, every
-        // message may have one.
+        // There are usually no failures, and memchr checks a million flags in a few microseconds. If there is one
+        // failure, every message may have failed.
         const auto count = static_cast<std::size_t>(g.count);
         if (std::memchr(failed, 1, count) == nullptr) continue;
         for (std::size_t m = 0; m < count; ++m) g.failed[m] = failed[m] != 0 ? std::uint8_t{1} : g.failed[m];

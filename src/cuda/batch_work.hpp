@@ -1,4 +1,4 @@
-// A batch on its way through the device: sorted into buckets, described, enqueued, and copied back.
+// The steps of a batch on a device: it is sorted into buckets, described, enqueued, and copied back.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,7 +22,7 @@ public:
     BatchWork(const BatchContext& context, BatchMemory& memory, MergedGroups groups);
     BatchWork(const BatchWork&) = delete;
     BatchWork& operator=(const BatchWork&) = delete;
-    /// A batch that is not done at this point has failed.
+    /// A batch that is not done when it is destroyed has failed.
     ~BatchWork();
 
     /// The host's work before anything is enqueued; several batches may do it at the same time.
@@ -44,8 +44,8 @@ private:
     void prepare();
     void enqueue_kernels();
     void deliver();
-    /// Enqueues the statuses of a bucket's messages, from their `failed` bytes on the device: one kernel, however many
-    /// groups there are.
+    /// Enqueues the statuses of a bucket's messages, from their `failed` bytes on the device: with one kernel for any
+    /// number of groups.
     void tell(const Bucket& bucket) const;
     /// After a failure: waits for the device, wipes secrets and releases keys.
     void abandon() noexcept;

@@ -1,4 +1,4 @@
-// The `cuda` backend of a build without a CUDA compiler: it is listed, with the reason why it cannot run.
+// The `cuda` backend in a build without a CUDA compiler. It is listed with the reason why it cannot run.
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "cuda/tuning/host.hpp"

@@ -149,7 +149,7 @@ public:
         try {
             clear(pointer, bytes, device, nullptr);
         } catch (const std::exception&) {
-            // The device has failed, and its memory is lost.
+            // The device has failed and its memory is lost.
         }
         const RelaxedCapture relaxed;
         try_to(cudaFree(pointer));
@@ -200,7 +200,8 @@ public:
     }
 
 private:
-    /// A caller's stream. Throws Error{STATE} instead of invalidating a capture that excludes the default stream.
+    /// Returns a caller's stream. Throws Error{STATE} instead of invalidating a capture that excludes the default
+    /// stream.
     static cudaStream_t usable(void* stream) {
         cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
         if (stream == nullptr && !try_to(cudaStreamIsCapturing(nullptr, &status))) {
@@ -256,7 +257,7 @@ private:
         std::atomic<const DeviceLimits*> used{&built_in};
         std::mutex mutex;
         std::vector<std::unique_ptr<const DeviceLimits>>
-            tuned;  ///< also old ones, because other threads may still read them
+            tuned;  ///< including old ones, because other threads may still read them
 
         void use(const LaunchTable& table) {
             const std::lock_guard lock(mutex);
@@ -360,7 +361,7 @@ private:
                     "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
             }
             auto its = std::make_unique<Device>();
-            // PTX of 7.5 has no bit products, whatever GPU the driver compiles it for.
+            // PTX for 7.5 has no bit products, regardless of the GPU that the driver compiles it for.
             its->built_in = cuda::limits_of(properties.multiProcessorCount, shared, code < 80 ? code : capability,
                                             static_cast<std::size_t>(properties.l2CacheSize));
             info.speed = {.compute_capability = capability,
@@ -427,7 +428,7 @@ private:
     mutable Home
         home_;  ///< the process in which CUDA works; in a child, its locks may be held and its context does not exist
     mutable std::vector<BackendInfo> info_;
-    mutable std::vector<BackendInfo> elsewhere_;            ///< the same in a child
+    mutable std::vector<BackendInfo> elsewhere_;            ///< like the above, in a child process
     mutable std::vector<std::unique_ptr<Device>> devices_;  ///< by device number
     mutable std::once_flag asked_;
     std::atomic<StoredLaunches (*)(const GpuShape&)> find_launches_{nullptr};
@@ -440,7 +441,7 @@ private:
 }  // namespace
 
 bool all_memory_is_the_hosts() noexcept {
-    // If the driver is not loaded, there is no device memory. A query would load the driver, which takes long.
+    // If the driver is not loaded, there is no device memory. A query would load the driver, which is slow.
     return !cuda_backend().is_loaded() || !cuda_backend().usable();
 }
 

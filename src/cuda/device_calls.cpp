@@ -56,10 +56,10 @@ GcmSum* GcmMemory::sum_on(cudaStream_t stream) {
 }
 
 struct DeviceCalls::Memory {
-    /// In page-locked memory: words that kernels write for the host.
+    /// Words in page-locked memory that kernels write for the host.
     struct Mail {
-        alignas(block_bytes) Block result;  ///< of GCM, where the kernels give no shares
-        unsigned word;                      ///< of a Notice
+        alignas(block_bytes) Block result;  ///< used by GCM if the kernels report no shares
+        unsigned word;                      ///< used by a Notice
         alignas(64) unsigned long long shares[HostShares::words_each * GcmMessage::radix * GcmMessage::radix];
     };
 
@@ -80,7 +80,7 @@ struct DeviceCalls::Memory {
     }
 
     Mail& mail() { return *reinterpret_cast<Mail*>(gcm.results.get()); }
-    /// Never 0, which wiped memory holds.
+    /// Never 0, because wiped memory is 0.
     unsigned next_turn() { return turn = std::max(turn + 1, 1u); }
 
     /// Adds up the words of all shares.
@@ -150,7 +150,7 @@ void DeviceCalls::with_memory(const Call& call) {
     try {
         memory = take(stream.get());
         call(*memory, stream.get());
-        // The next call may have another stream.
+        // The next call may use a different stream.
         if (stream.get() != nullptr) check(cudaStreamSynchronize(stream.get()), "waiting for the device");
     } catch (...) {
         // The memory is freed, because its contents are unknown. Enqueued work, including earlier work, must not touch

@@ -1,4 +1,4 @@
-// Calls on messages in device memory that wait for the result.
+// Calls that process messages in device memory and wait for the result.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@
 
 namespace warpaes::cuda {
 
-/// Memory that a run of GCM writes besides its output.
+/// Memory that a GCM run writes in addition to its output.
 struct GcmMemory {
     DeviceBuffer scratch, sum;
     PageLockedBuffer results;
@@ -24,9 +24,9 @@ struct GcmMemory {
     GcmSum* sum_on(cudaStream_t stream);
 };
 
-/// Per device. A call's memory is reused by the next one, and some is allocated at the beginning; if the device has no
-/// more, calls wait for each other's. A call goes straight to the default stream, without a plan or
-/// a lane, and kernels that can do so notify the host themselves (kernels/notice.cuh). Thread-safe.
+/// There is one object per device. A call's memory is reused by the next call, and some is allocated at the start; if
+/// the device is out of memory, calls wait for memory of other calls. A call goes straight to the default stream,
+/// without a plan or a lane, and kernels that can do so notify the host themselves (kernels/notice.cuh). Thread-safe.
 class DeviceCalls {
 public:
     DeviceCalls();
@@ -36,12 +36,12 @@ public:
     /// default stream. Throws Error{DEVICE, DEVICE_MEMORY}.
     void run(const Run& run, const DeviceLimits& limits);
     void run(const GcmRun& run, const DeviceLimits& limits);
-    /// Decrypts a message of GCM. Returns whether its tag is `expected`; if not, its output has been wiped.
+    /// Decrypts a GCM message. Returns whether its tag is `expected`; if not, its output has been wiped.
     [[nodiscard]] bool open(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits);
 
 private:
     struct Memory;
-    /// `expected`: empty if the tag is not compared.
+    /// `expected` is empty if the tag is not compared.
     bool run(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits);
     /// Calls `call(memory, stream)` with memory that no other call uses.
     template <typename Call>

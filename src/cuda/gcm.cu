@@ -25,7 +25,7 @@ Segments segments_of(const GcmRun& run, const std::uint8_t* data, std::uint64_t 
     return {data, stride, run.count, run.segment_bytes, run.last_bytes, alignment_of(bits), run.reversed};
 }
 
-/// The term of the associated data and lengths before the last multiplication by H (SP 800-38D, 7.1, step 5).
+/// The term for the associated data and the lengths, before the last multiplication by H (SP 800-38D, 7.1, step 5).
 FieldElement addend_of(const GcmRun& run, std::uint64_t bytes) {
     const FieldElement lengths = length_block(run.aad_bytes, bytes);
     if (run.aad_bytes == 0) return lengths;
@@ -70,9 +70,9 @@ private:
     [[nodiscard]] uint4* pads() const { return tag_ ? j0s() + j0_blocks_ : nullptr; }
     [[nodiscard]] uint4* digests() const { return j0s() + j0_blocks_ + pad_blocks_; }
 
-    /// A copy from pageable memory has read its source when it returns; one from page-locked memory may read later. A
-    /// caller that does not wait may change its memory as soon as enqueue() returns, so page-locked counters are first
-    /// copied to pageable memory.
+    /// A copy from pageable memory has read its source when it returns; one from page-locked memory may read its source
+    /// later. A caller that does not wait may change its memory as soon as enqueue() returns, so page-locked counters
+    /// are first copied to pageable memory.
     void copy_j0s() const {
         const std::size_t bytes = j0_blocks_ * block_bytes;
         std::vector<Block> copy;
@@ -89,7 +89,7 @@ private:
     static std::uint64_t outputs_for(std::uint64_t digests) {
         return (digests + GhashCombine::most - 1) / GhashCombine::most;
     }
-    /// Digests of all levels of GHASH, which lie level after level in scratch memory.
+    /// The digests of all GHASH levels, stored level after level in scratch memory.
     [[nodiscard]] std::uint64_t digest_blocks() const {
         std::uint64_t blocks = 0;
         for (std::uint64_t n = rows_.rows; n > 1; n = outputs_for(n)) blocks += run_.count * n;
@@ -205,7 +205,7 @@ void set_weights(std::span<FieldElement> weights, FieldElement first, FieldEleme
 struct LongWeights {
     FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];
     FieldElement inverse;     ///< 1 / H
-    FieldElement correction;  ///< of the factor that a chunk's last block has instead of H^1
+    FieldElement correction;  ///< for the factor that a chunk's last block has instead of H^1
 
     static void make(const ExpandedKey& key, LongWeights& weights) {
         using G = GcmLong;
@@ -219,7 +219,7 @@ struct LongWeights {
             set_weights(std::span(weights.powers + 8 * w + 4, 4), *other, h.powers[0]);
             *at = multiply(*at, *step);
         }
-        // Rows are four blocks apart, warps 32, groups a window.
+        // Rows are four blocks apart, warps 32 blocks, and groups a window.
         set_weights(weights.row_weights, field_one, h.powers[3]);
         set_weights(std::span(weights.warp_weights).first(4), field_one, h.powers[31]);
         *step = multiply(*half, *half);
@@ -235,7 +235,7 @@ struct LongWeights {
 /// One message in one launch: chooses the kernel and computes its parameters.
 class MessageLaunch {
 public:
-    /// `shares`: where the thread blocks store shares of the result, if there is no scratch memory.
+    /// `shares` is where the thread blocks store shares of the result, if there is no scratch memory.
     MessageLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch,
                   const HostShares& shares)
         : run_(run),
@@ -266,7 +266,7 @@ public:
         begin(*p, shape.share);
         p->row_blocks = shape.row_blocks;
         std::copy(powers().begin(), powers().end(), p->powers);
-        // The row weights account for what follows the text, so the weight of the last warp is one.
+        // The row weights account for the blocks after the text, so the weight of the last warp is one.
         const FieldElement row = powers()[shape.row_blocks - 1];
         set_weights(p->row_weights, p->tail_weight, row);
         const std::size_t rows = (shape.share + shape.row_blocks - 1) / shape.row_blocks, warps = (rows + 7) / 8;
@@ -340,8 +340,8 @@ private:
         if (p.tag) p.tail_weight = has_tail ? powers()[1] : h();
     }
 
-    /// `share`: blocks of a thread block. `last`: the weight of the last thread block. Returns the number of thread
-    /// blocks that store shares, or 0.
+    /// `share` is the number of blocks per thread block. `last` is the weight of the last thread block. Returns the
+    /// number of thread blocks that store shares, or 0.
     template <typename P>
     unsigned enqueue(P& p, Kernel<P> kernel, const LaunchShape& shape, std::uint64_t share, FieldElement last) const {
         const auto grid = static_cast<std::size_t>(shape.grid);

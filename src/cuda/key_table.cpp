@@ -54,7 +54,7 @@ void KeyTable::release(const Held& held, bool filled) noexcept {
         slot.state = State::ready;
         return;
     }
-    // The slot may hold a part of the key.
+    // The slot may contain a part of the key.
     forget(numbers_.find(slot.owner));
 }
 
@@ -100,7 +100,7 @@ KeyTable::Wipe KeyTable::wipe_forgotten(cudaStream_t stream, Which which) {
     std::sort(wanted.begin(), wanted.end());
     Wipe wipe;
     wipe.numbers.reserve(wanted.size());
-    // Neighbours are wiped at once.
+    // Neighbouring slots are wiped together.
     for (std::size_t i = 0, end = 0; i < wanted.size(); i = end) {
         for (end = i + 1; end < wanted.size() && wanted[end] == wanted[end - 1] + 1;) ++end;
         if (memory_.get() != nullptr && !try_to(cudaMemsetAsync(memory_.get() + std::size_t{wanted[i]} * key_slot_bytes,
@@ -122,7 +122,7 @@ void KeyTable::wiped(const Wipe& wipe, bool done) noexcept {
     for (const std::uint32_t number : wipe.numbers) {
         Slot& slot = slots_[number];
         slot.clean |= done;
-        // Zeros that are still to come must not meet another key.
+        // Pending zeroing must not overwrite a new key.
         if (--slot.wiping == 0 && slot.clean) slot = {};
     }
     std::erase_if(forgotten_, [this](std::uint32_t number) { return slots_[number].state == State::free; });

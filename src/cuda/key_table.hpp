@@ -1,8 +1,8 @@
 // Expanded keys that stay in a device's memory from batch to batch: a table of bounded size that all lanes share.
 //
-// The batch that first needs a key fills the key's slot. Other batches may read it when that batch has ended; until
-// then they expand the key themselves. The contents of a slot are overwritten when it is given to another key. When a
-// key is destroyed or has not been used for long, its slot is forgotten: the next batch or
+// The batch that first needs a key fills the key's slot. Other batches may read the slot once that batch has ended;
+// until then they expand the key themselves. The contents of a slot are overwritten when it is given to another key.
+// When a key is destroyed or has not been used for a long time, its slot is forgotten: the next batch or
 // CudaBackend::wipe_keys_before overwrites it, and it is free when all of those that overwrite it have ended.
 #pragma once
 
@@ -28,17 +28,17 @@ public:
 
     /// A slot that stays pinned until it is released.
     struct Held {
-        std::uint32_t number = none;  ///< none: the table has no room, or another batch is filling a slot with the key
+        std::uint32_t number = none;  ///< none: the table is full, or another batch is filling a slot with the key
         bool empty = false;           ///< the holder must fill it
     };
     /// Pins a slot for the key. `inverse`: round keys of the equivalent inverse cipher. Thread-safe, like all functions
     /// here.
     [[nodiscard]] Held hold(const ExpandedKey& key, bool inverse);
-    /// `filled`: an empty slot has been filled.
+    /// `filled` means that an empty slot has been filled.
     void release(const Held& held, bool filled) noexcept;
-    /// The key with this serial number is destroyed.
+    /// Forgets the key with this serial number, which is being destroyed.
     void forget(std::uint64_t serial) noexcept;
-    /// The same for all keys that were neither taken nor released since `time`.
+    /// Forgets all keys that were neither taken nor released since `time`.
     void forget_before(Clock::time_point time) noexcept;
     /// Whether all slots are empty and none is being wiped.
     [[nodiscard]] bool empty() const noexcept;
@@ -49,15 +49,15 @@ public:
     /// The forgotten slots to wipe.
     enum class Which : std::uint8_t {
         unattended,  ///< those that no thread is wiping
-        all,         ///< those too that others are wiping: their work may not have come to it, or may fail
+        all,         ///< includes slots that other threads are wiping, because their work may be pending or may fail
     };
     struct Wipe {
         std::vector<std::uint32_t> numbers;
-        bool complete = true;  ///< no slot had to be left out because CUDA refused
+        bool complete = true;  ///< false if a slot was left out because CUDA refused
     };
     /// Enqueues zeros for forgotten slots that are not pinned. Call `wiped` when the stream has ended.
     [[nodiscard]] Wipe wipe_forgotten(cudaStream_t stream, Which which);
-    /// The wipe has ended; `done`: it succeeded. A slot that failed stays forgotten.
+    /// Called when the wipe has ended; `done` is whether it succeeded. A slot whose wipe failed stays forgotten.
     void wiped(const Wipe& wipe, bool done) noexcept;
 
 private:
@@ -66,9 +66,9 @@ private:
         std::uint64_t owner = 0;
         std::uint32_t pins = 0;
         State state = State::free;
-        bool used = false;         ///< since the clock hand passed
+        bool used = false;         ///< used since the clock hand passed
         bool clean = false;        ///< forgotten, and wiped since
-        std::uint32_t wiping = 0;  ///< wipes that have begun and not ended
+        std::uint32_t wiping = 0;  ///< wipes that have begun but not ended
         Clock::time_point last_use{};
     };
     static std::uint64_t owner_of(std::uint64_t serial, bool inverse) { return 2 * serial + (inverse ? 1 : 0); }

@@ -51,7 +51,7 @@ CudaLane::~CudaLane() {
     }
 }
 
-/// Whether kernels access a side where it lies: in the device's memory, or in page-locked memory.
+/// Whether kernels access a side in place: in the device's memory, or in page-locked memory.
 template <typename Byte>
 bool CudaLane::is_in_reach(const End<Byte>& end) const {
     if (end.bytes == 0) return true;
@@ -65,7 +65,8 @@ bool CudaLane::is_in_reach(const End<Byte>& end) const {
     return end.bytes <= mapped_by_default || place_of(end.first + end.bytes - 1).kind == Memory::page_locked;
 }
 
-/// `work(input, output)` enqueues on the lane's stream. A side that is not in reach is copied to or from device memory.
+/// `work(input, output)` enqueues on the lane's stream. A side that kernels cannot access is copied to or from device
+/// memory.
 template <typename Work>
 void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::uint8_t>& output, const Work& work) {
     const CurrentDevice current(device_);
@@ -101,7 +102,7 @@ void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::ui
     }
 }
 
-/// Long messages of GCM under one key.
+/// Long GCM messages under one key.
 bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
     const auto on_host = [](const std::uint8_t* pointer) {
         return pointer == nullptr || place_of(pointer).kind != Memory::device;

@@ -1,4 +1,4 @@
-// A lane of the CUDA backend: a device, its own stream, and memory on both sides.
+// A lane of the CUDA backend: a device, the lane's own stream, and host and device memory.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ namespace warpaes::cuda {
 
 /// The data that all lanes of a device share. The first call that uses the current device creates it.
 struct DeviceShare {
-    /// Has some memory from the beginning, so that messages in a device's memory can be processed when it is full.
+    /// Allocates some memory at the start, so that messages in a device's memory can be processed even when it is full.
     DeviceShare() { StreamScratch::keep_some(wiping.get()); }
 
     CopyQueues queues;
     KeyTable keys;
-    Stream wiping;  ///< wipes keys when no batch does
+    Stream wiping;  ///< wipes keys while no batch runs
     StreamBatches on_streams;
     StreamPieces pieces;
     DeviceCalls calls;
@@ -45,11 +45,11 @@ public:
                    std::size_t rows) override;
     void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::span<const std::uint8_t> marks,
                     bool beyond_caches) override;
-    /// Device memory is wiped in stream order, before anything that comes later.
+    /// Device memory is wiped in stream order, before any later work.
     void wipe_staging(std::size_t bytes) noexcept override;
 
 private:
-    /// One side of a run. `most_mapped`: up to this length kernels access page-locked memory where it lies.
+    /// One side of a run. `most_mapped`: up to this length, kernels access page-locked memory in place.
     template <typename Byte>
     struct End {
         Byte* first;
@@ -76,8 +76,8 @@ private:
     GcmMemory gcm_;
     PageLockedBuffer j0s_;
     BatchMemory batch_;
-    bool clearing_ = false;  ///< the stream may still hold the work of clear_rows()
-    bool wiping_ = false;    ///< the stream may still hold the wiping of input_ and output_
+    bool clearing_ = false;  ///< work of clear_rows() may still be pending on the stream
+    bool wiping_ = false;    ///< the wiping of input_ and output_ may still be pending on the stream
 };
 
 }  // namespace warpaes::cuda

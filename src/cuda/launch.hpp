@@ -22,7 +22,7 @@ inline bool try_to(cudaError_t error) noexcept {
     return error == cudaSuccess;
 }
 
-/// Throws Error{DEVICE_MEMORY or DEVICE} with what failed and CUDA's own message.
+/// Throws Error{DEVICE_MEMORY or DEVICE} with the failed operation and CUDA's own message.
 inline void check(cudaError_t error, const char* what) {
     if (try_to(error)) return;
     const auto status = error == cudaErrorMemoryAllocation ? WARPAES_ERROR_DEVICE_MEMORY : WARPAES_ERROR_DEVICE;
@@ -40,7 +40,7 @@ inline void copy_round_keys(std::uint32_t (&to)[60], const ExpandedKey& key, Mod
 /// because the call takes 0.3 µs (H200, 2026-11). Thread-safe. Throws Error{DEVICE}.
 void allow_shared_bytes(const void* kernel, std::size_t bytes);
 
-/// Whether a kernel may begin before the one before it on the stream has ended; it then waits inside
+/// Whether a kernel may begin before the one before it on the stream has ended; it then waits in the kernel
 /// (kernels/notice.cuh).
 enum class Begin { after, early };
 
@@ -58,7 +58,7 @@ void launch(Begin begin, void (*kernel)(Expected...), const LaunchShape& shape, 
     early.val.programmaticStreamSerializationAllowed = 1;
     config.attrs = &early;
     config.numAttrs = begin == Begin::early ? 1 : 0;
-    constexpr std::size_t of_the_runtime = 4096;  // it copies arguments and round keys, as does the call below
+    constexpr std::size_t of_the_runtime = 4096;  // it copies arguments and round keys; so does the call below
     note_stack_depth(of_the_runtime + (sizeof(Expected) + ...));
     check(cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...), "launching a kernel");
 }

@@ -17,7 +17,7 @@ struct Range {
 Range range_around(const void* pointer, const MemoryPlace&) {
     Range range;
     if (simt::find_allocation(pointer, range.first, range.bytes)) return range;
-    // The simulated GPU's memory is among the host's, so nothing is known of the bytes around the pointer.
+    // The simulated GPU's memory is host memory, so nothing is known about the bytes around the pointer.
     return {reinterpret_cast<std::uintptr_t>(pointer), 1};
 }
 
@@ -25,8 +25,8 @@ Range region_around(const void* pointer) {
     return range_around(pointer, {});
 }
 #else
-/// cuPointerGetAttribute of the driver, which is loaded already: the runtime does not tell how far an allocation
-/// reaches.
+/// The driver's cuPointerGetAttribute. The driver is already loaded, and the runtime does not report the extent of an
+/// allocation.
 using GetAttribute = int (*)(void* data, int attribute, unsigned long long pointer);
 GetAttribute get_attribute() {
     static const auto function = [] {
@@ -47,7 +47,7 @@ Range range_around(const void* pointer, const MemoryPlace& place) {
         address - first < bytes) {
         return {static_cast<std::uintptr_t>(first), bytes};
     }
-    // No page holds memory of two kinds.
+    // A page contains only one kind of memory.
     constexpr std::uintptr_t page = 4096;
     return {address / page * page, page};
 }

@@ -1,4 +1,4 @@
-// The place of memory, according to the CUDA runtime.
+// Determines where memory is, according to the CUDA runtime.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ MemoryPlace place_of(const void* pointer);
 /// See GpuMemory::stretch.
 MemoryStretch stretch_of(const void* pointer, bool far);
 
-/// The same for very many pointers in few allocations: asks CUDA only about pointers outside the last allocation.
+/// Like place_of(), for very many pointers in few allocations: it queries CUDA only for pointers outside the last
+/// allocation.
 class PlaceFinder {
 public:
     [[nodiscard]] MemoryPlace of(const void* pointer) {
@@ -21,7 +22,7 @@ public:
         if (address - first_ >= bytes_) look_up(pointer);
         return place_;
     }
-    /// Beginning of the last pointer's allocation, as far as it is known.
+    /// The beginning of the last pointer's allocation, or of its known part.
     [[nodiscard]] std::uintptr_t first() const noexcept { return first_; }
 
 private:

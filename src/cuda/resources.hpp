@@ -35,8 +35,8 @@ private:
     bool set_;
 };
 
-/// Makes `device` the thread's current device, whatever other streams are being captured, and restores the caller's on
-/// the way out. Every call of the backend begins with it.
+/// Makes `device` the thread's current device, even while other streams are being captured, and restores the caller's
+/// device when destroyed. Every backend call begins with it.
 class CurrentDevice {
 public:
     explicit CurrentDevice(int device) : choice_(device) {}
@@ -61,7 +61,7 @@ private:
     };
 
     Choice choice_;
-    RelaxedCapture relaxed_;  ///< after the device: setting the mode creates a context on the current one
+    RelaxedCapture relaxed_;  ///< after the device, because setting the mode creates a context on the current device
 };
 
 class Stream {
@@ -82,8 +82,8 @@ private:
 };
 
 /// The stream of a call that waits: the current device's default stream. While a stream that is ordered with it is in
-/// capture, CUDA refuses its use to every thread. The call then has a stream of its own, which comes after what the
-/// default stream holds.
+/// capture, CUDA does not allow any thread to use it. The call then uses a separate stream, which is ordered after the
+/// pending work of the default stream.
 class DefaultStream {
 public:
     DefaultStream() {
@@ -91,7 +91,7 @@ public:
         if (!try_to(cudaStreamIsCapturing(nullptr, &status))) instead_.emplace(cudaStreamDefault);
     }
     [[nodiscard]] cudaStream_t get() const noexcept { return instead_ ? instead_->get() : nullptr; }
-    /// Waits for what the default stream holds, and for what was enqueued here.
+    /// Waits for the pending work of the default stream, and for the work enqueued here.
     void synchronize() const {
         // An empty stream would wait for nothing.
         if (instead_)
@@ -115,7 +115,7 @@ public:
     ~GrowingBuffer() { release(); }
 
     std::uint8_t* get() const noexcept { return pointer_; }
-    /// The contents are undefined if it grows.
+    /// If the buffer grows, its contents are undefined.
     std::uint8_t* reserve(std::size_t bytes) {
         keep(bytes);
         used_ = std::max(used_, bytes);
@@ -125,7 +125,7 @@ public:
     /// Allocates this many bytes for later use.
     void keep(std::size_t bytes) {
         if (bytes > size_) {
-            // A buffer that has grown once may grow again, so it gets more than it asks for.
+            // A buffer that has grown once may grow again, so more is allocated than requested.
             const std::size_t wanted = size_ == 0 ? std::max(bytes, Kind::least) : bytes + bytes / 8;
             release();
             check(Kind::allocate(reinterpret_cast<void**>(&pointer_), wanted), Kind::allocating);
@@ -172,7 +172,7 @@ struct OnDevice {
 };
 using DeviceBuffer = GrowingBuffer<OnDevice>;
 
-/// For data on its way to the device or from it.
+/// For data that is copied to or from the device.
 struct PageLocked {
     static constexpr const char* allocating = "allocating page-locked memory";
     static constexpr std::size_t least = 4096;
@@ -194,7 +194,7 @@ public:
         try_to(cudaEventDestroy(event_));
     }
 
-    /// Makes everything enqueued on `later` from here on wait for all that `earlier` holds at this moment.
+    /// Makes all work that is enqueued on `later` after this call wait for the work that is now pending on `earlier`.
     void order(cudaStream_t earlier, cudaStream_t later) {
         if (earlier == later) return;
         check(cudaEventRecord(event_, earlier), "recording an event");
@@ -206,7 +206,7 @@ private:
     cudaEvent_t event_ = nullptr;
 };
 
-/// Throws Error{STATE} if the stream is in capture, which waiting for it would spoil.
+/// Throws Error{STATE} if the stream is in capture, because waiting for it would invalidate the capture.
 inline void require_no_capture(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream, &status), "asking for a capture");
@@ -214,21 +214,21 @@ inline void require_no_capture(cudaStream_t stream) {
     throw Error(WARPAES_ERROR_STATE, "cuda_stream: is being captured, and this call would have to wait for it");
 }
 
-/// The two copy queues of a device, one per direction, which all of its lanes share. Chunks go in and out in one order,
-/// one at a time in each direction. With copies on the lanes' own streams, at times both copy engines work in the same
-/// direction and the other direction idles.
+/// The two copy queues of a device, one per direction, which all of its lanes share. Chunks are copied in and out in
+/// the same order, one at a time in each direction. With copies on the lanes' own streams, at times both copy engines
+/// work in the same direction and the other direction idles.
 struct CopyQueues {
     std::mutex mutex;  ///< held while a chunk is enqueued, so that both queues have the same order
     Stream in, out;
 
-    /// After a failure: waits until nothing that was enqueued before, on a lane's stream too, can touch the buffers.
+    /// After a failure, waits until no work enqueued earlier, including on a lane's stream, can access the buffers.
     void wait(cudaStream_t stream) const noexcept {
         for (const cudaStream_t s : {in.get(), stream, out.get()}) try_to(cudaStreamSynchronize(s));
     }
 };
 
-/// Exists while a chunk of `bytes` is enqueued. Says where its copies go: to the queues, or to the lane's stream, where
-/// its kernels are.
+/// Exists while a chunk of `bytes` is enqueued. Determines where its copies are enqueued: on the queues, or on the
+/// lane's stream with its kernels.
 struct CopyOrder {
     CopyOrder(CopyQueues& queues, cudaStream_t stream, std::uint64_t bytes) : in(stream), out(stream) {
         if (bytes < Copies::least_queued) return;
@@ -240,15 +240,15 @@ struct CopyOrder {
     std::unique_lock<std::mutex> lock;
 };
 
-/// A few small pieces of device memory for calls on a caller's stream, which take less time to get than memory from a
-/// pool. Thread-safe.
+/// A few small pieces of device memory for calls on a caller's stream, which are faster to get than memory from a pool.
+/// Thread-safe.
 class StreamPieces {
 public:
     static constexpr std::size_t bytes = 8192;
 
     /// Null if the stream is in capture, or all pieces are in use. Otherwise `leave` must be called with it.
     [[nodiscard]] void* take(cudaStream_t stream) noexcept;
-    /// The piece is free again when the stream gets here.
+    /// The piece is free again when the stream reaches this point.
     void leave(void* piece, cudaStream_t stream) noexcept;
 
 private:
@@ -266,8 +266,8 @@ private:
 /// Device memory that is allocated and freed in stream order.
 class StreamScratch {
 public:
-    /// Makes the current device keep scratch memory from now on, so that a call that needs little of it also works when
-    /// other programs have taken all memory. Does nothing if there is none already.
+    /// Makes the current device keep scratch memory, so that a call that needs little of it works even when other
+    /// programs have allocated all memory. Does nothing if no memory is left.
     static void keep_some(cudaStream_t stream) noexcept;
 
     /// The last kernel that reads a secret there must overwrite it.

@@ -20,18 +20,18 @@ class DeviceCalls;
 int code_for(int major, int minor);
 
 /// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is allocated and freed in stream
-/// order. Returns whether the kernel gives `notice`; if not, only the stream tells when the run is done.
+/// order. Returns whether the kernel sets `notice`; if not, the caller must wait for the stream.
 bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice = {});
-/// The same for a run of XTS.
+/// Enqueues an XTS run in the same way.
 void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
-/// The same, if there is a kernel for short messages that can do this run; it gives notice. Otherwise enqueues nothing
-/// and returns false.
+/// Enqueues the run if a kernel for short messages can process it; that kernel sets `notice`. Otherwise enqueues
+/// nothing and returns false.
 bool enqueue_short(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
 /// Rows of device memory to be wiped.
 struct WipeRun {
     std::uint8_t* memory;
     std::uint64_t stride, bytes, rows;
-    const std::uint8_t* marks = nullptr;  ///< in device memory: 0 for a row that stays; or null: all are wiped
+    const std::uint8_t* marks = nullptr;  ///< in device memory: 0 for a row to keep; null: all rows are wiped
 };
 void enqueue_wipe(const WipeRun& run, const DeviceLimits& device, cudaStream_t stream);
 /// A message that is wiped if its tag is wrong.
@@ -39,15 +39,16 @@ struct WipeIfWrongRun {
     std::uint8_t* output;
     std::uint64_t bytes;
     std::span<const std::uint8_t> expected;
-    unsigned* shares;      ///< HostShares::kept of the run before
-    unsigned share_count;  ///< of its thread blocks; 0: the tag is known to be wrong
+    unsigned* shares;      ///< HostShares::kept of the previous run
+    unsigned share_count;  ///< number of its thread blocks; 0: the tag is known to be wrong
     bool expected_on_device = false;
     std::int32_t* status = nullptr;  ///< in device memory: receives the message's status; or null
 };
 void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
-/// The same for random numbers; the output is memory of the current device.
+/// Enqueues a run of random numbers. The output must be in memory of the current device.
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream);
-/// Runs GCM-SIV on memory of the current device. Complete on return, after what the default stream held before.
+/// Runs GCM-SIV on memory of the current device. The run starts after earlier work on the default stream and is
+/// complete on return.
 void run(const GcmSivRun& run, const DeviceLimits& device, DeviceCalls& calls);
 /// Device memory that is used only here until the stream has passed the run.
 struct GcmScratch {
@@ -55,12 +56,12 @@ struct GcmScratch {
     GcmSum* sum;  ///< zeros, and zeros again when the stream has passed the run
     HostShares shares{};
 };
-/// A whole message of GCM with its `aad_digest`, as a run.
+/// A whole GCM message with its `aad_digest`, as a run.
 struct GcmMessageRun {
     Block j0;
     GcmRun run;
 
-    /// `tag`: receives the tag that the message has or should have.
+    /// `tag` receives the correct tag of the message.
     GcmMessageRun(const MessageGroup& g, Block* tag)
         : j0(j0_of(g)),
           run{.direction = g.direction,
@@ -80,10 +81,10 @@ struct GcmMessageRun {
     GcmMessageRun(const GcmMessageRun&) = delete;
     GcmMessageRun& operator=(const GcmMessageRun&) = delete;
 };
-/// The same for GCM. `results` is memory that the device can write. With `scratch`, the caller keeps `j0` until the
-/// stream has passed the run. Without it, the scratch memory is allocated in stream order, and `j0` has been read when
-/// this returns. Returns how many thread blocks store a share in `scratch->shares`, whose sum is the result; 0: the
-/// result is in `results` when the stream has passed the run.
+/// Enqueues a GCM run. `results` is memory that the device can write to. With `scratch`, the caller keeps `j0` until
+/// the stream has passed the run. Without it, the scratch memory is allocated in stream order, and `j0` has been read
+/// when this returns. Returns how many thread blocks store a share in `scratch->shares`, whose sum is the result; 0:
+/// the result is in `results` when the stream has passed the run.
 unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
                  const GcmScratch* scratch = nullptr);
 /// Enqueues the decryption of one GCM message. Only `j0` and possibly `expected` are in host memory, and both have been

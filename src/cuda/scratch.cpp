@@ -67,7 +67,7 @@ void StreamPieces::leave(void* piece, cudaStream_t stream) noexcept {
 
 void StreamScratch::keep_some(cudaStream_t stream) noexcept {
     try {
-        const StreamScratch some(1, stream);  // the pool takes a block for it, and keeps that
+        const StreamScratch some(1, stream);  // the pool allocates a block for it and keeps the block
     } catch (const std::exception&) {
         // Calls that need scratch memory report the failure.
     }

@@ -30,7 +30,7 @@ void add_key_stream(const GcmSivRun& run, const DeviceLimits& device, cudaStream
 void run(const GcmSivRun& run, const DeviceLimits& device, DeviceCalls& calls) {
     const DefaultStream stream;
     if (run.output != nullptr) add_key_stream(run, device, stream.get());
-    // GHASH may run on another stream.
+    // GHASH may run on a different stream.
     if (run.digest == nullptr || stream.get() != nullptr) stream.synchronize();
     if (run.digest == nullptr) return;
     calls.run(GcmRun{.direction = Direction::encrypt,

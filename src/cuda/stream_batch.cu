@@ -82,7 +82,7 @@ void StreamBatches::let_go_with(cudaGraph_t graph, Slot& slot) {
         check(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove), "handing an object to a graph");
     } catch (...) {
         slot.unused = true;
-        try_to(cudaUserObjectRelease(object, 1));  // which lets the slot go
+        try_to(cudaUserObjectRelease(object, 1));  // which releases the slot
         throw;
     }
 }

@@ -1,4 +1,4 @@
-// Groups on a caller's stream: enqueued without waiting for them.
+// Enqueues groups on a caller's stream without waiting for them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,8 +14,9 @@
 
 namespace warpaes::cuda {
 
-/// Per device. A batch owns its memory until the stream reaches the batch's end; then the next batch reuses it. While
-/// the stream is being captured, the graph owns the memory, until it is destroyed. Thread-safe.
+/// There is one object per device. A batch owns its memory until the stream reaches the batch's end; then the next
+/// batch reuses it. If the stream is being captured, the graph owns the memory until the graph is destroyed.
+/// Thread-safe.
 class StreamBatches {
 public:
     StreamBatches() { keep_some(); }
@@ -29,14 +30,14 @@ private:
         BatchMemory memory;
         std::atomic<bool> busy{true};
         std::atomic<bool> by_event{false};  ///< it is free when `memory.done` has completed
-        std::atomic<bool> unused{false};    ///< no buffer of it has been reserved
+        std::atomic<bool> unused{false};    ///< none of its buffers has been reserved
     };
-    /// Makes memory for the first batch of few messages, if the device has any.
+    /// Allocates memory for the first batch of few messages, if the device has any left.
     void keep_some() noexcept;
     [[nodiscard]] Slot& take(bool captured);
     /// Called when the stream reaches the batch's end, or when the graph is destroyed. Makes no CUDA call.
     static void let_go(void* slot) noexcept;
-    /// Hands an unused slot to a graph; lets it go if the graph does not take it.
+    /// Passes an unused slot to a graph, or releases it if the graph does not accept it.
     static void let_go_with(cudaGraph_t graph, Slot& slot);
 
     std::mutex mutex_;

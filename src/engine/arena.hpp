@@ -9,9 +9,9 @@
 namespace warpaes {
 
 /// Zeroed, aligned to 4096 bytes (on a device to 256), and wiped on destruction. Host memory is page-locked if the
-/// engine may use a GPU, unless pageable memory was requested. Where the driver locks only pages that it allocates,
-/// private memory is the driver's, and shared memory is pageable. A child of fork() that destroys an arena wipes its
-/// own copy and no memory of the parent.
+/// engine may use a GPU, unless pageable memory was requested. If the driver locks only pages that it allocates,
+/// private memory comes from the driver, and shared memory is pageable. A child of fork() that destroys an arena wipes
+/// only its own copy.
 class Arena {
 public:
     /// Throws Error{ARGUMENT, BACKEND, OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
@@ -41,7 +41,7 @@ private:
     int descriptor_ = -1;
     int device_ = -1;
     bool mapped_ = false;
-    void* of_driver_ = nullptr;  ///< the allocation that data_ is in
+    void* of_driver_ = nullptr;  ///< the allocation that contains data_
     bool registered_ = false;
     Home home_;
 };

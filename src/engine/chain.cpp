@@ -11,7 +11,7 @@ std::span<const std::uint8_t> tail(const std::uint8_t* data, std::uint64_t bytes
     return {data + (bytes - n), n};
 }
 
-/// Counts whole bytes.
+/// A counter of whole bytes.
 std::uint64_t bytes_of(const MessageGroup& stretch) {
     return stretch.length - (stretch.unused_bits != 0 ? 1 : 0);
 }

@@ -30,11 +30,11 @@ Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, const DataUnits
     return last_block(iv, needed);
 }
 
-/// Keeps what the next stretch needs of a stretch's input, so that the stretch may run in place.
+/// Keeps the part of a stretch's input that the next stretch needs, so that the stretch may run in place.
 class ChainAfter {
 public:
-    /// Call this before the stretch runs. Unless the stretch ends its message, it is whole blocks, or whole bytes
-    /// for CFB8 and CFB1.
+    /// Call this before the stretch runs. Unless the stretch ends its message, it consists of whole blocks, or whole
+    /// bytes for CFB8 and CFB1.
     explicit ChainAfter(const MessageGroup& stretch);
     /// The chaining value of the next stretch. Call this after the stretch has run.
     [[nodiscard]] Block value(const MessageGroup& stretch) const;

@@ -1,6 +1,6 @@
 // Default costs, used before a calibration: round figures from this project's records (bench/results), measured on a
-// Xeon with AVX-512 and an H200, 2026-11. Those of other GPUs are not measured: they follow from the H200's by the
-// number of multiprocessors, their clock and units, and the speed of memory. Those of armv8 are not measured either.
+// Xeon with AVX-512 and an H200, 2026-11. The costs of other GPUs are not measured: they are scaled from the H200's by
+// the number of multiprocessors, their clock and units, and the memory speed. Those of armv8 are not measured either.
 #include <algorithm>
 
 #include "engine/cost_model.hpp"
@@ -22,8 +22,8 @@ constexpr Rates armv8_rates{
     {{9, 6.5}, {10.5, 7.4}, {7, 5.3}, {6.5, 5.2}, {6.5, 5.2}, {8.4, 6.1}, {1, .75}, {1, .75}, {.9, .65}}};
 #if defined(__aarch64__)
 constexpr Rates libcrypto_rates{
-    {{7, 5}, {7, 5}, {6, 4.5}, {5, 4}, {5, 4}, {7, 5}, {1, .75}, {1, .75}, {.8, .6}}};  // an estimate that is lower
-                                                                                        // than armv8's
+    {{7, 5}, {7, 5}, {6, 4.5}, {5, 4}, {5, 4}, {7, 5}, {1, .75}, {1, .75}, {.8, .6}}};  // an estimate lower than that
+                                                                                        // for armv8
 #else
 constexpr Rates libcrypto_rates{
     {{9.5, 6.8}, {8.4, 6.1}, {6.4, 5.2}, {15, 12.5}, {6, 4.9}, {9.4, 6.7}, {1, .75}, {1, .75}, {.8, .6}}};
@@ -32,7 +32,7 @@ constexpr Rates libcrypto_rates{
 constexpr Rates gpu_rates{
     {{770, 560}, {900, 620}, {740, 540}, {730, 540}, {730, 540}, {750, 550}, {600, 430}, {600, 430}, {450, 330}}};
 
-/// GHASH by integer products on the same, which then reads the text a second time.
+/// GHASH by integer products on the same GPU; it reads the text a second time.
 constexpr double gpu_products_rate = 445;
 
 constexpr double one_core_memory = 7 * giga;
@@ -107,7 +107,7 @@ double gpu_rate(const BackendInfo& gpu, bool gcm, double rate, double counter_ra
 CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
     const double size = std::max(1, info.multiprocessors) / 132.0;
     const double link = link_of(info);
-    // Rate at which the workers copy to page-locked memory and back: 16 of them keep up with a fast link.
+    // Rate at which the workers copy to and from page-locked memory: 16 of them keep up with a fast link.
     const double staged = std::min(1.0, (threads + 2) / 16.0) * 33 * giga;
     CostTable table;
     for (std::size_t c = 0; c < work_classes; ++c) {

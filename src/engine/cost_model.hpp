@@ -14,18 +14,19 @@
 
 namespace warpaes {
 
-/// The work that a plan is made for: `messages` messages of one kind. Sizes are in bytes, also for CFB1.
+/// The work that a plan is made for: `messages` messages of one kind. Sizes are in bytes, even for CFB1.
 struct Work {
     Mode mode = Mode::ctr;
     Direction direction = Direction::encrypt;
     unsigned key_bits = 128;  ///< 128, 192 or 256
-    std::uint64_t bytes = 0;  ///< of all messages together
+    std::uint64_t bytes = 0;  ///< bytes of all messages together
     Memory memory = Memory::pageable;
     std::uint64_t messages = 1;
     std::uint64_t longest = 0;  ///< bytes of the longest message; 0: all have the same length
     std::uint64_t keys = 1;     ///< number of different keys
     bool batch = false;         ///< submitted as a batch, even if it is one message
-    std::uint64_t whole = 0;    ///< bytes that no cut may divide, such as an XTS data unit; 0: any cut between blocks
+    std::uint64_t whole =
+        0;  ///< size of units that must not be cut, such as XTS data units; 0: cuts are allowed between any blocks
 
     [[nodiscard]] std::uint64_t longest_message() const noexcept {
         return longest != 0 ? longest : messages <= 1 ? bytes : bytes / messages;
@@ -48,13 +49,13 @@ inline constexpr std::size_t work_classes = 9;
 std::string_view name_of(WorkClass work_class) noexcept;
 WorkClass class_of(Mode mode, Direction direction) noexcept;
 
-/// The way in which the work is executed. One lane: only the caller's thread works.
+/// How the work is executed. With one lane, only the caller's thread works.
 enum class Way : std::uint8_t {
     // CPU
     one_lane,
     all_lanes,  ///< without the time that starting the workers takes
     batch,
-    // GPU, by the place of the data
+    // GPU, by the location of the data
     pageable,
     page_locked,
     device,
@@ -70,10 +71,10 @@ std::string_view name_of(Way way) noexcept;
 /// cost)
 ///
 /// The second term is work that a backend spreads over all its resources. The first is work that it cannot spread: a
-/// message that is one chain of blocks occupies a single lane, however many lanes there are. Both include copies.
+/// message that is one chain of blocks occupies a single lane regardless of the number of lanes. Both include copies.
 struct Cost {
-    /// The cost of a byte depends on the total size: first caches, then memory; launches that fill more of a GPU;
-    /// copies that overlap. Span i ends at ends[i] bytes; the last span is unbounded.
+    /// The cost of a byte depends on the total size: data first fits in caches, then only in memory; larger launches
+    /// fill more of a GPU; and copies overlap. Span i ends at ends[i] bytes; the last span is unbounded.
     static constexpr std::array<std::uint64_t, 7> ends{4 << 10, 64 << 10, 512 << 10, 2 << 20,
                                                        8 << 20, 64 << 20, 256 << 20};
     static constexpr std::size_t spans = ends.size() + 1;
@@ -157,7 +158,7 @@ struct CostModel {
     std::map<std::string, TunedLaunches, std::less<>> launches;  ///< keyed by the same names
     double thread = 0;     ///< seconds to start and end one more worker for a call
     double cold = 0;       ///< seconds until a process's first call has a usable GPU; 0: unknown
-    std::string note;      ///< why there are no costs, if the user should know
+    std::string note;      ///< why there are no costs, if the user should be told
     unsigned threads = 0;  ///< workers that Way::all_lanes and Way::batch were measured with; 0: not measured
 
     [[nodiscard]] bool calibrated() const noexcept { return !tables.empty(); }
@@ -165,7 +166,7 @@ struct CostModel {
         const auto it = tables.find(name);
         return it == tables.end() ? nullptr : &it->second;
     }
-    /// Copies from `older` the costs and launch tables of GPUs that this model does not have.
+    /// Adds the costs and launch tables of GPUs that are only in `older`.
     void keep_gpus(const CostModel& older);
     /// The name of the cost table of a backend or device.
     static std::string table_name(const BackendInfo& info);

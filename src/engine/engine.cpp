@@ -12,7 +12,7 @@ namespace warpaes {
 
 namespace {
 
-/// Several GPUs take shorter chunks: their kernels read and write chunks of up to 1 MiB where they lie.
+/// Several GPUs take shorter chunks: their kernels access chunks of up to 1 MiB in place.
 std::uint64_t page_locked_chunk(const GpuTransfers& transfers, std::uint64_t bytes, std::size_t gpus) {
     const std::uint64_t share = (bytes / transfers.chunks + 4095) / 4096 * 4096;
     return std::clamp(share, transfers.least_chunk / (gpus > 1 ? 2 : 1), transfers.most_chunk);

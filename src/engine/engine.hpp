@@ -30,7 +30,7 @@ struct EngineOptions {
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: chosen by the engine
     /// Used instead of this machine's calibration.
     std::shared_ptr<const CostModel> costs = nullptr;
-    /// Batches keep expanded keys for later batches: for this time at least, and for about twice this time at most.
+    /// How long batches keep expanded keys for later batches: at least this time, and at most about twice as long.
     std::chrono::milliseconds keys_kept{5000};
     /// If a GPU fails and the data is in host memory, the CPU takes over even if the GPU was requested by name.
     bool cpu_takes_over = false;
@@ -49,7 +49,7 @@ struct Outcome {
 /// The plan for a call. `reason` is a readable sentence.
 struct Plan {
     Backend* backend = nullptr;
-    std::span<const int> devices;   ///< CUDA device numbers to use, or -1 alone; the memory belongs to the engine
+    std::span<const int> devices;   ///< CUDA device numbers to use, or only -1; the memory belongs to the engine
     unsigned lanes = 1;             ///< workers, each with one chunk at a time
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096
     std::string_view reason;
@@ -79,19 +79,20 @@ struct Crew {
     std::span<const int> gpus;  ///< CUDA device numbers; the memory belongs to the engine
     double seconds = 0;         ///< predicted; 0: not predicted
     std::string reason;
-    unsigned gpu_lanes = 4;                                   ///< workers of each GPU
-    std::uint64_t cpu_task_bytes = std::uint64_t{256} << 10;  ///< the most bytes that a CPU worker takes at a time
-    std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;   ///< bytes that a GPU worker takes at a time
+    unsigned gpu_lanes = 4;  ///< workers of each GPU
+    std::uint64_t cpu_task_bytes = std::uint64_t{256}
+                                   << 10;  ///< the maximum number of bytes that a CPU worker takes at a time
+    std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;  ///< bytes that a GPU worker takes at a time
 };
 
 class Engine;
 
-/// A lane borrowed from the engine. The destructor wipes its staging buffers and gives it back.
+/// A lane borrowed from the engine. The destructor wipes the staging buffers and returns the lane.
 class LaneLease {
 public:
     /// Notes that the first `bytes` bytes of either staging buffer have held data.
     void used(std::size_t bytes) noexcept { used_ = std::max(used_, bytes); }
-    /// Marks the lane as failed: it is closed instead of given back.
+    /// Marks the lane as failed, so that it is closed instead of returned.
     void discard() noexcept { discarded_ = true; }
 
     LaneLease(Engine& engine, Backend& backend, int device, std::size_t staging_bytes, std::unique_ptr<Lane> lane);
@@ -133,13 +134,13 @@ public:
     /// Checks that data in device memory can be processed. Thread-safe. Throws Error{BACKEND} if there is no GPU or
     /// another backend was requested.
     void require_gpu() const;
-    /// Chooses the processors for a batch of these parts, which are in host memory. `counts`: the work will be
-    /// executed, so its time on the CPU counts towards waking a GPU. Thread-safe.
+    /// Chooses the processors for a batch of these parts, which are in host memory. `counts` means that the work will
+    /// be executed, so its time on the CPU counts towards waking a GPU. Thread-safe.
     [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts = true) const;
-    /// The result that plan() would give, with the reason. It looks at the GPUs, which plan() avoids for short
+    /// The result that plan() would give, with the reason. It considers the GPUs, which plan() avoids for short
     /// messages, but does not wake them. Throws Error{BACKEND}.
     [[nodiscard]] Explanation explain(const Work& work) const;
-    /// The predicted time on one backend or GPU; nothing if it cannot run here or cannot reach the data. `info`: an
+    /// The predicted time on one backend or GPU; nothing if it cannot run here or cannot reach the data. `info` is an
     /// entry of a backend's list.
     [[nodiscard]] std::optional<Prediction> predict(const Work& work, const BackendInfo& info) const;
 
@@ -164,7 +165,8 @@ public:
 
     static constexpr std::uint64_t unknown_length = ~std::uint64_t{0};
 
-    /// The process that made it. In a child of fork() it works on the CPU, with threads of that process.
+    /// The process that created the engine. In a child of fork(), the engine works on the CPU, with threads of that
+    /// process.
     [[nodiscard]] const Home& home() const noexcept { return home_; }
 
     [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
@@ -187,7 +189,7 @@ private:
         std::size_t staging_bytes;
         bool operator==(const LaneKey&) const = default;
     };
-    /// Throws Error{STATE} in a child of a process that has used a GPU, which GPUs do not serve.
+    /// Throws Error{STATE} in a child of a process that has used a GPU, because the child cannot use GPUs.
     void require_gpu_of_this_process() const;
     [[nodiscard]] const Planner& planner() const;
     /// `counts`: see crew().
@@ -197,7 +199,7 @@ private:
     /// The caller holds the lock.
     void use_planner(std::shared_ptr<const CostModel> costs) const;
     [[nodiscard]] std::uint64_t longest_short() const noexcept;
-    /// Sets the devices, the lanes and the chunk size of a plan whose backend is chosen.
+    /// Sets the devices, the lanes and the chunk size of a plan after its backend was chosen.
     void shape(Plan& plan, std::uint64_t bytes, Memory memory) const;
     void shape(Plan& plan, const Work& work) const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;

@@ -1,4 +1,4 @@
-// Plans in words, and the crew of a batch.
+// Describes plans in words, and chooses the crew of a batch.
 #include <algorithm>
 #include <cstdio>
 
@@ -9,8 +9,8 @@ namespace warpaes {
 
 namespace {
 
-/// CPU and GPU share the host's memory bandwidth: together they take this factor longer than with a memory each. H200
-/// and 16 cores, 2026-11, 1 GiB in page-locked memory: 1.6 to 1.8.
+/// CPU and GPU share the host's memory bandwidth: together they take longer by this factor than with separate memories.
+/// H200 and 16 cores, 2026-11, 1 GiB in page-locked memory: 1.6 to 1.8.
 constexpr double shared_loss = 1.7;
 /// Smaller batches have too few tasks to keep both processors busy until the end.
 constexpr std::uint64_t least_split_bytes = std::uint64_t{128} << 20;
@@ -76,7 +76,7 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
     const std::string cpu_name(cpu.backend->name());
     const std::string cpu_words = in_words(on_cpu) + " by " + cpu_name;
     if (on_gpu == 0) return {cpu.backend, {}, on_cpu, cpu_name + ": " + in_words(on_cpu) + " predicted" + basis};
-    // Both, if the GPU works anyway or is awake, and the work is large enough to be divided evenly.
+    // Uses both if the GPU works anyway or is awake, and if the work is large enough to be divided evenly.
     const double both = shared_loss / (1 / on_cpu + 1 / on_gpu);
     const bool awake = gpu || memory != Memory::pageable || gpu_.is_awake();
     if (awake && bytes >= least_split_bytes && Planner::is_faster(both, std::min(on_cpu, on_gpu))) {
@@ -84,7 +84,7 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
                 "cuda and " + cpu_name + ": " + in_words(both) + " predicted for both against " + in_words(on_gpu) +
                     " by cuda and " + cpu_words + basis};
     }
-    // Creating the CUDA context is part of this call's time, but not of the decision that it pays.
+    // Creating the CUDA context is part of this call's time, but is ignored in the decision whether the GPU pays off.
     if (gpu && memory == Memory::pageable && !gpu_.is_awake()) on_gpu += planner().cold_seconds();
     if (gpu) return {nullptr, gpus(), on_gpu, "cuda: " + in_words(on_gpu) + " predicted against " + cpu_words + basis};
     return {cpu.backend,

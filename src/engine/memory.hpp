@@ -1,5 +1,5 @@
-// Memory of any kind: where it lies, and how to copy and overwrite it. Where a pointer lies is a property of the
-// process, so these are functions and need no engine. A device is given by its number, host memory by -1.
+// Locates, copies and overwrites memory of any kind. The location of a pointer is a property of the process, so these
+// are functions that need no engine. A device is given by its number, host memory by -1.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,25 @@ namespace warpaes {
 /// See GpuMemory. A place must be queried before a device fails, because it cannot be queried afterwards.
 [[nodiscard]] MemoryPlace place_of(const void* pointer) noexcept;
 [[nodiscard]] MemoryStretch stretch_of(const void* pointer, bool far) noexcept;
-/// The device where `pointer` lies, or -1.
+/// The device whose memory `pointer` is in, or -1.
 [[nodiscard]] int device_of(const void* pointer) noexcept;
 
-/// The places of the buffers of one message. Each is queried once, before any work: after a failure the driver may not
-/// recognize its own memory. A missing buffer counts as pageable memory, and so does the tag of a message with
-/// `statuses`, which the device finds.
+/// The memory kinds and devices of the buffers of one message. Each is queried once, before any work: after a failure
+/// the driver may not recognize its own memory. A missing buffer counts as pageable memory, and so does the tag of a
+/// message with `statuses`, which the device finds.
 struct Places {
     MemoryPlace input, output, aad, tag, statuses;
 
     Places() = default;
-    /// `input_device`: the device where the input lies, or -1: not yet known.
+    /// `input_device` is the device where the input is, or -1 if not yet known.
     Places(const void* input, const void* output, int input_device = -1) noexcept;
     explicit Places(const MessageGroup& message, int input_device = -1) noexcept;
 };
 
-/// Copies `bytes` bytes between two places. At least one of them is on `device` if that is not -1. Runs after earlier
-/// work on `stream`, and is complete on return.
+/// Copies `bytes` bytes between two places. At least one of them is on `device` if that is not -1. The copy starts
+/// after earlier work on `stream` and is complete on return.
 void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream = nullptr);
-/// The same, but looks up where the two buffers lie.
+/// Like copy_memory() above, but looks up where the two buffers are.
 void copy_anywhere(void* to, const void* from, std::size_t bytes);
 /// Copies rows of `bytes` bytes from `device` to host memory, where they follow each other without gaps.
 void gather_rows(void* to, const void* from, std::size_t from_stride, std::size_t bytes, std::size_t rows, int device);

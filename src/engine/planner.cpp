@@ -14,10 +14,10 @@ std::uint64_t cost_factor(Mode mode) {
     return mode == Mode::cfb8 ? 16 : mode == Mode::cfb1 ? 128 : 1;
 }
 
-/// Another CPU backend must promise clearly less time to replace the one with the widest registers. Its prediction is
-/// uncertain: on shared hosts, calibrations of one backend that are minutes apart differ by a factor of up to 1.8 for
-/// short calls. The widest is rarely wrong: in only 11 of 892 measured choices, 9 of them chained, it was more than a
-/// tenth slower.
+/// Another CPU backend replaces the one with the widest registers only if its predicted time is clearly shorter. Its
+/// prediction is uncertain: on shared hosts, calibrations of one backend that are minutes apart differ by a factor of
+/// up to 1.8 for short calls. The widest is rarely wrong: in only 11 of 892 measured choices, 9 of them chained, it was
+/// more than a tenth slower.
 constexpr double doubtful = 0.65;
 
 /// Seconds of all parts together, where `seconds(work)` predicts one part. The fixed cost of a call counts only once.
@@ -58,7 +58,8 @@ std::vector<Planner::Cpu> Planner::find_cpus() const {
 ShortWay Planner::short_way(Mode mode, Direction direction, int rounds, std::uint64_t longest_short) const {
     ShortWay way;
     // Costs are linear between the ends of their spans: a backend that is best at both ends is best between them. Below
-    // the first end, the one that is best there is used, because the short way avoids most of a call's fixed cost.
+    // the first end, the backend that is best at that end is used, because the short way avoids most of a call's fixed
+    // cost.
     const std::uint64_t factor = cost_factor(mode);
     const auto extend = [&](std::uint64_t bytes) {
         const Work work{.mode = mode,
@@ -109,7 +110,7 @@ Planner::Reckoned Planner::reckon(const Costs& costs, Way way, const Work& work)
                       cost->key * static_cast<double>(work.keys));
         sum.serial += weight * cost->of_chains(work.bytes * factor, work.longest_message() * factor);
     };
-    if (work.key_bits == 192) {  // 12 rounds lie halfway between 10 and 14
+    if (work.key_bits == 192) {  // 12 rounds are halfway between 10 and 14
         add(128, 0.5);
         add(256, 0.5);
     } else {
@@ -196,8 +197,8 @@ bool Planner::gpu_pays(CudaBackend& gpu, Waited& waited, Memory memory, double c
     if (!gpu.usable()) return false;
     const double seconds = gpu_seconds();
     if (awake || !is_faster(seconds, cpu_seconds)) return is_faster(seconds, cpu_seconds);
-    // Waking the GPU pays if it pays for this call alone, or once the calls so far would have saved as much. The total
-    // cost is then at most twice that of the best decision in hindsight.
+    // Waking the GPU pays off if it does so for this call by itself, or once the calls so far would have saved as much
+    // time. The total cost is then at most twice that of the best decision in hindsight.
     return enough(waited.missed_seconds, cpu_seconds - seconds);
 }
 

@@ -17,21 +17,22 @@
 
 namespace warpaes {
 
-/// A CPU's chunk should fit in the second-level cache. Files on tmpfs, Xeon with 2 MiB of it, 2 cores, 2026-11: 128 KiB
-/// to 1 MiB are equally fast on a quiet machine; on a busy one the larger chunks lose less.
+/// A CPU's chunk should fit in the second-level cache. Measured with files on tmpfs, on a Xeon with 2 MiB of
+/// second-level cache and 2 cores (2026-11): 128 KiB to 1 MiB are equally fast on a quiet machine; on a busy one,
+/// larger chunks lose less.
 inline constexpr std::uint64_t cpu_chunk_bytes = std::uint64_t{512} << 10;
 
-/// No GPU call finishes faster than this, so work that the CPU completes within this time never asks a GPU.
+/// No GPU call finishes faster than this, so GPUs are not considered for work that the CPU completes within this time.
 inline constexpr double least_gpu_seconds = 5e-6;
 
-/// Thread-safe; a prediction takes some ten nanoseconds.
+/// Thread-safe; a prediction takes tens of nanoseconds.
 class Planner {
 public:
-    /// `threads`: the most that one call may use. `longest_short`: longer messages never take the short way.
+    /// `threads` is the maximum that one call may use. Messages longer than `longest_short` never take the short way.
     Planner(std::shared_ptr<const CostModel> model, unsigned threads,
             std::uint64_t longest_short = longest_short_message);
 
-    /// The prediction for a CPU backend. Not for data in device memory, which a CPU cannot reach.
+    /// The prediction for a CPU backend. Must not be used for data in device memory, which a CPU cannot access.
     [[nodiscard]] Prediction on_cpu(const Backend& backend, const Work& work) const;
     /// The prediction for GPUs like `gpu` that share the work, without the time to wake them.
     [[nodiscard]] Prediction on_gpu(const BackendInfo& gpu, unsigned gpus, const Work& work) const;
@@ -56,13 +57,13 @@ public:
 
     /// The CPU time of a process before its GPU was awake.
     struct Waited {
-        std::atomic<double> cpu_seconds{0};     ///< spent before any GPU was looked for
-        std::atomic<double> missed_seconds{0};  ///< that an awake GPU would have saved
+        std::atomic<double> cpu_seconds{0};     ///< time spent before any GPU was considered
+        std::atomic<double> missed_seconds{0};  ///< time that an awake GPU would have saved
     };
     static constexpr double never = std::numeric_limits<double>::infinity();
     /// Whether GPUs should do work on data in `memory` that takes `cpu_seconds` on the CPU. `gpu_seconds()`: predicted
     /// time on GPUs that are awake, or `never`; called only if CUDA works. `counts`: the work will be executed, and
-    /// `waited` takes note of it.
+    /// `waited` is updated.
     [[nodiscard]] bool gpu_pays(CudaBackend& gpu, Waited& waited, Memory memory, double cpu_seconds, bool counts,
                                 const std::function<double()>& gpu_seconds) const;
 
@@ -103,10 +104,10 @@ private:
 
     std::shared_ptr<const CostModel> model_;
     unsigned threads_;
-    std::vector<Cpu> cpus_;  ///< usable backends, the best in general first
+    std::vector<Cpu> cpus_;  ///< usable backends, the generally best one first
     ShortWays short_ways_;
     mutable std::mutex mutex_;
-    mutable std::vector<std::unique_ptr<const Gpu>> gpus_;  ///< found by name, added when first asked for
+    mutable std::vector<std::unique_ptr<const Gpu>> gpus_;  ///< found by name, added when first requested
 };
 
 }  // namespace warpaes

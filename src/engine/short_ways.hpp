@@ -24,14 +24,14 @@ struct ShortWay {
     std::uint64_t most_plain_bytes = 0;
     std::uint64_t iv_bytes = 0;
     std::uint32_t some_iv = 0;    ///< 1 if the mode has an IV
-    std::uint32_t odd_bytes = 0;  ///< bits of a length that must be 0
+    std::uint32_t odd_bytes = 0;  ///< length bits that must be 0
     std::uint32_t tags = 0;       ///< as in ModeTraits
     bool counts = false;          ///< the mode counts up from the IV, using all of its bits
     /// Whether the mode has plain messages, and whether their function may fail.
     enum class Plain : std::uint8_t { none, safe, may_fail } plain = Plain::none;
 };
 
-/// The short ways of every mode, direction and key length.
+/// The short ways for every mode, direction and key length.
 class ShortWays {
 public:
     /// `find(mode, direction, rounds)` returns a ShortWay.
@@ -80,7 +80,7 @@ inline const std::uint8_t* round_keys_of(const ExpandedKey& key) {
     return reinterpret_cast<const std::uint8_t*>(key.encrypt().words.data());
 }
 
-/// Runs blocks in host memory through the block cipher, in place, where no lane is at hand.
+/// Runs blocks in host memory through the block cipher, in place, where no lane is available.
 inline void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key,
                        std::span<std::uint8_t> blocks) {
     (void)backend.short_function(Mode::ecb, direction, key.rounds())({.mode = Mode::ecb,

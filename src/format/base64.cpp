@@ -50,7 +50,7 @@ bool Base64Source::decode_more() {
     if (closed_ && !std::all_of(text.begin(), text.end(), [](std::uint8_t c) { return std::isspace(c) != 0; })) {
         refuse("there is data after the final '='");
     }
-    decoded_.resize(text.size() + 64);  // may also get up to 64 pending characters
+    decoded_.resize(text.size() + 64);  // may also receive up to 64 pending characters
     int bytes = 0, last = 0;
     if (!closed_) {
         const int status =

@@ -1,5 +1,5 @@
-// Base64 (RFC 4648, section 4) as a filter around a source or a sink. Encoded text is in lines of 64 characters or in a
-// single line.
+// Base64 (RFC 4648, section 4) as a filter around a source or a sink. Encoded text consists of lines of 64 characters
+// or of a single line.
 #pragma once
 
 #include <openssl/evp.h>
@@ -12,8 +12,8 @@
 
 namespace warpaes {
 
-/// Decodes and skips white space anywhere. Throws Error{FORMAT} for other characters that are not base64 and for an end
-/// in the middle of a group.
+/// Decodes and skips white space anywhere. Throws Error{FORMAT} for other characters that are not base64, or if the
+/// text ends in the middle of a group.
 class Base64Source final : public Source {
 public:
     explicit Base64Source(Source& encoded);

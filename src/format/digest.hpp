@@ -1,4 +1,4 @@
-// SHA-256 of a job's output or of its input, in passing.
+// Computes the SHA-256 of a job's output or input while the job runs.
 #pragma once
 
 #include <openssl/evp.h>
@@ -25,7 +25,7 @@ private:
     std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
-/// Takes bytes in order, and hashes each piece in the thread that has just made it and still has it in its cache.
+/// Takes bytes in order, and hashes each piece in the thread that has just produced it and still has it in its cache.
 class DigestSink final : public Sink {
 public:
     explicit DigestSink(Sink& sink) : sink_(sink) {}
@@ -41,7 +41,7 @@ private:
     RunningDigest digest_;
 };
 
-/// Hands out a source's bytes in order, and hashes each piece in the thread that has just read it. Bytes that are read
+/// Returns a source's bytes in order, and hashes each piece in the thread that has just read it. Bytes that are read
 /// again are hashed once.
 class DigestSource final : public Source {
 public:
@@ -52,7 +52,7 @@ public:
     bool is_sequential() const noexcept override { return true; }
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
     void on_wait(WaitHook hook) override { source_.on_wait(std::move(hook)); }
-    /// Once all of the source has been read; throws if some of it has not.
+    /// May be called once all of the source has been read; otherwise throws.
     [[nodiscard]] Sha256 digest();
 
 private:

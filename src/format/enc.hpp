@@ -1,5 +1,5 @@
-// Files in the format of `openssl enc`. With a key and an IV, the file is the ciphertext alone. With a passphrase,
-// "Salted__" and the salt come first, and key and IV are derived from both. Either may be base64.
+// Files in the format of `openssl enc`. With a key and an IV, the file contains only ciphertext. With a passphrase,
+// "Salted__" and the salt come first, and the key and IV are derived from passphrase and salt. Either may be base64.
 #pragma once
 
 #include <cstdint>

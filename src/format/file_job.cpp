@@ -11,8 +11,8 @@ namespace warpaes {
 
 namespace {
 
-/// Returns a hook that asks the job's progress callback whether to continue while a pipe has no data or room. `size`:
-/// of the input, as far as it is known then.
+/// Returns a hook that asks the job's progress callback whether to continue while a pipe has no data or room. `size` is
+/// the input's size if it is already known.
 WaitHook hook_of(const FileJob& job, const std::uint64_t& size) {
     if (!job.progress) return {};
     return [&job, &size] {
@@ -36,7 +36,7 @@ Plan FileFormat::fitted(const Engine& engine, Plan plan, const FileJob& job, std
     if (!on_cpu || engine.options().chunk_bytes != 0) return plan;
     // Every worker gets several chunks, so that all workers end at about the same time.
     if (piece <= plan.chunk_bytes || bytes / 4 / plan.lanes < piece) return plan;
-    // More workers would write no faster, and each has two buffers of this length.
+    // More workers would not write faster, and each has two buffers of this length.
     constexpr unsigned most_lanes = 32;
     plan.lanes = std::min(plan.lanes, most_lanes);
     plan.chunk_bytes = piece;

@@ -33,10 +33,10 @@ struct FileJob {
     bool sha256 = false;           ///< compute the SHA-256 of the output
     bool sha256_input = false;     ///< compute the SHA-256 of the input, a file
     bool keep_attributes = false;  ///< FileSink::keep_attributes
-    bool salvage = false;          ///< write what is authentic of a damaged file, and zeros for the rest
+    bool salvage = false;          ///< write the authentic parts of a damaged file, and zeros for the rest
     unsigned threads = std::numeric_limits<unsigned>::max();
     std::optional<ByteRange> range;
-    std::span<const std::uint8_t> prefix;  ///< of encryption: written in front of the file
+    std::span<const std::uint8_t> prefix;  ///< encryption: bytes to write before the file
     FilePlace input;
     FilePlace output;
     Progress progress;
@@ -44,18 +44,19 @@ struct FileJob {
     std::function<void(std::uint64_t first, std::uint64_t length)> hole;
 };
 
-/// The bytes read are those that the cipher saw, plus the header; those written went to the output.
+/// The bytes read are those that the cipher processed plus the header; the bytes written are those written to the
+/// output.
 struct FileResult : Totals {
     std::uint32_t key_id = 0;  ///< within a keyset
-    Sha256 sha256{};           ///< of the output or the input, if the job asked for it
+    Sha256 sha256{};           ///< SHA-256 of the output or the input, if the job requested it
 };
 
 /// The header that a format reads or creates, and the part of the file that the job processes.
 struct Opening {
     std::uint64_t header_bytes = 0;               ///< length of the header that was read
     std::vector<std::uint8_t> header;             ///< header to write
-    std::uint64_t begin = 0;                      ///< begin of the processed part of the input
-    std::uint64_t size = Engine::unknown_length;  ///< its length; unknown: all that follows
+    std::uint64_t begin = 0;                      ///< beginning of the processed part of the input
+    std::uint64_t size = Engine::unknown_length;  ///< its length; unknown: everything that follows
     std::uint64_t skip = 0;                       ///< leading bytes of the result to drop
     std::uint64_t keep = Engine::unknown_length;  ///< bytes of the result to keep after those
     bool notes_growth = true;                     ///< whether to note that the input has grown
@@ -67,14 +68,15 @@ struct Opening {
 class FileFormat {
 public:
     virtual ~FileFormat() = default;
-    /// Reads or makes the header and determines keys and range. `input`: the whole input; receives the source to
+    /// Reads or makes the header and determines keys and range. `input` is the whole input; receives the source to
     /// continue with, which must outlive the job.
     virtual Opening open(Engine& engine, Source*& input) = 0;
     /// Processes the job's part of the input and writes the result to `sink`.
     virtual Totals run(Engine& engine, Source& content, Sink& sink) = 0;
 
 protected:
-    /// `plan` with as many workers as the job may have, and with chunks that `sink` takes well from so many.
+    /// Returns `plan` with as many workers as the job may have, and with a chunk size that suits `sink` for that many
+    /// workers.
     [[nodiscard]] static Plan fitted(const Engine& engine, Plan plan, const FileJob& job, std::uint64_t bytes,
                                      Sink& sink);
 };

@@ -66,7 +66,7 @@ std::uint64_t ForwardReader::take(const Located& output, std::uint64_t length) {
     return n;
 }
 
-/// Opens the next segments, as many as `length` asks for and the source has, straight to the output if they fit.
+/// Opens the next segments, as many as `length` requires and the source has, directly into the output if they fit.
 std::uint64_t ForwardReader::open_next(const Located& output, std::uint64_t length) {
     if (size_) return 0;
     const SegmentLayout& layout = cipher_->layout();
@@ -109,7 +109,7 @@ void ForwardReader::fetch(std::uint64_t least, std::uint64_t most) {
     }
 }
 
-/// Full segments that are there and followed by another byte.
+/// The number of full segments that are available and followed by another byte.
 std::uint64_t ForwardReader::whole_segments() const noexcept {
     const SegmentLayout& layout = cipher_->layout();
     const std::uint64_t first = layout.file_offset(next_ + 1) - layout.file_offset(next_);

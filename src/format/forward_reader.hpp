@@ -1,5 +1,5 @@
-// A file of authenticated segments that is read front to back: from a pipe, a socket, or another source without
-// positions.
+// A file of authenticated segments that is read front to back: from a pipe, a socket, or another source that cannot
+// seek.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace warpaes {
 class ForwardReader final : public FileReader {
 public:
     /// Reads the beginning of `source`, which is sequential, and opens the first segment, which identifies the key
-    /// among `keys`. Throws Error{KEYSET} without keys, Error{FORMAT}, Error{AUTHENTICATION}, Error{READ}.
+    /// among `keys`. Throws Error{KEYSET} without keys, or Error{FORMAT}, Error{AUTHENTICATION} or Error{READ}.
     ForwardReader(Engine& engine, std::unique_ptr<Source> source, std::span<const StreamKey* const> keys,
                   std::span<const std::uint8_t> aad);
 
@@ -52,12 +52,12 @@ private:
 
     std::mutex mutex_;  // guards everything below
     std::optional<Error> failure_;
-    std::vector<std::uint8_t> sealed_;  ///< `have_` bytes of ciphertext, from the beginning of segment `next_` on
+    std::vector<std::uint8_t> sealed_;  ///< `have_` bytes of ciphertext, starting with segment `next_`
     std::size_t have_ = 0;
     std::uint64_t fetched_ = 0;  ///< bytes of the file that have been read, with its header
-    bool ended_ = false;         ///< the source has no more
+    bool ended_ = false;         ///< the source has no more data
     std::uint64_t next_ = 0;
-    std::uint64_t position_ = 0;  ///< of the next byte of plaintext that a read returns
+    std::uint64_t position_ = 0;  ///< offset of the next byte of plaintext that a read returns
     std::unique_ptr<SecretBuffer>
         text_;  ///< plaintext that has been opened and not yet returned: [text_at_, text_end_)
     std::size_t text_at_ = 0, text_end_ = 0;

@@ -1,5 +1,5 @@
-// HMAC (FIPS 198-1) and HKDF based on it (RFC 5869). The hashes are libcrypto's. HKDF is written here because
-// libcrypto's limits `info` to 2 KiB, and associated data may be longer.
+// HMAC (FIPS 198-1) and HKDF based on it (RFC 5869). The hashes are libcrypto's. HKDF is implemented here because
+// libcrypto's HKDF limits `info` to 2 KiB, and associated data may be longer.
 #pragma once
 
 #include <openssl/evp.h>

@@ -1,4 +1,4 @@
-// Information about an encrypted file that needs no key: from its first bytes and its length.
+// Information that is available about an encrypted file without a key, from its first bytes and its length.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace warpaes {
 
 struct FileFacts {
     bool openssl_enc = false;                         ///< false: authenticated segments
-    const StreamTemplate* stream_template = nullptr;  ///< the one given by the caller
+    const StreamTemplate* stream_template = nullptr;  ///< the template given by the caller
     std::uint64_t file_bytes = 0;
     std::uint64_t header_bytes = 0;
     std::uint64_t segment_bytes = 0;  ///< 0: unknown without a template
@@ -20,8 +20,8 @@ struct FileFacts {
     std::uint32_t key_bits = 0;  ///< 0: unknown
 };
 
-/// `stream_template`: the template to assume; null: recognize the format by its first bytes, which is not possible for
-/// C2SP. Throws Error{NOT_FOUND, READ}, and Error{FORMAT} if it cannot be such a file.
+/// `stream_template` is the template to assume; null: recognize the format by its first bytes, which is not possible
+/// for C2SP. Throws Error{NOT_FOUND, READ}, and Error{FORMAT} if it cannot be such a file.
 FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template);
 
 }  // namespace warpaes

@@ -186,7 +186,7 @@ std::vector<Kek> parse_keks(Bytes content) {
     try {
         return parse_keyset(text);
     } catch (const Error& e) {
-        // The functions that read keysets name the argument "keyset", which is another argument here.
+        // The functions that read keysets name the argument "keyset", which is a different argument here.
         refuse_kek(std::string_view(e.what()).substr(std::strlen("keyset: ")));
     }
 }

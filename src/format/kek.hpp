@@ -1,4 +1,4 @@
-// Key-encryption keys of keysets: AES-GCM, as Tink's AEAD has it.
+// Key-encryption keys for keysets: AES-GCM as in Tink's AEAD.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace warpaes {
 
-/// One AES-GCM key and the prefix by which it is told from others: prefix, nonce, ciphertext, tag.
+/// An AES-GCM key and the prefix that identifies it. A sealed text consists of prefix, nonce, ciphertext and tag.
 class Kek {
 public:
     static constexpr std::size_t nonce_bytes = 12, tag_bytes = 16;
@@ -19,9 +19,9 @@ public:
     explicit Kek(SecretVector key, std::vector<std::uint8_t> prefix = {})
         : key_(std::move(key)), prefix_(std::move(prefix)) {}
 
-    /// With a new random nonce.
+    /// Seals with a new random nonce.
     [[nodiscard]] SecretVector seal(std::span<const std::uint8_t> text, std::span<const std::uint8_t> aad) const;
-    /// Returns nullopt if another key sealed it, with other associated data, or if it was altered.
+    /// Returns nullopt if the text was sealed with a different key or different associated data, or if it was altered.
     [[nodiscard]] std::optional<SecretVector> open(std::span<const std::uint8_t> sealed,
                                                    std::span<const std::uint8_t> aad) const;
     [[nodiscard]] std::size_t sealed_bytes(std::size_t text_bytes) const noexcept {
@@ -35,7 +35,7 @@ private:
 
 /// The enabled keys in the text of a key-encryption key, the primary first: Tink's JSON of a cleartext keyset of
 /// AesGcmKeys; or one key of 16 or 32 bytes, or of 32 or 64 hexadecimal digits with white space around them. Throws
-/// Error{KEYSET}, whose sentence contains nothing of the text.
+/// Error{KEYSET} for any other text; the message never quotes the text.
 std::vector<Kek> parse_keks(std::span<const std::uint8_t> content);
 
 }  // namespace warpaes

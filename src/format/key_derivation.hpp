@@ -1,4 +1,4 @@
-// Key and IV from a passphrase, as `openssl enc` derives them.
+// Derives a key and an IV from a passphrase as `openssl enc` does.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct KeyDerivation {
     Kdf kdf = Kdf::pbkdf2;
     std::uint32_t key_bits = 256;
     std::uint32_t iterations = 10000;  ///< for PBKDF2; the older derivation hashes once
-    std::string digest = "sha256";     ///< any digest that libcrypto has
+    std::string digest = "sha256";     ///< any digest that libcrypto supports
 };
 
 struct DerivedKey {

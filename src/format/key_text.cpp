@@ -70,8 +70,8 @@ std::uint32_t unit_at(Bytes text, std::size_t at, std::size_t bytes, bool big) {
     return c;
 }
 
-/// Whether all units of `bytes` bytes are printable. Without a byte order mark they must also be of Latin or of Latin
-/// and one other block of 256 characters, as texts of an alphabet with its spaces are: random units are not.
+/// Whether all units of `bytes` bytes are printable. Without a byte order mark, they must also come from Latin, or from
+/// Latin and one other block of 256 characters, as in texts of one alphabet with spaces; random units do not.
 bool is_wide(Bytes text, std::size_t bytes, bool big) {
     if (text.size() < 2 * bytes || text.size() % bytes != 0) return false;
     const bool marked = unit_at(text, 0, bytes, big) == 0xfeff;
@@ -92,7 +92,7 @@ bool is_wide(Bytes text, std::size_t bytes, bool big) {
     return marked || latin;
 }
 
-/// Removes the zeros that pad a text in a buffer.
+/// Removes the zeros that pad text in a buffer.
 Bytes without_padding(Bytes text) {
     constexpr std::size_t shortest = 4;
     std::size_t size = text.size();

@@ -1,5 +1,5 @@
-// Finds out which of several keys a file was encrypted with. Uses only the file's beginning, because a pipe has nothing
-// else at that time.
+// Finds out which of several keys a file was encrypted with. Uses only the file's beginning, because a pipe provides
+// nothing else at that time.
 #pragma once
 
 #include <functional>

@@ -11,7 +11,7 @@ namespace warpaes {
 
 namespace {
 
-/// Far fewer than fit in a keyset file, so that every written file can be read.
+/// This is far fewer than fit in a keyset file, so every written file can be read.
 constexpr std::size_t most_keys = 1000;
 constexpr std::size_t most_raw_bytes = 4096;
 

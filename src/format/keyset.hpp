@@ -33,15 +33,15 @@ public:
         SecretVector value;
     };
     struct Entry {
-        StreamKey key;  ///< for other or destroyed keys: only the number
+        StreamKey key;  ///< for keys of other kinds and destroyed keys: only the number
         KeyState state = KeyState::enabled;
         KeyData data{};
-        bool for_files = true;  ///< false: another kind of Tink key, or destroyed; kept but unused
+        bool for_files = true;  ///< false: a different kind of Tink key, or a destroyed one; kept but not used
 
         [[nodiscard]] bool usable() const noexcept { return for_files && state == KeyState::enabled; }
     };
 
-    /// Throws Error{KEYSET}, whose sentence contains nothing of the text.
+    /// Throws Error{KEYSET} if `json` is not a valid keyset; the message never quotes it.
     static Keyset parse(std::string_view json);
     /// Makes a keyset of interpreted entries. Throws Error{KEYSET} if they do not form a valid one.
     static Keyset of(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id);

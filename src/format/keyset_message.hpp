@@ -1,4 +1,4 @@
-// Tink's protobuf message Keyset: what is encrypted in an encrypted keyset.
+// Tink's protobuf message Keyset, which is the plaintext of an encrypted keyset.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, 6> prefixes = {"UNKNOWN_PREFIX",  
 [[noreturn]] void refuse(const std::string& why);
 [[noreturn]] void refuse_key(const Keyset::Entry& entry, const std::string& why);
 
-/// Reads a name and returns its index in `choices`. Refuses the first choice, which stands for none.
+/// Reads a name and returns its index in `choices`. Refuses the first choice, which means "unknown".
 template <std::size_t N>
 std::size_t read_choice(JsonReader& json, const std::array<std::string_view, N>& choices, const char* what) {
     const SecretVector text = json.string();

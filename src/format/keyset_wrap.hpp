@@ -1,5 +1,5 @@
-// Encrypted keysets: Tink's JSON of them. Under a passphrase it also has the parameters that turn the passphrase into
-// the encryption key (docs/formats.md).
+// Encrypted keysets as Tink's JSON. Under a passphrase, the JSON also contains the parameters that derive the
+// encryption key from the passphrase (docs/formats.md).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Scrypt {
     [[nodiscard]] std::uint64_t memory() const noexcept { return 128 * n * r; }
 };
 
-/// The minimum for new keysets and the maximum for any, so that a foreign file cannot take all memory, or hours.
+/// The minimum for new keysets and the maximum for any, so that a foreign file cannot use up all memory or take hours.
 inline constexpr std::uint64_t least_scrypt_memory = 128u << 20, most_scrypt_memory = 1u << 30;
 inline constexpr std::uint64_t most_scrypt_work = 8 * most_scrypt_memory;  ///< 128 n r p
 
@@ -28,7 +28,8 @@ inline constexpr std::uint64_t most_scrypt_work = 8 * most_scrypt_memory;  ///< 
 Scrypt choose_scrypt(double seconds);
 
 /// Throws Error{ARGUMENT} for an empty passphrase or a cost out of bounds, and Error{KEYSET} like Keyset::to_json.
-/// `room`: the most text that fits. If that is too little, nothing is derived, and only the result's size is valid.
+/// `room` is the maximum size of the text. If that is too small, no key is derived, and only the result's size is
+/// valid.
 SecretVector wrap_keyset(const Keyset& keyset, std::span<const std::uint8_t> passphrase, const Scrypt& cost,
                          std::size_t room);
 /// Throws Error{AUTHENTICATION}, always with the same sentence, for a wrong passphrase or an altered keyset, and
@@ -44,10 +45,10 @@ SecretVector wrap_keyset_under(const Keyset& keyset, std::span<const std::uint8_
 Keyset unwrap_keyset_under(std::string_view json, std::span<const std::uint8_t> kek, std::span<const std::uint8_t> aad);
 
 struct PeekedKeyset {
-    Scrypt cost;    ///< zeros for a keyset that is not under a passphrase
+    Scrypt cost;    ///< zeros for a keyset that is not encrypted under a passphrase
     Keyset keyset;  ///< locked; unauthenticated numbers and states only
 };
-/// Reads what is visible without passphrase or key. Throws Error{KEYSET}.
+/// Reads the parts that are visible without a passphrase or key. Throws Error{KEYSET}.
 PeekedKeyset peek_keyset(std::string_view json);
 
 }  // namespace warpaes

@@ -42,7 +42,7 @@ std::uint64_t module_bytes(const warpaes_parquet_chunk& chunk, std::uint64_t off
     return bytes > left ? 0 : bytes;
 }
 
-/// The fields of a page header that its plain view keeps.
+/// The fields of a page header that are kept in its plain view.
 class KeptFields {
 public:
     explicit KeptFields(std::span<const std::uint8_t> header) : header_(header) {
@@ -55,7 +55,7 @@ public:
     std::int32_t type = -1;
     std::int64_t compressed_size = -1;
 
-    /// Writes the fields with another compressed size. `to` has room for as many bytes as the header, and 8.
+    /// Writes the fields with a different compressed size. `to` has room for the size of the header plus 8 bytes.
     std::uint8_t* write(std::uint8_t* to, std::uint32_t size, std::int32_t& last) const {
         for (std::size_t i = 0; i < count_; ++i) {
             const Kept& kept = kept_[i];
@@ -109,7 +109,8 @@ std::uint8_t* write_filler(std::uint8_t* to, std::size_t bytes) {
     return std::fill_n(to, bytes - 2, std::uint8_t{0});
 }
 
-/// Fills [to, end) with binary fields of zeros. Two are needed where the length of one would take a byte more.
+/// Fills [to, end) with binary fields of zeros. Two fields are needed if the length of a single one would take one more
+/// byte.
 void fill(std::uint8_t* to, std::uint8_t* end) {
     auto left = static_cast<std::size_t>(end - to);
     if (left == 1) throw Error(WARPAES_ERROR_FORMAT, "the page header leaves no room for its view");
@@ -125,7 +126,7 @@ void fill(std::uint8_t* to, std::uint8_t* end) {
 
 void rewrite(std::span<std::uint8_t> room, std::size_t header_bytes, std::uint32_t page_module_bytes,
              std::uint32_t plain_page_bytes, bool dictionary) {
-    // Some writers pad the header: the bytes after the struct's end mean nothing.
+    // Some writers pad the header: the bytes after the end of the struct are ignored.
     const std::vector<std::uint8_t> header(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(header_bytes));
     const KeptFields fields(header);
     const bool right =

@@ -22,7 +22,7 @@ enum class Module : std::uint8_t { data_page = 2, dictionary_page = 3, data_head
 /// "row group 0, column 2, page 7"
 std::string place(const warpaes_parquet_chunk& chunk, std::int32_t ordinal);
 
-/// Bytes of a page module that are not the page.
+/// The bytes of a page module in addition to the page.
 inline std::uint32_t page_overhead(const warpaes_parquet_chunk& chunk) {
     return (chunk.flags & WARPAES_PARQUET_CTR_PAGES) != 0 ? ctr_overhead : gcm_overhead;
 }
@@ -34,12 +34,12 @@ void check_page(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& 
 std::optional<warpaes_parquet_page> page_at(const warpaes_parquet_chunk& chunk, std::uint64_t offset,
                                             std::int32_t ordinal);
 
-/// Writes the associated data of a page's header or page, and returns its length: at most aad_len + 7.
+/// Writes the associated data of a page or of its header, and returns its length: at most aad_len + 7.
 std::uint64_t write_aad(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page, bool header,
                         std::uint8_t* to);
 
-/// Rewrites the plain header at the front of `room` to one that takes all of `room`: `room` is what the two modules
-/// take, less the plain page. Throws Error{FORMAT} that names the page.
+/// Rewrites the plain header at the front of `room` to one that takes all of `room`: `room` is the size of the two
+/// modules minus that of the plain page. Throws Error{FORMAT}, with a message that names the page.
 void rewrite_header(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page, std::span<std::uint8_t> room);
 
 }  // namespace warpaes::parquet

@@ -1,4 +1,4 @@
-// Footers of encrypted Parquet files, as far as they are read without a key (include/warpaes/parquet.h).
+// Footers of encrypted Parquet files: the parts that are read without a key (include/warpaes/parquet.h).
 #pragma once
 
 #include <cstdint>

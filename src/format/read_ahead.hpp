@@ -24,7 +24,7 @@ public:
     ~WindowMemory();
 
     [[nodiscard]] std::uint8_t* data() const noexcept { return data_; }
-    /// The first `bytes` bytes are about to be written.
+    /// Announces that the first `bytes` bytes are about to be written.
     void use(std::size_t bytes) noexcept { used_ = std::max(used_, bytes); }
 
 private:
@@ -35,12 +35,12 @@ private:
 };
 
 /// Holds a window of opened segments, from which it serves reads, and the next window, which the engine's threads open
-/// in the meantime. A reader who needs that window before it is ready helps to open it. Thread-safe, but for one
-/// sequential reader: concurrent readers, and reads elsewhere, get nothing.
+/// in the meantime. A reader who needs that window before it is ready helps to open it. Thread-safe, but meant for one
+/// sequential reader: concurrent readers, and reads at other offsets, get nothing.
 class ReadAhead {
 public:
-    /// Returns null where it would not help: a single thread, a source that calls the caller's functions, huge
-    /// segments. The arguments must outlive it. `size`: of the plaintext.
+    /// Returns null if read-ahead would not help: with a single thread, a source that calls the caller's functions, or
+    /// huge segments. The arguments must outlive it. `size` is the plaintext size.
     static std::unique_ptr<ReadAhead> over(Engine& engine, const SegmentCipher& cipher, SegmentFormat format,
                                            Source& source, std::uint64_t size);
 
@@ -51,8 +51,9 @@ public:
 
     /// Announces a read of `length` bytes at `offset`. Windows are opened only if it follows others.
     void expect(std::uint64_t offset, std::uint64_t length);
-    /// Copies what it has of the `length` bytes from `offset` on to `output`, in host memory, and returns their number.
-    /// 0: it has none of them, or a segment does not open; opening that segment again gives the error.
+    /// Copies those of the `length` bytes at `offset` that it has to `output`, in host memory, and returns their
+    /// number. Returns 0 if it has none of them, or if a segment does not open; opening that segment again throws the
+    /// error.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length);
 
 private:
@@ -82,7 +83,7 @@ private:
 
     std::mutex mutex_;  // guards everything below
     std::uint64_t expected_;
-    std::uint64_t run_bytes_ = 0;  ///< of the reads that have followed one another
+    std::uint64_t run_bytes_ = 0;  ///< bytes of the consecutive reads so far
     bool in_sequence_ = false;
     bool refused_ = false;  ///< for the rest of this sequence
     std::uint64_t window_bytes_;

@@ -24,7 +24,7 @@ public:
     void keep(std::uint64_t segment, Text text);
 
 private:
-    /// One segment is always kept, however large.
+    /// One segment is always kept, regardless of its size.
     static constexpr std::size_t most_bytes = std::size_t{16} << 20;
     static constexpr std::size_t most_segments = 16;
     struct Entry {
@@ -51,18 +51,18 @@ public:
 /// A file of authenticated segments, whose plaintext can be read at any position.
 class SegmentReader final : public FileReader {
 public:
-    /// Reads the header, and opens the last segment, which identifies the key among `keys` and proves that the end is
-    /// there. `source` must not be sequential; one in host memory may be read where it lies. Throws Error{KEYSET}
-    /// without keys, Error{FORMAT}, Error{AUTHENTICATION}, Error{READ}.
+    /// Reads the header, and opens the last segment, which identifies the key among `keys` and proves that the end of
+    /// the file is present. `source` must not be sequential; a source in host memory may be read in place. Throws
+    /// Error{KEYSET} without keys, or Error{FORMAT}, Error{AUTHENTICATION} or Error{READ}.
     SegmentReader(Engine& engine, std::unique_ptr<Source> source, std::span<const StreamKey* const> keys,
                   std::span<const std::uint8_t> aad);
 
     /// Size of the plaintext.
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
 
-    /// Reads up to `length` bytes from `offset` on into `output`, in memory of any kind, and returns their number,
-    /// which is less than `length` only at the end. Reads and opens only the segments under them, except for ReadAhead.
-    /// Thread-safe. Zeros `output` if it throws; throws Error{RANGE} for an offset beyond the end.
+    /// Reads up to `length` bytes, starting at `offset`, into `output`, in memory of any kind. Returns their number,
+    /// which is less than `length` only at the end. Apart from ReadAhead, reads and opens only the segments that
+    /// contain these bytes. Thread-safe. Zeros `output` if it throws; throws Error{RANGE} for an offset beyond the end.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) override;
 
 private:

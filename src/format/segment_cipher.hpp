@@ -1,5 +1,5 @@
 // The segments of one file: their positions, and how they are sealed and opened. The three formats differ in their
-// header, the derivation of the file's key, the nonces and the tag; everything above them sees only this.
+// header, the derivation of the file's key, the nonces and the tag; code above them uses only this interface.
 //
 //   Tink AES-GCM-HKDF  header = H || salt || prefix(7), HKDF-HMAC, nonce = prefix || BE32(i) || last
 //   Tink AES-CTR-HMAC  the same header; counter = nonce || 0^4, encrypt-then-MAC
@@ -42,17 +42,17 @@ struct SegmentLayout {
     [[nodiscard]] std::uint64_t segments_of(std::uint64_t text_bytes) const;
     /// The file size for a plaintext length.
     [[nodiscard]] std::uint64_t file_bytes(std::uint64_t text_bytes) const;
-    /// The plaintext length for a file size. Throws Error{FORMAT} if no file has that size: it is truncated, or has
-    /// another format.
+    /// The plaintext length for a file size. Throws Error{FORMAT} if no file has that size: it is truncated or has a
+    /// different format.
     [[nodiscard]] std::uint64_t text_bytes(std::uint64_t file_bytes) const;
-    /// `count` segments from `first` on, of a plaintext of `text_bytes` bytes.
+    /// `count` segments, starting with `first`, of a plaintext of `text_bytes` bytes.
     [[nodiscard]] SegmentRange range(std::uint64_t first, std::uint64_t count, std::uint64_t text_bytes) const;
 };
 
 SegmentLayout layout_of(const StreamParameters& parameters);
 
-/// `count` neighbouring segments from `first` on. If `ends`, the last of them ends the file and holds `last_text` bytes
-/// of plaintext. All others are full.
+/// `count` consecutive segments, starting with `first`. If `ends`, the last of them ends the file and holds `last_text`
+/// bytes of plaintext. All others are full.
 struct SegmentRange {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
@@ -70,7 +70,7 @@ public:
     /// Seals or opens the segments. `plaintext` and `ciphertext` hold the segments one after the other, starting with
     /// the first and without the header; one is read, the other written. In place (both equal) only a single segment is
     /// allowed; otherwise they are disjoint. Both are in host memory; for a CUDA lane, plaintext may be in its
-    /// device's memory. If opening fails, it wipes what it wrote and throws Error{AUTHENTICATION}, which names the
+    /// device's memory. If opening fails, it wipes its output and throws Error{AUTHENTICATION}, which names the
     /// first segment that is not authentic. Thread-safe, if each thread has its own lane.
     virtual void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
                          std::uint8_t* ciphertext) const = 0;

@@ -1,4 +1,4 @@
-// Segments as a stage of the pipeline: a chunk is a few neighbouring segments, which the lane runs as one batch.
+// Segments as a pipeline stage: a chunk is a few consecutive segments, which the lane runs as one batch.
 #pragma once
 
 #include "engine/pipeline/pipeline.hpp"
@@ -11,7 +11,7 @@ struct SegmentWork {
     std::uint64_t chunk_bytes;  ///< from the plan; a chunk is at least one segment
     std::uint64_t first = 0;
     bool ends = true;  ///< the work ends with the file; false: it is whole segments, and others follow
-    /// If known, staging is no larger than this input needs, whatever the segment size.
+    /// If known, staging is no larger than this input needs, regardless of the segment size.
     std::uint64_t input_bytes = Engine::unknown_length;
 };
 
@@ -42,7 +42,7 @@ private:
 Plan plan_segments(const Engine& engine, SegmentFormat format, Direction direction, std::uint64_t bytes,
                    Memory memory = Memory::pageable);
 
-/// Runs the stage. Uses no more of the plan's lanes than there are chunks, or than bounded memory allows.
+/// Runs the stage. Uses at most one of the plan's lanes per chunk, and no more than bounded memory allows.
 Totals run_segments(Engine& engine, Plan plan, SegmentStage& stage, Source& source, Sink& sink,
                     const Progress& progress = {});
 

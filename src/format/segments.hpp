@@ -21,7 +21,7 @@ constexpr std::uint64_t text_of(const SegmentLayout& layout, const SegmentRange&
 /// Tink's nonce for a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
 std::array<std::uint8_t, 12> tink_nonce(std::span<const std::uint8_t> header, std::uint64_t segment, bool last);
 
-/// Error{AUTHENTICATION} for a segment. `key_is_right`: another segment of the file opened with the same key.
+/// Error{AUTHENTICATION} for a segment. `key_is_right` means that another segment of the file opened with the same key.
 class SegmentRefused : public Error {
 public:
     SegmentRefused(const SegmentLayout& layout, std::uint64_t segment, bool key_is_right);

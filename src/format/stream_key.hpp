@@ -33,7 +33,7 @@ struct StreamParameters {
     friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
 };
 
-/// Tink's header: its own length, a salt as long as the AES key, the nonces' prefix.
+/// The size of Tink's header, which contains its own length, a salt as long as the AES key, and the nonce prefix.
 inline constexpr std::size_t tink_prefix_bytes = 7;
 constexpr std::size_t tink_header_bytes(std::size_t aes_key_bytes) {
     return 1 + aes_key_bytes + tink_prefix_bytes;

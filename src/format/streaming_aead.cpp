@@ -64,7 +64,7 @@ public:
             input = &rewound_.emplace(*input, beginning_needed(keys_));
             opened_ = open_file(engine, keys_, aad_, *rewound_);
             opening.begin = opening.header_bytes = layout().header_bytes;
-            // Prevents gaps in a pipe's or descriptor's output if a segment turns out not to be authentic.
+            // Prevents gaps in the output to a pipe or descriptor if a segment turns out not to be authentic.
             opening.in_order = true;
             if (job_.range) find_window(engine, *job_.range, opening);
         }

@@ -12,7 +12,7 @@ namespace warpaes {
 
 namespace {
 
-/// The most plaintext that waits for more. At least one segment waits, whatever its size.
+/// The maximum amount of plaintext that waits for more. At least one segment waits, regardless of its size.
 constexpr std::uint64_t most_pending_bytes = std::uint64_t{32} << 20;
 
 }  // namespace
@@ -82,7 +82,7 @@ void SegmentWriter::take(Located input, std::uint64_t length) {
     }
 }
 
-/// The number of bytes that may be pending from the beginning of `segment` on.
+/// The number of bytes that may be pending, counted from the beginning of `segment`.
 std::uint64_t SegmentWriter::room_from(std::uint64_t segment) const noexcept {
     const SegmentLayout& layout = cipher_->layout();
     return layout.text_offset(segment + pending_segments_) - layout.text_offset(segment);

@@ -23,7 +23,7 @@ public:
     SegmentWriter& operator=(const SegmentWriter&) = delete;
     ~SegmentWriter();
 
-    /// Writes the next bytes, from memory of any kind. Throws Error{DATA_LENGTH} if the format does not allow so many
+    /// Writes the next bytes, from memory of any kind. Throws Error{DATA_LENGTH} if the format does not allow this many
     /// segments.
     void write(const std::uint8_t* input, std::uint64_t length);
     void finish();
@@ -46,12 +46,12 @@ private:
     State state_ = State::open;
     std::uint64_t next_ = 0;   ///< number of the next segment
     std::uint64_t total_ = 0;  ///< plaintext bytes so far
-    /// Plaintext from the beginning of the next segment on. It is sealed when more follows, because only then is it
+    /// Pending plaintext, starting with the next segment. It is sealed when more follows, because only then is it
     /// certain that none of its segments is the last.
     std::unique_ptr<std::uint8_t[]> pending_;
     std::uint64_t pending_segments_;
     std::size_t pending_bytes_ = 0;
-    std::size_t pending_most_ = 0;  ///< the most that it has held, to be wiped
+    std::size_t pending_most_ = 0;  ///< the maximum size so far, to be wiped
 };
 
 }  // namespace warpaes

@@ -1,6 +1,6 @@
-// Messages of modes that are made of others, each carried out as a whole. Their blocks run on the CPU; data in device
-// memory is copied to host memory and back. GCM-SIV is the exception: its text stays in device memory and runs on the
-// GPU.
+// Messages of modes that are composed of others; each message is processed as a whole. Their blocks run on the CPU;
+// data in device memory is copied to host memory and back. GCM-SIV is the exception: its text stays in device memory
+// and runs on the GPU.
 #pragma once
 
 #include <algorithm>
@@ -27,11 +27,11 @@ struct ComposedMessage {
     const ExpandedKey* mac_key;  ///< SIV
     std::span<const std::uint8_t> iv;
     const std::uint8_t* input;
-    std::uint64_t length;  ///< of the input
+    std::uint64_t length;  ///< bytes of the input
     std::uint8_t* output;
     std::span<const std::span<const std::uint8_t>> aad;
     Block& tag;                     ///< output when encrypting, expected value when decrypting
-    int device;                     ///< where input and output lie, or -1: host memory
+    int device;                     ///< device of input and output; -1: host memory
     ChunkOwners* owners = nullptr;  ///< records which thread has decrypted which chunk
 
     [[nodiscard]] bool encrypts() const noexcept { return direction == Direction::encrypt; }
@@ -42,7 +42,7 @@ struct ComposedMessage {
     [[nodiscard]] std::uint64_t chunk_bytes() const;
     [[nodiscard]] std::uint64_t chunks() const { return length / chunk_bytes() + (length % chunk_bytes() != 0); }
 
-    /// Calls `work(lane, chunk, first byte, bytes)` for each chunk of the message, in parallel where that pays.
+    /// Calls `work(lane, chunk, first byte, bytes)` for each chunk of the message, in parallel where that pays off.
     template <typename Work>
     void for_each_chunk(const Work& work) const {
         const std::uint64_t chunk = chunk_bytes();

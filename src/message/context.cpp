@@ -23,7 +23,7 @@ void check_capacity(std::size_t needed, std::size_t capacity) {
     }
 }
 
-/// Whether the mode processes text in whole units and keeps an incomplete unit until the rest arrives.
+/// Whether the mode processes text in whole units and keeps an incomplete unit until the rest of it arrives.
 bool has_units(Mode mode) {
     return needs_whole_blocks(mode) || mode == Mode::xts;
 }
@@ -171,7 +171,7 @@ void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t
     }
 }
 
-/// The MAC covers the plaintext. In place, it exists before encryption and after decryption.
+/// The MAC covers the plaintext. For in-place processing, the plaintext exists before encryption and after decryption.
 void Context::update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t length, std::uint8_t* output) {
     ccm.check_text(length);
     if (kind_.direction == Direction::encrypt) ccm.text(input, length);
@@ -190,7 +190,7 @@ void Context::next_key_stream_block(State& state) const {
 void Context::update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const {
     Executor executor(*engine_, input, output);
 
-    // Processes the next `n` bytes of the block in hand; `partial` holds its unused key stream from `used` on.
+    // Processes the next `n` bytes of the current block; `partial` holds its unused key stream, starting at `used`.
     const auto spend = [&](std::size_t n) {
         if (state.used == 0) next_key_stream_block(state);
         Secret<Block> in, out;
@@ -281,7 +281,8 @@ void Context::aad(const std::uint8_t* data, std::size_t length) {
     kind_.mode == Mode::ccm ? change(ccm_, add) : change(gcm_, add);
 }
 
-/// Throws Error{ARGUMENT} for a length that the mode does not allow and, for CCM, one other than announced.
+/// Throws Error{ARGUMENT} for a length that the mode does not allow or, for CCM, a length that differs from the
+/// announced one.
 void Context::check_tag(std::size_t length) const {
     check_tag_length(kind_.mode, length);
     if (kind_.mode == Mode::ccm && length != kind_.lengths.tag) {

@@ -29,7 +29,7 @@ public:
     explicit Context(Engine& engine) : engine_(&engine) {}
 
     [[nodiscard]] const ContextKind& kind() const noexcept { return kind_; }
-    /// After this the context has neither a key nor a message.
+    /// Afterwards, the context has neither a key nor a message.
     void init(const ContextKind& kind);
     void set_key(const ExpandedKey& key, const ExpandedKey* tweak_key);
     /// Starts a message.
@@ -53,9 +53,9 @@ private:
     /// copy only if the call succeeds.
     struct State {
         Block chain{};
-        /// The key stream of the block in hand. CFB128 overwrites it with the ciphertext of the bytes processed.
+        /// The key stream of the current block. CFB128 overwrites it with the ciphertext of the bytes processed.
         Block partial{};
-        std::size_t used = 0;  ///< bytes of `partial` that are used up
+        std::size_t used = 0;  ///< number of bytes of `partial` already used
     };
 
     /// Calls `step` with a copy of `part`; the copy replaces `part` if `step` does not throw.
@@ -71,11 +71,11 @@ private:
     void check_tag(std::size_t length) const;
     [[nodiscard]] Refusal final_tagged();
     [[nodiscard]] Secret<Block> made_tag() const;
-    /// The mode that stretches of the text run in.
+    /// The mode in which stretches of the text are processed.
     [[nodiscard]] Mode stretch_mode() const noexcept { return kind_.mode == Mode::ccm ? Mode::ctr : kind_.mode; }
     [[nodiscard]] MessageGroup run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                         std::uint64_t bytes) const;
-    /// Ends a message of ECB or CBC, with or without padding.
+    /// Ends an ECB or CBC message, with or without padding.
     [[nodiscard]] Refusal final_block(std::uint8_t* output, std::size_t capacity, std::size_t& written) const;
     void update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t length, std::uint8_t* output);
     void update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const;

@@ -72,7 +72,7 @@ void Drbg::reseed(Input entropy, Input additional) {
     check_entropy(entropy);
     update(*seed_of({entropy, additional}));
     requests_ = 1;
-    if (asks_kernel) home_.take_over();  // the parent may have the caller's entropy, too
+    if (asks_kernel) home_.take_over();  // the parent may have the same entropy from the caller
 }
 
 void Drbg::generate(std::span<std::uint8_t> output, Input additional, bool resist_prediction) {

@@ -53,8 +53,8 @@ private:
     std::uint64_t most_requests_;
     std::optional<ExpandedKey> key_;
     Secret<Block> v_;
-    std::uint64_t requests_ = 0;  ///< since the last seeding
-    Home home_;                   ///< a child of it seeds from the kernel first
+    std::uint64_t requests_ = 0;  ///< requests since the last seeding
+    Home home_;                   ///< a child process first seeds from the kernel
 };
 
 }  // namespace warpaes

@@ -16,7 +16,7 @@ namespace {
 /// GCM-SIV under the keys of one nonce (RFC 8452, 4 and 5).
 class GcmSiv {
 public:
-    /// `encrypt(blocks)`: encrypts under the key-generating key. `run`: the backend's function for GCM-SIV, or null.
+    /// `encrypt(blocks)`: encrypts under the key-generating key. `run` is the backend's function for GCM-SIV, or null.
     template <typename Cipher>
     GcmSiv(GcmSivNonce nonce, std::size_t key_bytes, const Cipher& encrypt, GcmSivFunction run)
         : key_(derive(nonce, key_bytes, encrypt)), run_(run) {}
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] const ExpandedKey& key() const noexcept { return key_.key; }
     [[nodiscard]] FieldElement h() const noexcept { return *key_.h; }
 
-    /// digest() or crypt() for the whole text, in memory of `device`. Without an output it computes the digest alone.
+    /// digest() or crypt() for the whole text, in memory of `device`. Without an output, it only computes the digest.
     FieldElement on_device(CudaBackend& gpu, int device, const Block& tag, const std::uint8_t* input,
                            std::uint8_t* output, std::uint64_t bytes, bool hashed) const {
         Secret<Block> sum;
@@ -34,7 +34,7 @@ public:
         return load_element(*sum);
     }
 
-    /// The digest of `bytes` bytes alone.
+    /// Computes only the digest of `bytes` bytes.
     [[nodiscard]] FieldElement digest(Lane& lane, const std::uint8_t* data, std::uint64_t bytes) const {
         if (bytes <= by_hand) return digest_by_hand(data, bytes);
         if (run_ != nullptr) return run(Block{}, data, nullptr, bytes, true);
@@ -77,7 +77,7 @@ private:
     /// Small enough to stay in the first-level cache together with the input and the output.
     static constexpr std::size_t piece_bytes = 8192;
     using Piece = std::array<std::uint8_t, piece_bytes>;
-    /// Up to this length a table of powers costs more than it saves.
+    /// Up to this length, a table of powers costs more time than it saves.
     static constexpr std::size_t by_hand = 256;
 
     struct Derived {

@@ -1,4 +1,4 @@
-// AES-GCM of a message that arrives in pieces of any size.
+// AES-GCM for a message that arrives in pieces of any size.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace warpaes {
 
-/// Takes the associated data first, then the text, then gives the tag. Copyable; a copy continues independently. After
-/// an exception the object is unusable: keep a copy made before the call.
+/// Processes first the associated data, then the text, and then returns the tag. Copyable; a copy continues
+/// independently. After an exception the object is unusable: keep a copy made before the call.
 class GcmStream {
 public:
     GcmStream() = default;
@@ -39,7 +39,7 @@ private:
     };
 
     [[nodiscard]] FieldElement h() const { return key_->hash_key().powers[0]; }
-    /// Adds `n` bytes to the block in hand, which holds `used` bytes, and hashes the block once it is full.
+    /// Adds `n` bytes to the current block, which holds `used` bytes, and hashes the block once it is full.
     void take(const std::uint8_t* bytes, std::size_t used, std::size_t n);
     /// Hashes the last block of the associated data or of the text, padded with zeros, if it is incomplete.
     static void close_block(State& state, std::uint64_t bytes, FieldElement h);

@@ -1,4 +1,4 @@
-// CMAC (SP 800-38B) and the CBC-MAC of CCM (SP 800-38C) of data that arrives in pieces of any size.
+// CMAC (SP 800-38B) and the CBC-MAC of CCM (SP 800-38C) for data that arrives in pieces of any size.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ public:
     void update(const std::uint8_t* data, std::uint64_t length);
     /// CCM: pads with zeros to the next whole block.
     void fill_block();
-    /// The chaining value after all blocks. The block in hand counts as whole: call fill_block() first.
+    /// The chaining value after all blocks. The current block counts as whole, so call fill_block() first.
     [[nodiscard]] Secret<Block> chain() const;
     /// CMAC: the tag of everything processed so far.
     [[nodiscard]] Secret<Block> cmac() const;
 
 private:
-    /// Continues from the state with about `bytes` more bytes.
+    /// Continues from the state, for about `bytes` more bytes.
     auto mac(std::uint64_t bytes) const;
 
     Engine* engine_ = nullptr;
@@ -34,8 +34,8 @@ private:
     Secret<MacState> state_;
 };
 
-/// The MAC of CCM for a message whose lengths are known in advance: it authenticates the lengths, the associated data
-/// and the text, and gives the tag.
+/// The CCM MAC for a message whose lengths are known in advance: it authenticates the lengths, the associated data and
+/// the text, and returns the tag.
 class CcmStream {
 public:
     struct Lengths {
@@ -43,13 +43,13 @@ public:
     };
 
     CcmStream() = default;
-    /// Throws Error{IV_LENGTH, DATA_LENGTH, ARGUMENT} if `nonce` and the lengths do not fit together.
+    /// Throws Error{IV_LENGTH, DATA_LENGTH, ARGUMENT} if `nonce` and the lengths do not match.
     CcmStream(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> nonce, const Lengths& lengths);
 
-    /// Throws Error{STATE} after the first byte of text, and Error{DATA_LENGTH} for more than announced.
+    /// Throws Error{STATE} after the first byte of text, and Error{DATA_LENGTH} for more data than announced.
     void aad(const std::uint8_t* data, std::uint64_t length);
     /// Takes the next bytes of plaintext. Throws Error{STATE} if associated data is missing, and Error{DATA_LENGTH} for
-    /// more than announced.
+    /// more text than announced.
     void text(const std::uint8_t* data, std::uint64_t length);
     /// Throws the same exceptions as text() with `length` bytes.
     void check_text(std::uint64_t length) const;

@@ -118,7 +118,7 @@ private:
         return *place;
     }
 
-    /// Buffers for the data, or, with `besides`, for the IVs, keys and tags of a batch.
+    /// Buffers for the data, or, with `besides`, buffers for the IVs, keys and tags of a batch.
     Pair& buffers(const Trial& trial, std::uint64_t wanted, bool besides = false) {
         const int device = trial.work.memory == Memory::device ? trial.device : -1;
         auto& pair = pairs[{trial.work.memory, device, besides}];
@@ -132,7 +132,7 @@ private:
     }
 
     /// Returns the duration of one call of `call`. Disturbances only make a sample longer, so the result is the first
-    /// quartile: the second shortest of five samples, the shortest of three.
+    /// quartile: the second-shortest of five samples, or the shortest of three.
     template <typename Call>
     double time(const Call& call) const {
         const auto once = [&](unsigned calls) {

@@ -42,7 +42,7 @@ void check_padding_and_range(const Request& r) {
     }
 }
 
-/// The keys of modes that no backend has.
+/// The keys for modes that no backend implements.
 void check_keys(const Request& r) {
     const MessageGroup& m = r.message;
     if (m.key->bits() == 192 && !traits_of(m.mode).aes_192 && m.mode != Mode::xts) {
@@ -119,7 +119,7 @@ void check_all_memory(const Request& r, std::uint64_t output_bytes) {
     check_memory(m.tag.first, m.tag_length, "tag");
 }
 
-/// Throws Error{ARGUMENT, OVERLAP, DATA_LENGTH} if associated data or the tag are missing or impossible, or the tag
+/// Throws Error{ARGUMENT, OVERLAP, DATA_LENGTH} if the associated data or the tag is missing or invalid, or if the tag
 /// is in the output.
 void check_tagged(const Request& r) {
     const MessageGroup& m = r.message;
@@ -141,7 +141,7 @@ void check_tagged(const Request& r) {
     }
 }
 
-/// Makes all checks that do not depend on where the buffers lie. Sets `result.output_length`.
+/// Makes all checks that do not depend on the location of the buffers. Sets `result.output_length`.
 void check(const Request& r, MessageResult& result, bool may_wait) {
     const MessageGroup& m = r.message;
     check_iv_length(m.mode, m.iv_length, "iv");
@@ -196,7 +196,7 @@ std::uint32_t wrapped_counter(const Request& r) {
     return wraps(first, blocks_of(end)) ? std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED} : 0;
 }
 
-/// Carries out a checked message of any length in memory of any kind.
+/// Processes a checked message of any length in memory of any kind.
 void crypt_any(Engine& engine, const Request& r, MessageResult& result, std::optional<CallerStream> stream) {
     const MessageGroup& m = r.message;
     const Places places(m, r.input_device);
@@ -218,7 +218,7 @@ void crypt(Engine& engine, const Request& r, MessageResult& result) {
 
 void crypt_async(Engine& engine, const Request& r, MessageResult& result, CallerStream stream) {
     check(r, result, false);
-    if (result.output_length == 0 && !uses_tag(r.message.mode)) return;  // no buffer that says on which device
+    if (result.output_length == 0 && !uses_tag(r.message.mode)) return;  // no buffer determines the device
     const std::uint32_t note = wrapped_counter(r);
     clean_stack([&] { crypt_any(engine, r, result, stream); });
     result.notes |= note;

@@ -1,4 +1,4 @@
-// One whole message in memory: checks it, cuts it to the requested range, pads it and hands it to a backend.
+// One whole message in memory: checks it, cuts it to the requested range, pads it and passes it to a backend.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct Range {
     std::uint64_t length = 0;
 };
 
-/// One message as its caller describes it (warpaes_message in the C ABI): a group of one, and what a group does not
-/// have. XTS: `message.data_units` is as given; 0 bytes: the whole message is one unit, and step 0 stands for 1.
+/// One message as its caller describes it (warpaes_message in the C ABI): a one-message group plus the fields that a
+/// group lacks. XTS: `message.data_units` is as given; 0 bytes: the whole message is one unit, and a step of 0 means 1.
 struct Request {
     MessageGroup message;
     std::uint64_t output_capacity = 0;  ///< bytes
     std::optional<Range> range{};
     bool pkcs7 = false;
-    int input_device = -1;  ///< device where the input lies; -1: none, or not yet known
+    int input_device = -1;  ///< device where the input is; -1: none, or not yet known
     // SIV:
     const ExpandedKey* mac_key = nullptr;
     std::span<const warpaes_part> aad_list{};  ///< components, instead of `message.aad`
@@ -34,17 +34,17 @@ struct Request {
 
 struct MessageResult : Outcome {
     std::uint64_t output_length = 0;  ///< bytes
-    Refusal refusal{};                ///< of decrypted data; the output has been wiped
+    Refusal refusal{};                ///< fault in decrypted data; the output has been wiped
 };
 
-/// Processes the message. Sets `result.output_length` before it throws Error{BUFFER_TOO_SMALL}, and `result.refusal`
-/// instead of throwing Error{AUTHENTICATION, PADDING}. Leaves no secrets on the stack. Thread-safe.
+/// Processes the message. Sets `result.output_length` before throwing Error{BUFFER_TOO_SMALL}. Reports AUTHENTICATION
+/// and PADDING failures in `result.refusal` instead of throwing. Leaves no secrets on the stack. Thread-safe.
 void crypt(Engine& engine, const Request& request, MessageResult& result);
 /// Enqueues the message on `stream` and returns without waiting.
 void crypt_async(Engine& engine, const Request& request, MessageResult& result, CallerStream stream);
 
-/// Returns the IV as a block. Throws Error{IV_LENGTH} unless `mode` accepts `iv`; ECB takes none and gets zeros. Not
-/// for modes with tags, whose IV is not a block.
+/// Returns the IV as a block. Throws Error{IV_LENGTH} unless `mode` accepts `iv`; for ECB, which takes none, returns
+/// zeros. Not for modes with tags, whose IV is not a block.
 Block checked_iv(Mode mode, std::span<const std::uint8_t> iv);
 
 [[noreturn]] void refuse_overlap();

@@ -13,7 +13,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "words are those of the key stream, little-endian");
 
-/// Key stream bytes per piece: small enough for the first caches together with the numbers made from it.
+/// Key stream bytes per piece: small enough that it and the numbers made from it fit in the first-level cache.
 constexpr std::size_t piece_bytes = 16 << 10;
 
 /// Writes `bytes` bytes of numbers made from `stream`, starting with its first block; the last block may be used in
@@ -68,7 +68,7 @@ Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
     return {plan.backend->name(), -1};
 }
 
-/// For output in host memory when the GPU was asked for by name.
+/// Used for output in host memory when the GPU was requested by name.
 Outcome fill_by_gpu(Engine& engine, const NumbersRun& run) {
     constexpr std::uint64_t most_blocks = 4 << 20;
     const Plan plan = engine.plan(Mode::ctr, Direction::encrypt, run.bytes);

@@ -7,7 +7,7 @@
 
 namespace warpaes {
 
-/// Carries out a checked request, on a caller's stream if one is given. Thread-safe. Throws Error{ARGUMENT, BACKEND,
+/// Executes a checked request, on a caller's stream if one is given. Thread-safe. Throws Error{ARGUMENT, BACKEND,
 /// DEVICE, DEVICE_MEMORY, OUT_OF_MEMORY}.
 void fill_numbers(Engine& engine, const NumbersRun& run, MessageResult& result,
                   std::optional<CallerStream> stream = std::nullopt);

@@ -13,9 +13,9 @@ namespace warpaes {
 
 namespace {
 
-/// The parts of a message, in the order in which they are processed. A range is whole blocks, and at either end bytes
-/// of one. With padding, the last block is such a part; it is decrypted first: if its padding is wrong, nothing else is
-/// decrypted, so that a forged message costs no more than the zeros over its output.
+/// The parts of a message, in the order in which they are processed. A range consists of whole blocks and, at either
+/// end, bytes of a block. With padding, the last block is a separate part. It is decrypted first: if its padding is
+/// wrong, nothing else is decrypted, so a forged message costs no more than zeroing its output.
 class Parts {
 public:
     Parts(const Request& r, bool may_wait) {

@@ -1,11 +1,11 @@
-// Messages without a tag: a range and padding become whole blocks, and bytes of single blocks.
+// Messages without a tag: ranges and padding are split into whole blocks and bytes of single blocks.
 #pragma once
 
 #include "message/message.hpp"
 
 namespace warpaes {
 
-/// Carries out a checked message without a tag, in memory of any kind. With a stream, enqueues it.
+/// Processes a checked message without a tag, in memory of any kind. With a stream, enqueues it.
 void crypt_parts(Engine& engine, const Request& request, const Places& places, MessageResult& result,
                  std::optional<CallerStream> stream);
 

@@ -24,8 +24,8 @@ bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
            on_host(m.tag, m.tag_length);
 }
 
-/// The path of all short messages to a kernel. `input_device`: the device of the input, if it is known. The outcome has
-/// no path if a buffer is in device memory.
+/// The common path of all short messages to a kernel. `input_device` is the device of the input, if known. The outcome
+/// has no path if a buffer is in device memory.
 [[gnu::always_inline]] inline PlainOutcome carry_out(const ShortWay& way, const ShortMessage& m, int input_device) {
     if (!all_memory_is_the_hosts() && (input_device >= 0 || !lies_in_host_memory(m, input_device))) {
         return {nullptr, true, input_device};
@@ -46,7 +46,7 @@ std::uintptr_t address(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-/// Whether `way` takes `m` without further checks. (A buffer that ends below 2^48 cannot reach beyond the end of
+/// Whether `way` accepts `m` without further checks. (A buffer that ends below 2^48 cannot reach beyond the end of
 /// memory.)
 [[gnu::always_inline]] inline bool is_plain(const warpaes_message& m, const ShortWay& way) {
     const std::uint64_t bytes = m.input_len;

@@ -8,23 +8,25 @@
 namespace warpaes {
 
 struct PlainOutcome {
-    const ShortWay* way = nullptr;  ///< null: not done; the checks find the error, or another path takes it
-    bool tag_is_right = true;       ///< if false, the output has been wiped
-    int input_device = -1;          ///< as in Request; set for a message that was not done
+    const ShortWay* way =
+        nullptr;  ///< null: not done; the checks will find the error, or another path will process the message
+    bool tag_is_right = true;  ///< if false, the output has been wiped
+    int input_device = -1;     ///< as in Request; set for a message that was not done
 };
 
-/// Carries out a message as the caller describes it, if a few comparisons show that it is plain: in host memory, at
-/// least one byte, no flags, no field that its mode does not use, a counter that cannot wrap, buffers disjoint or in
-/// place. `key` is the key that `message.key` refers to. Leaves no secrets on the stack or in vector registers. Does
-/// not take messages that libcrypto processes, because libcrypto may fail.
+/// Processes a message as the caller describes it, if a few comparisons show that it is plain: in host memory, at least
+/// one byte, no flags, no field that its mode does not use, a counter that cannot wrap, buffers disjoint or in place.
+/// `key` is the key that `message.key` refers to. Leaves no secrets on the stack or in vector registers. Does not
+/// process messages that are left to libcrypto, because libcrypto may fail.
 PlainOutcome crypt_plain(Engine& engine, const warpaes_message& message, const ExpandedKey& key) noexcept;
 
-/// The same for messages that libcrypto processes. False: nothing was done. Throws libcrypto's failures.
+/// Like crypt_plain(), for messages that libcrypto processes. Returns false if nothing was done. Throws libcrypto's
+/// failures.
 bool crypt_plain_or_fail(Engine& engine, const warpaes_message& message, const ExpandedKey& key, MessageResult& result);
 
-/// Carries out a message that has passed all checks. False: the message does not qualify for this path, and nothing was
-/// done. Leaves no secrets on the stack or in vector registers. Thread-safe. Throws libcrypto's failures in a serial
-/// mode.
+/// Processes a message that has passed all checks. Returns false, without doing anything, if the message does not
+/// qualify for this path. Leaves no secrets on the stack or in vector registers. Thread-safe. Throws libcrypto's
+/// failures in a serial mode.
 bool crypt_short(Engine& engine, const Request& request, MessageResult& result);
 
 }  // namespace warpaes

@@ -15,8 +15,8 @@ namespace warpaes {
 
 namespace {
 
-/// Moves `bytes` bytes of device memory `by` bytes up, from the end on, through device memory of its own: a copy
-/// between overlapping places of a device is undefined.
+/// Moves `bytes` bytes of device memory up by `by` bytes, starting at the end, through a temporary device buffer,
+/// because copies between overlapping device memory are undefined.
 void move_up(std::uint8_t* data, std::uint64_t bytes, std::uint64_t by, int device) {
     if (bytes == 0) return;
     constexpr std::uint64_t most_at_once = std::uint64_t{16} << 20;
@@ -89,8 +89,8 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
     if (before == 0) {
         run(input, whole, output);
     } else if (input == output) {
-        // In place, but the waiting bytes come first, so the input belongs `before` bytes further on: move it there
-        // first.
+        // Input and output are the same buffer, but the waiting bytes come first, so the input is first moved up by
+        // `before` bytes.
         if (executor.on_device()) {
             move_up(output, taken, before, executor.data_device());
         } else {

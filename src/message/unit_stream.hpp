@@ -1,5 +1,5 @@
 // A message that arrives in pieces of any size but is processed in whole units: blocks of ECB and CBC, data units of
-// XTS (IEEE 1619). Whole units are processed at once; the rest waits.
+// XTS (IEEE 1619). Whole units are processed immediately; the rest waits.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ public:
     UnitStream() = default;
     /// `shape`: mode, direction and keys; for XTS also the data units, where 0 bytes mean that the whole message is one
     /// unit and arrives in one piece. `chain`: chaining value before the first unit; for XTS the first unit's number.
-    /// `holds_back`: keeps back a unit that may be the last.
+    /// `holds_back` means that a unit that may be the last is held back.
     UnitStream(Engine& engine, const MessageGroup& shape, const Block& chain, bool holds_back)
         : engine_(&engine), shape_(shape), chain_(chain), holds_back_(holds_back) {}
 
@@ -29,10 +29,10 @@ public:
     [[nodiscard]] std::span<const std::uint8_t> waiting() const noexcept { return waiting_; }
     /// XTS: processes the last data unit, if any input waits. Throws Error{DATA_LENGTH}.
     void final(std::uint8_t* output);
-    /// The chaining value before the next unit. Throws Error{STATE} in the middle of one.
+    /// The chaining value before the next unit. Throws Error{STATE} in the middle of a unit.
     [[nodiscard]] Block chain() const;
-    /// Processes the last block of ECB or CBC, in host memory. `like`: a buffer in the memory that decides which
-    /// backend runs it.
+    /// Processes the last block of ECB or CBC, in host memory. `like` is a buffer in the memory that determines the
+    /// backend.
     void last_block(const Block& in, Block& out, std::uint8_t* like) const;
 
 private:
@@ -46,7 +46,7 @@ private:
     Block chain_{};
     bool holds_back_ = false;
     bool ended_ = false;    ///< the only data unit of the message has been processed
-    SecretVector waiting_;  ///< input of the unit in hand
+    SecretVector waiting_;  ///< input of the current unit
 };
 
 }  // namespace warpaes

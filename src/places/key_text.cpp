@@ -34,7 +34,8 @@ bool looks_like_key(std::string_view text) {
     std::size_t size = 0, digits = 0;
     bool hex = true, upper = false, lower = false, padding = false;
     for (const char c : text) {
-        if (std::strchr(" \t\r\n:,'\"", c) != nullptr) continue;  // separators between digits, or quotes around them
+        if (std::strchr(" \t\r\n:,'\"", c) != nullptr)
+            continue;  // separators between hexadecimal digits, or quotes around them
         const bool digit = c >= '0' && c <= '9', capital = c >= 'A' && c <= 'Z', small = c >= 'a' && c <= 'z';
         if (!digit && !capital && !small && std::strchr("+/-_=", c) == nullptr) return false;
         ++size;

@@ -6,16 +6,16 @@
 
 namespace warpaes::places {
 
-/// `text` without white space around it, and without a byte order mark of UTF-8.
+/// Returns `text` without surrounding white space and without a UTF-8 byte order mark.
 std::string_view trimmed(std::string_view text);
 bool is_hex(std::string_view text);
 /// The value of a hexadecimal digit; -1 for another character.
 int hex_digit(char c);
-/// Whether `text` could be a key or most of one, in hexadecimal, base64 or JSON; no message repeats such text.
+/// Whether `text` could be a key or most of one, in hexadecimal, base64 or JSON; messages must not repeat such text.
 bool looks_like_key(std::string_view text);
 /// Decodes `digits` to half as many bytes. The owner of `digits` wipes them.
 void decode_hex(std::string_view digits, unsigned char* bytes);
-/// The number in "fd:N". Throws Error{ARGUMENT}, which repeats only digits.
+/// The number in "fd:N". Throws Error{ARGUMENT}, whose message repeats only digits.
 int parse_fd(const std::string& what, const std::string& number);
 /// The rest of `text` after `prefix`; null if it does not begin with it.
 const char* after(const char* text, const char* prefix);

@@ -41,7 +41,7 @@ bool is_variable_name(std::string_view name) {
            std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
-/// The variable's value. No sentence repeats text that cannot be its name.
+/// The variable's value. Messages do not repeat text that cannot be a variable's name.
 const char* variable(const std::string& option, const char* name) {
     const char* value = std::getenv(name);
     if (value != nullptr) return value;
@@ -87,7 +87,7 @@ void refuse_unknown_kind(const std::string& option, const std::string& location)
 }
 
 void refuse_key(const std::string& option, const char* location) {
-    if (after(location, "exec:") != nullptr) return;  // exec: warns of a key among its words
+    if (after(location, "exec:") != nullptr) return;  // exec: warns of a key in its words
     if (!looks_like_key(location) || ::access(location, F_OK) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
                 option +

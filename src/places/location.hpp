@@ -11,29 +11,30 @@
 namespace warpaes::places {
 
 struct PlacedKey {
-    std::string name;  ///< of the location, for messages
+    std::string name;  ///< name of the location, for messages
     SecretText text;
 };
 
-/// Reads the file, variable or output at `location`, which the argument `option` gave. Throws Error.
+/// Reads the file, variable or output at `location`, the value of the argument `option`. Throws Error.
 PlacedKey read_location(const std::string& option, const std::string& location, Host& host);
 
-/// Reads a passphrase: one line of any bytes, without its end. No message repeats the location, which may be the
-/// passphrase itself. Throws Error.
+/// Reads a passphrase: one line of any bytes, without its line ending. No message repeats the location, which may be
+/// the passphrase itself. Throws Error.
 PlacedKey read_passphrase_at(const std::string& option, const std::string& location, Host& host);
 
 /// Maximum number of bytes of a passphrase.
 inline constexpr std::size_t most_passphrase = 4096;
 
-/// The passphrase in `text`: one line, without its end. Throws Error{ARGUMENT} for more or none; `option` begins the
-/// sentence.
+/// The passphrase in `text`: one line, without its line ending. Throws Error{ARGUMENT} for several lines or none;
+/// `option` begins the message.
 std::string_view passphrase_in(const std::string& option, std::string_view text);
 
 /// Throws Error{ARGUMENT} if `location`, which is not a file, has a kind that does not exist, or one that only the
 /// Python package has.
 void refuse_unknown_kind(const std::string& option, const std::string& location);
 
-/// Throws Error{ARGUMENT} for a key in place of its location, because shell histories and process lists show it.
+/// Throws Error{ARGUMENT} if the key itself is given instead of its location, because shell histories and process lists
+/// would show it.
 void refuse_key(const std::string& option, const char* location);
 
 }  // namespace warpaes::places

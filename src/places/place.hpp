@@ -14,23 +14,23 @@ inline constexpr std::string_view locations = "PATH, file:PATH, env:NAME, fd:N o
 struct KeysetPlace {
     std::string location;                   ///< a path, file:PATH, env:NAME, fd:N or exec:COMMAND; or own:
     bool clear = false;                     ///< marked as not encrypted
-    bool asks = false;                      ///< under a passphrase that the user is asked for
+    bool asks = false;                      ///< under a passphrase that the user must enter
     std::optional<std::string> passphrase;  ///< the location of the passphrase
     std::optional<std::string> kek;         ///< the location of the key-encryption key
     std::optional<std::string> kek_aad;     ///< its associated data
 
     /// Whether the place contains a way to open an encrypted keyset.
     [[nodiscard]] bool opens() const noexcept { return asks || passphrase || kek; }
-    /// Whether the keyset stands in front of each encrypted file.
+    /// Whether the keyset is stored at the beginning of each encrypted file.
     [[nodiscard]] bool is_own() const noexcept { return location == "own:"; }
-    /// The path of the file there; nothing for another kind of location.
+    /// The file's path; nothing for other kinds of locations.
     [[nodiscard]] std::optional<std::string> path() const;
 };
 
-/// Parses what `option` gave. Throws Error{ARGUMENT}, which repeats nothing that may be secret.
+/// Parses the value of `option`. Throws Error{ARGUMENT}, whose message repeats nothing that may be secret.
 KeysetPlace parse_keyset_place(const std::string& option, std::string_view place);
 
-/// The variables that the place names, also if it cannot be parsed.
+/// The variables that the place names, even if it cannot be parsed.
 std::vector<std::string> variables_named_by(std::string_view place);
 
 }  // namespace warpaes::places

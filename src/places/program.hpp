@@ -9,13 +9,13 @@
 
 namespace warpaes::places {
 
-/// A running shell command whose standard output can be read. Its standard input is empty, its errors go to this
-/// process's standard error. It inherits no keys: no other descriptor, and neither a variable WARPAES_KEYSET…, with
-/// which it could also start itself again, nor one that WARPAES_KEYSET or the host names.
+/// A running shell command whose standard output can be read. Its standard input is empty, and its errors go to this
+/// process's standard error. It inherits no keys: no other descriptor, no variable WARPAES_KEYSET… (with which it could
+/// also start itself again), and no variable that WARPAES_KEYSET or the host names.
 class KeyProgram {
 public:
-    /// `option`: the argument that gave the command, for messages; no message repeats the command's arguments. Throws
-    /// Error{ARGUMENT}, Error{READ}.
+    /// `option` is the argument that contained the command, for messages; no message repeats the command's arguments.
+    /// Throws Error{ARGUMENT}, Error{READ}.
     KeyProgram(const std::string& option, const std::string& command, Host& host);
     KeyProgram(const KeyProgram&) = delete;
     KeyProgram& operator=(const KeyProgram&) = delete;
@@ -23,9 +23,9 @@ public:
     ~KeyProgram();
 
     [[nodiscard]] int output() const noexcept { return output_; }
-    /// The name in messages: the option, and the first word of the command if that is certainly a program's name.
+    /// The name in messages: the option, and the first word of the command if it is certainly the name of a program.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    /// Waits for its end. Throws Error unless it succeeded: its output may be half of a key.
+    /// Waits until it ends. Throws Error unless it succeeded, because its output may be only half of a key.
     void finish();
 
 private:

@@ -1,4 +1,4 @@
-// Secret text in memory: it does not move, and is wiped.
+// Secret text in memory that is not moved and is wiped.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ public:
     SecretText(SecretText&&) = default;
     SecretText& operator=(SecretText&&) = delete;
     ~SecretText();
-    /// Reads everything from `fd` to its end. Throws Error{KEYSET} for longer text, Error{READ}, Error{CANCELLED}.
+    /// Reads everything from `fd` to its end. Throws Error{KEYSET} for longer text, or Error{READ} or Error{CANCELLED}.
     void read(const std::string& what, int fd, Host& host);
     void copy(const std::string& what, std::string_view text);
     /// `fill` gets room for `capacity` bytes and returns how many it has written.

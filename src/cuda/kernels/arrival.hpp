@@ -1,4 +1,4 @@
-// Data that the thread blocks of a launch share in device memory, and the way in which they notify a polling host.
+// Data that the thread blocks of a launch share in device memory, and how they notify a polling host.
 #pragma once
 
 namespace warpaes::cuda {
@@ -9,7 +9,7 @@ struct GcmSum {
     unsigned arrived;
 };
 
-/// A caller that polls a word of page-locked memory, instead of waiting for the stream, has the result a microsecond
+/// A caller that polls a word of page-locked memory, instead of waiting for the stream, gets the result a microsecond
 /// earlier.
 struct Notice {
     unsigned* arrived = nullptr;  ///< in device memory: thread blocks that are done; 0 before and after a launch
@@ -22,10 +22,9 @@ struct Notice {
 /// `turn`: it is complete as soon as the host reads the turn, because 8 aligned bytes are stored at once.
 struct HostShares {
     static constexpr unsigned words_each = 4;
-    unsigned long long* words = nullptr;  ///< null: the host does not poll, and the thread blocks make the sum
-    unsigned turn = 0;                    ///< not what the words held before
-    /// In device memory: a copy of the shares for a kernel that follows, or the only one if the host does not poll; or
-    /// null.
+    unsigned long long* words = nullptr;  ///< null: the host does not poll, and the thread blocks compute the sum
+    unsigned turn = 0;                    ///< differs from the previous contents of the words
+    /// In device memory: a copy of the shares for a later kernel, or the only one if the host does not poll; or null.
     unsigned* kept = nullptr;
     unsigned* arrived = nullptr;  ///< in device memory: set to 0 for that kernel; or null
 

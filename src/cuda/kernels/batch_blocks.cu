@@ -1,5 +1,5 @@
 // ECB in both directions, CBC and CFB128 decryption of many messages: one thread per block. Each warp has a contiguous
-// stretch of all blocks, whatever messages they belong to. See blocks.cuh for the ciphertext before each block.
+// stretch of all blocks, regardless of message boundaries. See blocks.cuh for the ciphertext before each block.
 #include "cuda/kernels/batch_walk.cuh"
 #include "cuda/kernels/blocks.cuh"
 #include "cuda/kernels/catalogue.hpp"
@@ -64,8 +64,8 @@ __device__ __forceinline__ void process_blocks(const BlockParams& p, const Keys&
     }
     if constexpr (chained) carried = shuffle(carried, 0);
 
-    // Threads that keep keys in registers load a block while the one before it is encrypted or decrypted. The others,
-    // twice as many, hide the time of a load by their number, and have no registers for a second block.
+    // Threads that keep keys in registers load a block while the one before it is encrypted or decrypted. Otherwise
+    // there are twice as many threads, which hide the latency of loads, and no registers for a second block.
     constexpr bool early = Keys::in_registers;
     KeptKey<Rounds, Keys> key(keys);
     BlockPlace next(p.batch, walk, unit < p.batch.units, partial);
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(true), 1)
 
 namespace {
 
-/// Runs before CBC or CFB decryption in place: one thread for each of the `warps` warps of the kernel that follows.
+/// Runs before CBC or CFB decryption in place: one thread for each of the `warps` warps of the next kernel.
 __global__ void batch_boundaries(const __grid_constant__ BlockParams p, std::uint64_t warps) {
     const std::uint64_t warp = global_thread();
     if (warp >= warps) return;

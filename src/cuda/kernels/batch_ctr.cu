@@ -1,16 +1,16 @@
-// Counter modes for many messages, each with its own counter: CTR, and the key stream of GCM.
+// Counter modes for many messages, each with its own counter: CTR, and the GCM key stream.
 //
 // Counter caching (ctr.cuh) takes 22 lookups for the first fourteen bytes of a counter and five each for a value of j
 // and of g, before the 16 lookups of every further round. Short messages: 2^lanes threads share a message and take its
 // blocks in turn. A thread computes the prefix once and B(g) mostly once, so with four blocks a thread, rounds one and
 // two take 12 lookups a block instead of 32. A thread finds its message by its number among all threads of the launch,
-// so warps are full whatever the lengths of the messages are. E(J0) of GCM comes after all text, one thread per
-// message: as the first block of a message it would move the others away from the lines of memory that they fill.
+// so warps are full regardless of the lengths of the messages. E(J0) of GCM comes after all text, one thread per
+// message: as the first block of a message, it would shift the other blocks off cache line boundaries.
 //
-// Long messages: a task is the same share of several successive windows of 256 blocks, and is done by one warp. Windows
-// begin where the message begins, not where j is zero, so only the last 32 blocks of a message can be incomplete. Lane
-// l's block 32 i + l then has the same j in every window, and A(j) stays in registers. For large i, j may have wrapped;
-// then g is one more.
+// Long messages: a task is the same share of several successive windows of 256 blocks, and is processed by one warp.
+// Windows begin where the message begins, not where j is zero, so only the last 32 blocks of a message can be
+// incomplete. Lane l's block 32 i + l then has the same j in every window, and A(j) stays in registers. For large i, j
+// may have wrapped; then g is one more.
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
@@ -66,7 +66,7 @@ __device__ __forceinline__ void set_prefix(CounterPrefix<Tables>& prefix, const 
     }
 }
 
-/// A message's text, as whole blocks and a rest.
+/// A message's text, as whole blocks and a remainder.
 struct CounterText {
     const std::uint8_t* in;
     std::uint8_t* out;
@@ -108,8 +108,8 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
     std::uint32_t at = first;
     const std::uint8_t* in = text.in + first * block_bytes;
     std::uint8_t* out = text.out + first * block_bytes;
-    // Threads that keep keys in registers load each block while the one before it is encrypted or decrypted; the
-    // others, twice as many, have no registers for that.
+    // Threads that keep keys in registers load each block while the one before it is encrypted or decrypted; otherwise
+    // there are twice as many threads, which have no registers for that.
     constexpr bool early = Keys::in_registers;
     const auto load = [&](std::uint32_t block, const std::uint8_t* from) {
         return block < whole ? load_block_early(from, text.alignment) : uint4{};
@@ -163,7 +163,7 @@ __device__ __forceinline__ void pad_of_message(const SharedTables<Tables>& table
     finish_pad(p, group, message, last_round<false>(tables, block, key.round(Rounds, buffer)));
 }
 
-/// Steps of 32 threads for the text, and after these, with GCM, of 32 messages for E(J0).
+/// Steps of 32 threads for the text, followed with GCM by steps of 32 messages for E(J0).
 template <int Rounds, int Tables, typename Keys>
 __device__ __forceinline__ void process_short(const CounterParams& p, const Keys& keys) {
     const SharedTables<Tables> tables;
@@ -257,8 +257,8 @@ __device__ __forceinline__ void process_long(const CounterParams& p, const Keys&
                 }
                 b_next = prefix.b(tables, g & 0xff, k);
             }
-            // If j wraps within the share, B(g) and B(g + 1) are needed, and B(g + 1) serves the next window too.
-            // Beyond the last value of g, B(g + 1) is wrong; it is then not used.
+            // If j wraps within the share, B(g) and B(g + 1) are needed, and B(g + 1) is used again for the next
+            // window. Beyond the last value of g, B(g + 1) is wrong; it is then not used.
             if (crosses) b = b_next;
             b_next = prefix.b(tables, (crosses ? g + 1 : g) & 0xff, k);
             if (!crosses) b = b_next;

@@ -1,7 +1,7 @@
-// GHASH of many short messages of GCM, each possibly under its own key: carry-less products (field.cuh) in a few lanes
-// per message.
+// GHASH of many short GCM messages, each possibly under its own key: carry-less products (field.cuh) in a few lanes per
+// message.
 //
-// GHASH reads a message as one row of blocks: associated data, text, lengths. Zeros in front, which do not change the
+// GHASH reads a message as one row of blocks: associated data, text, lengths. Leading zeros, which do not change the
 // sum, extend the row to whole steps. Lane l of L then has blocks l, L + l, 2L + l …: it applies Horner's rule with
 // H^L, and finally multiplies by H^(L - l), which accounts for the blocks after its last one. Long messages are cut
 // into pieces. Each is hashed as such a row and then multiplied by the power of H that accounts for the blocks after
@@ -70,7 +70,7 @@ __device__ __forceinline__ std::uint64_t least(std::uint64_t a, std::uint64_t b)
     return a < b ? a : b;
 }
 
-/// `Lanes` lanes per message, or one warp per piece. Encryption adds E(J0) and writes tags; decryption leaves digests.
+/// `Lanes` lanes per message, or one warp per piece. Encryption adds E(J0) and writes tags; decryption stores digests.
 /// A piece adds its digest to that of the message.
 template <int Lanes, bool Pieces>
 __global__ void __launch_bounds__(GcmBatch::ghash_threads, GcmBatch::ghash_blocks_each)
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(GcmBatch::most_j0_threads) gcm_j0_kernel(const
 }
 
 /// Makes tags from digests. Decryption compares them, and wipes each output that is not authentic. Every part of a
-/// message compares its tag again, which takes less time than waiting until others have done so.
+/// message compares its tag again, which takes less time than waiting for another part to do so.
 __global__ void __launch_bounds__(WipeShape::threads) gcm_settle_kernel(const __grid_constant__ GcmSettleParams p) {
     const GcmBatchParams& batch = p.batch;
     wipe_parts(p.units, p.at_once, [&](std::uint64_t unit) -> Stretch {

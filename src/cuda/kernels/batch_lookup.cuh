@@ -28,7 +28,7 @@ __device__ inline std::uint32_t find_group(const Params& p, std::uint64_t at) {
     return find_in<First>(p.groups, p.group_count, at);
 }
 
-/// The same, searched from `group` on, which begins at or before `at`.
+/// Like the above, but searches from `group`, which begins at or before `at`.
 template <std::uint64_t BatchGroup::*First>
 __device__ __forceinline__ std::uint32_t walk_to_group(const BatchParams& p, std::uint32_t group, std::uint64_t at) {
     while (group + 1 < p.group_count && p.groups[group + 1].*First <= at) ++group;
@@ -66,9 +66,9 @@ struct FewKey {
     }
 };
 
-/// Round keys of a slot from `First` on, kept in registers for many blocks. Reading a round key for all lanes takes
-/// four passes of the load-store unit, as many as four lookups. There is room for ten round keys; of AES-256 two more
-/// are read from the slot every time.
+/// Round keys of a slot, starting at `First`, kept in registers for many blocks. Reading a round key for all lanes
+/// takes four passes of the load-store unit, as many as four lookups. There is room for ten round keys; for AES-256,
+/// two more are read from the slot every time.
 template <int Rounds, int First>
 struct RegisterKey {
     static constexpr int end = Rounds < First + 10 ? Rounds + 1 : First + 10;
@@ -125,8 +125,8 @@ struct FromSlots {
     }
 };
 
-/// All round keys of the messages that a thread processes one after the other, for kernels that know the next key only
-/// when they get there. They stay in registers until a message has another key.
+/// All round keys of the messages that a thread processes one after the other, for kernels that do not know the next
+/// key in advance. They stay in registers until a message has a different key.
 template <int Rounds, typename Keys>
 class KeptKey {
 public:
@@ -209,7 +209,7 @@ __device__ __forceinline__ uint4 load_iv(const BatchGroup& group, std::uint64_t 
     return load_block(global(group.iv) + message * group.iv_stride);
 }
 
-/// Like xor_partial_block, by words where the alignment permits it.
+/// Like xor_partial_block, but word by word if the alignment permits.
 __device__ inline void xor_partial_block(std::uint8_t* out, const std::uint8_t* in, uint4 key_stream, unsigned bytes,
                                          std::uint32_t alignment) {
     unsigned at = 0;

@@ -1,4 +1,4 @@
-// A message that one thread handles as a whole, and the end of its tag.
+// A message that one thread processes as a whole, and the final steps of its tag.
 #pragma once
 
 #include "aes/types.hpp"

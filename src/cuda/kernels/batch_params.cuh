@@ -21,23 +21,23 @@ struct alignas(16) BatchGroup {
     std::uint8_t* tag;
     const uint4* keys;     ///< slot of the first message's key
     std::uint8_t* failed;  ///< one byte per message: 1 if its tag was wrong
-    /// The memory for the messages' statuses in a batch for which no thread waits; or null.
+    /// Receives the messages' statuses in a batch that no thread waits for; or null.
     std::int32_t* statuses;
     std::uint64_t input_stride, output_stride, iv_stride, aad_stride, tag_stride;
     std::uint64_t key_stride;  ///< in blocks: 0 or key_slot_blocks
-    /// Raw keys of single messages, from which the slots are made; or null.
+    /// Raw per-message keys from which the slots are made; or null.
     const std::uint8_t* raw_keys;
     std::uint64_t raw_key_stride;
     std::uint64_t count;
     std::uint64_t length;
     std::uint64_t aad_length;
-    std::uint64_t first_message;  ///< messages of the launch's groups before it
-    std::uint64_t first_unit;     ///< units of the launch's groups before it; each kernel has its own kind of unit
+    std::uint64_t first_message;  ///< number of messages in the launch's earlier groups
+    std::uint64_t first_unit;  ///< number of units in the launch's earlier groups; each kernel has its own kind of unit
     std::uint32_t iv_length;
     std::uint32_t tag_length;
-    std::uint16_t alignment;   ///< of inputs, outputs and their strides: 16, 4 or 1
-    std::uint16_t lanes;       ///< log2 of the threads that share a message, for kernels that need it
-    std::uint32_t key_number;  ///< in FewKeys
+    std::uint16_t alignment;   ///< alignment of inputs, outputs and their strides: 16, 4 or 1
+    std::uint16_t lanes;       ///< log2 of the number of threads that share a message, for kernels that need it
+    std::uint32_t key_number;  ///< number in FewKeys
 };
 
 /// One launch: groups of one mode, direction and key length.
@@ -45,13 +45,13 @@ struct BatchParams {
     const BatchGroup* groups;
     std::uint32_t group_count;
     std::uint32_t one_key;   ///< nonzero: all messages have the key of `round_keys`, which are constant-bank operands
-    std::uint64_t messages;  ///< of all groups
-    std::uint64_t units;     ///< of all groups
+    std::uint64_t messages;  ///< number of messages in all groups
+    std::uint64_t units;     ///< number of units in all groups
     unsigned long long* ticket;  ///< the next unit of work, zero at first; for kernels that hand units out
     std::uint32_t round_keys[60];
 };
 
-/// Round keys of a batch with a few keys, as parameters of their own.
+/// Round keys of a batch with a few keys, as a separate parameter.
 struct FewKeys {
     static constexpr unsigned most = 64;
     std::uint32_t words[most][60];
@@ -68,7 +68,7 @@ struct BlockParams {
 /// The additional parameters of an XTS group.
 struct XtsPart {
     const uint4* tweak_keys;      ///< slot of the tweak key
-    std::uint64_t first_tweak;    ///< data units of the launch's groups before it
+    std::uint64_t first_tweak;    ///< number of data units in the launch's earlier groups
     std::uint64_t unit_bytes;     ///< bytes of a data unit; at most those of the message
     std::uint32_t unit_blocks;    ///< whole blocks of a data unit
     std::uint32_t message_units;  ///< data units of a message
@@ -91,8 +91,8 @@ struct CounterParams {
     static constexpr std::uint32_t shares = window / (32 * width);  ///< shares of a window, each in a task of its own
 
     BatchParams batch;
-    std::uint32_t gcm;  ///< nonzero: 32-bit counters, after J0; else 128-bit counters, from the IV on
-    /// What a warp takes at a time: steps of 32 threads, or windows of a long message.
+    std::uint32_t gcm;  ///< nonzero: 32-bit counters that follow J0; else 128-bit counters that start at the IV
+    /// The amount of work that a warp takes at a time: steps of 32 threads, or windows of a long message.
     std::uint32_t at_once;
     uint4* pads;  ///< GCM: E(J0) of every message of the launch, or null
 
@@ -113,15 +113,16 @@ struct SegmentParams {
 /// Serial modes (batch_serial.cu).
 struct SerialParams {
     BatchParams batch;
-    std::uint32_t warps;     ///< warps of a thread block that take messages; the others help to fill the tables
+    std::uint32_t
+        warps;  ///< number of warps per thread block that process messages; the others only help to fill the tables
     std::uint32_t staged;    ///< nonzero: there are staging buffers in shared memory after the tables
     std::uint32_t decrypts;  ///< CCM, CMAC
 };
 
-/// Keys (batch_keys.cu): either the groups of a bucket, of which those with raw keys get slots; or keys with the
-/// addresses of their slots, which other batches may read, in any mode.
+/// Keys (batch_keys.cu): either the groups of a bucket, where those with raw keys get slots; or keys with the addresses
+/// of their slots, which other batches may read, in any mode.
 struct KeyParams {
-    /// Up to this many keys are parameters, so that no memory with keys has to be wiped in stream order.
+    /// Up to this many keys are parameters, so no memory with keys has to be wiped in stream order.
     static constexpr unsigned most_few = 64, stride = 32;
 
     BatchParams batch;    ///< the bucket's groups, or null
@@ -132,8 +133,9 @@ struct KeyParams {
     alignas(4) std::uint8_t few[most_few * stride];
     uint4* few_targets[most_few];
 
-    std::uint32_t inverse;   ///< make round keys of the equivalent inverse cipher
-    std::uint32_t hash_key;  ///< a bucket's slots get E(K, 0) too; other slots always have it beside forward keys
+    std::uint32_t inverse;  ///< make round keys of the equivalent inverse cipher
+    std::uint32_t
+        hash_key;  ///< a bucket's slots also get E(K, 0); other slots always have it in addition to forward keys
 };
 
 /// GHASH and tags (batch_gcm.cu).
@@ -147,14 +149,14 @@ struct GcmBatchParams {
     BatchGroup* rewritten;     ///< copies of the groups, with J0s as their IVs
     uint4* j0s;                ///< J0 of every message whose IV is not 12 bytes long
     uint4* pads;               ///< E(J0) of every message
-    uint4* digests;            ///< S of every message (SP 800-38D, 7.1, step 5); of a long one first that of its text
+    uint4* digests;  ///< S of every message (SP 800-38D, 7.1, step 5); for a long message, first the digest of its text
     std::uint32_t decrypts;
 };
 
 /// Neighbouring messages under one key, longest first.
 struct KeyRun {
-    std::uint64_t first, messages;  ///< number of the first message, and how many there are
-    std::uint32_t first_tile;       ///< tiles of the launch's runs before it
+    std::uint64_t first, messages;  ///< number of the first message, and number of messages
+    std::uint32_t first_tile;       ///< number of tiles in the launch's earlier runs
     const uint4* key;               ///< slot
 };
 
@@ -176,7 +178,7 @@ struct RunPowersParams {
     FieldElement* powers;
 };
 
-/// The end of GCM (batch_gcm.cu): tags, and what is not authentic is wiped. Units are parts of messages.
+/// The end of GCM (batch_gcm.cu): computes tags, and wipes output that is not authentic. Units are parts of messages.
 struct GcmSettleParams {
     GcmBatchParams batch;
     std::uint64_t units;
@@ -187,7 +189,7 @@ struct GcmSettleParams {
 };
 
 /// GHASH of long messages under keys of their own (ghash_keys.cu): every text is `rows` rows of `row_blocks` blocks,
-/// with zeros in front.
+/// with leading zeros.
 struct GhashKeysParams {
     const BatchGroup* groups;
     std::uint32_t group_count;

@@ -7,7 +7,7 @@
 
 namespace warpaes::cuda {
 
-/// The message, and the byte in it, that byte `unit` of the launch is.
+/// The message and the offset in it that correspond to byte `unit` of the launch.
 struct BatchByte {
     const BatchGroup& group;
     std::uint64_t message, at;

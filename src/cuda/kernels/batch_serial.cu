@@ -2,8 +2,7 @@
 //
 // A thread takes a message and keeps its round keys in registers, so the messages of a warp may have 32 keys. A warp
 // takes 32 messages of about the same length (the host has sorted the groups), the longest first. An atomic counter
-// hands them out instead of a fixed schedule, so that the multiprocessors share the work evenly whatever the batch
-// looks like.
+// hands them out instead of a fixed schedule, so that the multiprocessors share the work evenly for any batch.
 //
 // If each thread read its own message, every lane would touch a different cache line: 32 passes for every load. So a
 // warp moves 64 bytes of each of its messages at a time through shared memory, four lanes per message, and loads the
@@ -34,8 +33,8 @@ __device__ __forceinline__ unsigned staged_at(unsigned message, unsigned block) 
     return (message * stage_blocks + (block ^ (message / 2 % stage_blocks))) * static_cast<unsigned>(block_bytes);
 }
 
-/// The minimum over the warp. From 8.0 on it is one instruction, of which the compiler knows that all lanes have the
-/// same result: it keeps what follows from it in uniform registers.
+/// The minimum over the warp. Since 8.0 this is a single instruction. The compiler knows that all lanes get the same
+/// result, so it keeps values derived from it in uniform registers.
 __device__ __forceinline__ std::uint32_t least_of_warp(std::uint32_t v) {
 #if !defined(WARPAES_SIMT) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     return __reduce_min_sync(full_warp, v);
@@ -49,7 +48,7 @@ __device__ __forceinline__ std::uint32_t least_of_warp(std::uint32_t v) {
 }
 
 /// Moves chunk `chunk` of all messages of a warp, `Unit` bytes per lane at a time, by calling `move(message, offset in
-/// the stage, address)`. `mine`: where this lane's message begins.
+/// the stage, address)`. `mine` is where this lane's message begins.
 template <unsigned Unit, typename Move>
 __device__ __forceinline__ void move_chunk(const void* mine, std::uint32_t chunk, const Move& move) {
     constexpr unsigned row_bytes = stage_blocks * static_cast<unsigned>(block_bytes), row_lanes = row_bytes / Unit;
@@ -92,7 +91,7 @@ __device__ __forceinline__ void cipher_of_both(const SharedTables<Tables>& t, ui
     b = last_round<false>(t, b, keys + 4 * Rounds);
 }
 
-/// The state of a lane's message between two blocks.
+/// The state of a lane's message between blocks.
 template <Mode M, int Rounds, int Tables>
 class SerialChain {
 public:
@@ -371,7 +370,7 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
             if (!settle_tag(m, chain.tag(), p.decrypts != 0) && Chain::has_output) wrong = {out, length};
         }
     }
-    // One thread has encrypted each message, so a warp wipes 32 of them in no time.
+    // One thread has encrypted each message, so the time for a warp to wipe 32 of them is negligible.
     if constexpr (uses_tag(M) && Chain::has_output) wipe_stretches(wrong);
     __syncwarp();
 }
@@ -386,7 +385,7 @@ __global__ void __launch_bounds__(SerialBatchShape::most_threads, 1)
     unsigned char* const stages = dynamic_shared() + table_bytes<Tables> + warp * serial_shared_bytes_per_warp;
 
     // The first 32 messages of each warp are fixed. Otherwise the multiprocessor that starts first would take the
-    // longest.
+    // longest messages.
     const auto all = static_cast<std::uint32_t>((p.batch.messages + warp_lanes - 1) / warp_lanes);
     for (std::uint32_t next = blockIdx.x + warp * gridDim.x; next < all;) {
         run_serial_warp<M, Rounds>(tables, p, stages, std::uint64_t{next} * warp_lanes);
@@ -395,7 +394,7 @@ __global__ void __launch_bounds__(SerialBatchShape::most_threads, 1)
         next = gridDim.x * p.warps + least_of_warp(ticket);
     }
     if (p.staged != 0) {
-        // The stages have held plaintext.
+        // The stages contain plaintext.
         for (unsigned at = lane_id() * 16; at < serial_shared_bytes_per_warp; at += warp_lanes * 16) {
             *reinterpret_cast<uint4*>(stages + at) = make_uint4(0, 0, 0, 0);
         }

@@ -7,14 +7,14 @@ namespace warpaes::cuda {
 
 class BlockWalk {
 public:
-    /// `blocks_of(group)`: blocks of one message of the group. A group that is entered has at least one.
+    /// `blocks_of(group)`: blocks of one message of the group. Every group that the walk enters has at least one.
     template <typename BlocksOf>
     __device__ __forceinline__ void begin(const BatchParams& p, std::uint64_t unit, const BlocksOf& blocks_of) {
         group_ = find_group<&BatchGroup::first_unit>(p, unit);
         enter(p, unit, blocks_of);
     }
 
-    /// `unit`: 32 more than in the previous call.
+    /// `unit` is 32 more than in the previous call.
     template <typename BlocksOf>
     __device__ __forceinline__ void advance(const BatchParams& p, std::uint64_t unit, const BlocksOf& blocks_of) {
         if (unit >= end_) {

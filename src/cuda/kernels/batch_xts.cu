@@ -1,7 +1,7 @@
-// XTS of many messages: the tweaks of all data units first, then one thread per block as in batch_blocks.cu. A thread
-// that stays in its data unit from one step to the next multiplies its tweak by x^32 (xts.cuh). A thread that enters
-// another data unit takes the tweak of that unit, times x to the power of its block in the unit, which is below 32
-// except at the first step.
+// XTS for many messages: first the tweaks of all data units are encrypted, then each thread processes one block at a
+// time, as in batch_blocks.cu. A thread that stays in its data unit from one step to the next multiplies its tweak by
+// x^32 (xts.cuh). A thread that enters another data unit uses the tweak of that unit, multiplied by x to the power of
+// its block number in the unit, which is below 32 except in the first step.
 #include "cuda/kernels/batch_walk.cuh"
 #include "cuda/kernels/blocks.cuh"
 #include "cuda/kernels/catalogue.hpp"
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(most_table_threads, 1) batch_tweaks_kernel(con
 struct XtsPlace {
     const std::uint8_t* in;
     std::uint8_t* out;
-    std::uint64_t number;   ///< of the data unit in the launch
+    std::uint64_t number;   ///< number of the data unit in the launch
     std::uint32_t of_unit;  ///< number of the block in its data unit
     std::uint32_t steals;   ///< bytes of the partial block after it, in the last whole block of a unit; otherwise 0
 
@@ -104,8 +104,8 @@ __device__ __forceinline__ void process_units(const BatchXtsParams& p, const Key
             next_text = load_block_early(next.in, next.alignment());
         }
 
-        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): the thread of the last whole block also handles the partial
-        // one.
+        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): the thread of the last whole block also processes the
+        // partial one.
         const uint4 after = times_power_of_x(tweak, 1);
         uint4 mask = here.steals != 0 && inverse ? after : tweak;
         for (int turn = 0;; ++turn) {

@@ -27,7 +27,7 @@ auto with_rounds_and_tables(int rounds, int tables, F f) {
     });
 }
 
-/// The same with a boolean property of the kernel as the third template argument.
+/// Like the above, with a boolean property of the kernel as the third template argument.
 template <typename F>
 auto with_rounds_and_tables(int rounds, int tables, bool property, F f) {
     return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() {
@@ -40,7 +40,7 @@ auto with_rounds_and_tables(int rounds, int tables, bool property, F f) {
 Kernel<Params> blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables);
 /// `aligned`: both buffers are aligned to 16 bytes.
 Kernel<Params> ctr_kernel_for(int rounds, int tables, bool aligned);
-/// Short messages of ECB and CTR, and of XTS with AES-128 and -256.
+/// Short ECB and CTR messages, and short XTS messages with AES-128 and -256.
 Kernel<ShortParams> short_kernel_for(Mode mode, Direction direction, int rounds);
 Kernel<ShortXtsParams> short_xts_kernel_for(Direction direction, int rounds);
 /// GCM-SIV's key stream, with AES-128 and -256. `Params::chain` is the first counter block.
@@ -56,17 +56,17 @@ using SaveBoundaries = void (*)(const std::uint8_t* input, std::uint64_t length,
                                 std::uint64_t warps, uint4* boundaries);
 SaveBoundaries save_boundaries_kernel();
 
-/// AES-128 and -256. `tables`: 4, 2 or, for decryption only, 1; of the cipher or inverse cipher that the data takes.
+/// AES-128 and -256. `tables` is the number of tables for the data's direction: 4, 2 or, for decryption only, 1.
 /// `plain`: all data units are whole blocks and all buffers are aligned to 16 bytes.
 Kernel<XtsParams> xts_kernel_for(Direction direction, int rounds, int tables, bool plain);
 
 /// GCM's key stream, and E(J0).
 Kernel<GcmCtrParams> gcm_ctr_kernel_for(int rounds, int tables, bool aligned);
-/// Key stream, GHASH and tag of one short message of GCM.
+/// Key stream, GHASH and tag of one short GCM message.
 Kernel<GcmShortParams> gcm_short_kernel_for(int rounds);
-/// The same for a message of medium length. `wide`: as below.
+/// The kernel for a message of medium length; `wide` as below.
 Kernel<GcmPartsParams> gcm_medium_kernel_for(int rounds, int tables, bool wide);
-/// The same for a long message, with wide_mma.
+/// The kernel for a long message, with wide_mma.
 Kernel<GcmPartsParams> gcm_long_kernel_for(int rounds, Direction direction);
 /// Wipes rows.
 Kernel<WipeParams> wipe_rows_kernel_for();
@@ -74,20 +74,20 @@ Kernel<WipeParams> wipe_rows_kernel_for();
 Kernel<WipeIfWrongParams> wipe_if_wrong_kernel_for();
 /// Level 0 of GHASH, by integer products.
 Kernel<RowParams> ghash_rows_kernel_for();
-/// The same on tensor cores. `wide`: with wide_mma, on compute capability 9.0.
+/// Level 0 of GHASH on tensor cores. `wide`: with wide_mma, on compute capability 9.0.
 Kernel<RowParams> ghash_mma_kernel_for(bool wide, const Segments& text);
 /// The levels above.
 Kernel<CombineParams> ghash_combine_kernel_for();
 
 /// Batches of ECB encryption and decryption, CBC and CFB128 decryption.
 Kernel<BlockParams> batch_blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables, bool one_key);
-/// `few`: the same under at most FewKeys::most keys, which are the second parameter.
+/// With `few`, the batches have at most FewKeys::most keys, which are the second parameter.
 Kernel<BlockParams, FewKeys> batch_blocks_few_kernel_for(Mode mode, Direction direction, int rounds, int tables);
 Kernel<BlockParams, std::uint64_t> batch_boundaries_kernel();
-/// Batches of CTR, and the key stream of batches of GCM.
+/// CTR batches, and the key stream of GCM batches.
 Kernel<CounterParams> batch_ctr_kernel_for(int rounds, int tables, bool one_key, bool long_messages);
 Kernel<CounterParams, FewKeys> batch_ctr_few_kernel_for(int rounds, int tables, bool long_messages);
-/// Batches of XTS.
+/// XTS batches.
 Kernel<BatchXtsParams> batch_xts_kernel_for(Direction direction, int rounds, int tables, bool one_key);
 Kernel<BatchXtsParams, FewKeys> batch_xts_few_kernel_for(Direction direction, int rounds, int tables);
 Kernel<BatchXtsParams> batch_tweaks_kernel_for(int rounds, int tables, bool one_key);
@@ -97,14 +97,14 @@ Kernel<SegmentParams> batch_segments_kernel_for(Mode mode, int rounds, int table
 Kernel<SegmentParams> batch_copy_kernel_for();
 /// Batches of CBC, CFB128, CFB8 and CFB1 encryption, OFB, CMAC and CCM.
 Kernel<SerialParams> serial_batch_kernel_for(Mode mode, int rounds, int tables);
-/// Expands the keys of single messages.
+/// Expands per-message keys.
 Kernel<KeyParams> batch_keys_kernel_for(int rounds);
 
-/// Batches of GCM, without the key stream. `lanes` per message: 1, 4 or 32.
+/// GCM batches, without the key stream. `lanes` per message: 1, 4 or 32.
 Kernel<GcmBatchParams> ghash_batch_kernel_for(int lanes);
 Kernel<GcmBatchParams> ghash_pieces_kernel_for();
-/// Many messages under one key or a few, and the powers that the latter needs before. `wide`: with wide_mma;
-/// `aligned`: all texts, to 16 bytes.
+/// Many messages under one key or a few, and the kernel that computes the powers for the latter. `wide`: uses wide_mma.
+/// `aligned`: all texts are aligned to 16 bytes.
 Kernel<RunPowersParams> ghash_run_powers_kernel_for();
 Kernel<GcmRowsParams> ghash_messages_kernel_for(bool wide, bool aligned);
 Kernel<GcmBatchParams> gcm_finish_kernel_for();

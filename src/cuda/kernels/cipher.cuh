@@ -2,14 +2,14 @@
 //
 // Shared memory has 32 banks of 4 bytes. Lanes of a warp that read different words of one bank cause a bank conflict
 // and are served one after the other. So every table entry is stored 32 times, once in each bank, and a lane reads only
-// its own bank: a lookup takes one pass whatever the indices are. This makes lookups fast, and their timing independent
-// of key and data.
+// its own bank: a lookup takes one pass for any indices. This makes lookups fast, and their timing independent of key
+// and data.
 //
 // Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes. With four tables, rows of T0 | T1 fill the first 64
 // KiB and rows of T2 | T3 the second. With two tables there is only the first half, and T2 and T3 are rotations of T0
-// and T1 by 16 bits; this is for GPUs with less than 128 KiB of shared memory per thread block. The offset of lane l's
-// copy of T0[b] is then b * 256 + l * 4: byte 1 is b and byte 0 is 4l, and one PRMT puts both in place. T1, T2 and T3
-// are at constant offsets, which the load instruction adds at no cost.
+// and T1 by 16 bits; this layout is for GPUs with less than 128 KiB of shared memory per thread block. The offset of
+// lane l's copy of T0[b] is then b * 256 + l * 4: byte 1 is b and byte 0 is 4l, and one PRMT puts both in place. T1, T2
+// and T3 are at constant offsets, which the load instruction adds at no cost.
 #pragma once
 
 #include "aes/t_tables.hpp"
@@ -52,7 +52,7 @@ class SharedTables {
     static_assert(Tables == 4 || Tables == 2);
 
 public:
-    /// `offset`: where the tables begin in the thread block's shared memory.
+    /// `offset` is where the tables begin in the thread block's shared memory.
     __device__ __forceinline__ explicit SharedTables(unsigned offset = 0)
         : base_(dynamic_shared() + offset), lane4_(lane_id() * 4) {}
 
@@ -62,11 +62,12 @@ public:
         __syncthreads();
     }
 
-    /// Writes the share of thread `thread` out of `threads`, which are whole warps; a barrier has to follow. Eight
-    /// lanes write 16 bytes each of a 128-byte copy of an entry, so a warp writes two rows of two tables at a time.
+    /// Writes the share of thread `thread` out of `threads`, which must be whole warps. The caller must then call a
+    /// barrier. Eight lanes write 16 bytes each of a 128-byte copy of an entry, so a warp writes two rows of two tables
+    /// at a time.
     __device__ __forceinline__ void write(const TTable& t0, unsigned thread, unsigned threads) const {
         constexpr unsigned steps = 256 * (Tables / 2) * 16, at_once = 8;
-        // Eight loads are in flight at a time, because they take no longer than one.
+        // Eight loads are in flight at a time, because eight take no longer than one.
         for (unsigned first = thread; first < steps; first += at_once * threads) {
             std::uint32_t v[at_once];
 #pragma unroll
@@ -116,8 +117,8 @@ __device__ __forceinline__ uint4 cipher_round(const SharedTables<Tables>& t, uin
     return make_uint4(next[0], next[1], next[2], next[3]);
 }
 
-/// T0 alone, in 32 KiB: for short messages (short.cu), and for XTS decryption, which needs both ciphers (xts.cuh).
-/// Rows are half as long as with more tables, so an address takes one more shift, and T1, T2 and T3 are rotations.
+/// Only T0, in 32 KiB: for short messages (short.cu), and for XTS decryption, which needs both ciphers (xts.cuh). Rows
+/// are half as long as with more tables, so an address takes one more shift, and T1, T2 and T3 are rotations.
 template <>
 class SharedTables<1> {
 public:
@@ -129,7 +130,7 @@ public:
         fill(t0, [] {});
     }
 
-    /// The same; `meanwhile()` runs while a thread's first entries come from memory.
+    /// Like the above; `meanwhile()` runs while a thread's first entries are loaded from memory.
     template <typename Meanwhile>
     __device__ __forceinline__ void fill(const TTable& t0, const Meanwhile& meanwhile) const {
         constexpr unsigned steps = 256 * 8, at_once = 8;
@@ -192,8 +193,8 @@ __device__ __forceinline__ uint4 rounds_from(const SharedTables<Tables>& t, uint
     return last_round<Inverse>(t, s, keys + 4 * Rounds);
 }
 
-/// Rounds 1 … of the cipher as a rolled loop, for the few blocks that a kernel encrypts beside its main work: a short
-/// loop needs few instructions that are not in the instruction cache yet.
+/// Rounds 1 … of the cipher as a rolled loop, for the few blocks that a kernel encrypts in addition to its main work:
+/// in a short loop, few instructions have to be fetched into the instruction cache.
 template <int Rounds, int Tables>
 __device__ __forceinline__ uint4 rounds_in_a_loop(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* keys) {
 #pragma unroll 1

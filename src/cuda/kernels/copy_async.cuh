@@ -22,7 +22,7 @@ __device__ __forceinline__ void copy_async_16(unsigned char* shared, const std::
 #endif
 }
 
-/// The same, or 16 zeros where nothing is `present`; `from` is then not read.
+/// Copies 16 bytes if `present`; otherwise writes 16 zeros without reading `from`.
 __device__ __forceinline__ void copy_async_16_if(bool present, unsigned char* shared, const std::uint8_t* from) {
 #if defined(WARPAES_COPY_ASYNC)
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
@@ -53,7 +53,7 @@ __device__ __forceinline__ void copy_async_commit() {
 #endif
 }
 
-/// Waits until all of this thread's groups but the latest `Pending` are complete.
+/// Waits until all of this thread's groups except the latest `Pending` are complete.
 template <int Pending>
 __device__ __forceinline__ void copy_async_wait() {
 #if defined(WARPAES_COPY_ASYNC)

@@ -1,8 +1,8 @@
 // CTR with counter caching.
 //
-// Two counters that differ only in their last byte have nearly the same first rounds. Let j be byte 15 of the counter
-// block and g byte 14; bytes 0 to 13 stay the same for 65,536 blocks. Byte 15 is row 3 of column 3 and byte 14 is row 2
-// of column 3, so ShiftRows moves j to column 0 only and g to column 1 only. After round 1, with T-tables:
+// The first rounds of two counters that differ only in their last byte are nearly the same. Let j be byte 15 of the
+// counter block and g byte 14; bytes 0 to 13 stay the same for 65,536 blocks. Byte 15 is row 3 of column 3 and byte 14
+// is row 2 of column 3, so ShiftRows moves j to column 0 only and g to column 1 only. After round 1, with T-tables:
 //
 //     t0(j) = c0 ^ T3[j ^ k],  t1(g) = c1 ^ T2[g ^ k'],  t2 and t3 fixed.
 //
@@ -13,7 +13,8 @@
 //                                          and the round key.
 //
 // A lane always has the same few values of j, so A(j) stays in its registers for 65,536 blocks. B(g) takes five lookups
-// for every unit of work below. Each block then takes only round 3 and later: 128 lookups for AES-128 instead of 160.
+// for every unit of work (see below). Each block then takes only round 3 and later: 128 lookups for AES-128 instead of
+// 160.
 #pragma once
 
 #include "aes/counter.hpp"
@@ -31,7 +32,7 @@ struct CounterPrefix {
     std::uint32_t c0{}, c1{};  ///< t0 without j, t1 without g
     uint4 c{};                 ///< round 2 without t0 and t1
 
-    /// `counter`: a counter block whose last two bytes are zero. `k`: round keys.
+    /// `counter` is a counter block whose last two bytes are zero. `k`: round keys.
     __device__ __forceinline__ void set(const SharedTables<Tables>& t, uint4 counter, const std::uint32_t* k) {
         const uint4 s = counter ^ make_uint4(k[0], k[1], k[2], k[3]);
         c0 = t.template lookup<0, 0>(s.x) ^ t.template lookup<1, 1>(s.y) ^ t.template lookup<2, 2>(s.z) ^ k[4];

@@ -1,4 +1,4 @@
-// GF(2^128) in kernels: the field elements of aes/ghash.hpp, and a product made for 32-bit multipliers.
+// GF(2^128) in kernels: the field elements of aes/ghash.hpp, and a product designed for 32-bit multipliers.
 //
 // Constant time: no table, no branch and no address depends on a field element.
 #pragma once
@@ -23,8 +23,8 @@ __device__ __forceinline__ uint4 block_of(FieldElement e) {
                       byte_swap(static_cast<std::uint32_t>(e.low)));
 }
 
-/// The full 64-bit product of two words. For the same product in C++, ptxas does not see that the upper halves are
-/// zero, and multiplies them too.
+/// The full 64-bit product of two words. If it were written in C++, ptxas would not notice that the upper halves are
+/// zero, and would also multiply them.
 __device__ __forceinline__ std::uint64_t wide_product(std::uint32_t a, std::uint32_t b) {
 #if defined(WARPAES_SIMT)
     return static_cast<std::uint64_t>(a) * b;
@@ -73,9 +73,9 @@ __device__ inline FieldElement product(FieldElement a, FieldElement b) {
     return warpaes::detail::reduce(high.high, high.low ^ middle.high, low.high ^ middle.low, low.low);
 }
 
-/// The same product where each four neighbouring lanes, starting at a multiple of four, have the same factors: each
-/// lane computes one of Karatsuba's three products. The function is not inlined, because fetching instructions that are
-/// not in the instruction cache yet takes longer than the product.
+/// The product for groups of four neighbouring lanes, aligned to four, that have the same factors: each lane computes
+/// one of Karatsuba's three products. The function is not inlined, because fetching instructions that are not in the
+/// instruction cache yet takes longer than the product.
 __device__ __attribute__((noinline)) inline FieldElement product_by_four(FieldElement a, FieldElement b) {
     const unsigned q = lane_id() % 4;
     const Product128 mine = carryless_product(q == 0   ? a.low
@@ -95,7 +95,7 @@ __device__ __attribute__((noinline)) inline FieldElement product_by_four(FieldEl
     return warpaes::detail::reduce(high.high, high.low ^ middle.high, low.high ^ middle.low, low.low);
 }
 
-/// A factor that many elements are multiplied by. What the product needs of it is computed once and stays in registers.
+/// A factor that many elements are multiplied by. Values derived from it are computed once and stay in registers.
 ///
 /// A product is nine 32-bit products (Karatsuba). Each takes every fourth bit of the factors at a time, as above.
 /// Because the masked words of this factor are precomputed, and because the one-bit shift that a product needs in this

@@ -1,5 +1,5 @@
-// The key stream of GCM: CTR with counter caching (ctr.cuh) for many segments. Each segment has its own counter, of
-// which only the last 32 bits are incremented (inc32).
+// The GCM key stream: CTR with counter caching (ctr.cuh) for many segments. Each segment has its own counter; only its
+// last 32 bits are incremented (inc32).
 //
 // Positions count from the counter of J0 with its last 16 bits set to zero. J0 itself, whose key stream the tag needs,
 // has position `skew`, and the segment's first block has position skew + 1. A window is 256 positions with the same g

@@ -1,13 +1,14 @@
-// The common end of the kernels that process a GCM message in one launch: the parts of the tag besides the whole
-// blocks, and the final sum.
+// The final steps shared by the kernels that process a GCM message in one launch: the parts of the tag other than the
+// whole blocks, and the final sum.
 //
-// A product of field elements takes a warp most of a microsecond, so the critical path may contain only a few. A warp
-// multiplies the digests of its rows by weights, powers of H that account for the rows after them in the warp. It
-// multiplies their sum by the warp's weight, which accounts for everything after the warp and is computed before the
-// text arrives. The thread blocks' shares of the tag then only have to be added. For a host that polls, each thread
-// block stores its share in page-locked memory, and the host adds them. Otherwise the thread blocks add their shares in
-// device memory by atomic operations, and the last one to arrive stores the result. For a tag, the first thread block's
-// share includes E(J0) and the term of the associated data and lengths. The last one's includes the partial block.
+// A product of field elements takes a warp most of a microsecond, so the critical path should contain only a few
+// products. A warp multiplies the digests of its rows by weights, powers of H that account for the rows after them in
+// the warp. It multiplies their sum by the warp's weight, which accounts for everything after the warp and is computed
+// before the text arrives. The thread blocks' shares of the tag then only have to be added. For a host that polls, each
+// thread block stores its share in page-locked memory, and the host adds them. Otherwise the thread blocks add their
+// shares in device memory by atomic operations, and the last one to arrive stores the result. For a tag, the first
+// thread block's share includes E(J0) and the term of the associated data and lengths. The last one's includes the
+// partial block.
 #pragma once
 
 #include "cuda/kernels/cipher.cuh"
@@ -24,7 +25,7 @@ __device__ __forceinline__ void add_to(GcmSum* sum, FieldElement e) {
 }
 
 /// Called by the thread that will call add_up(), after a barrier that follows the thread block's last write of text. A
-/// thread that polls a share then finds all of that text written.
+/// thread that polls a share then sees all of that text written.
 __device__ __forceinline__ void begin_add_up(const GcmMessageParams& p) {
     if (p.shares.words != nullptr) fence_system();
 }
@@ -43,7 +44,7 @@ __device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y
     store_block(p.result, block_of(y), p.result_alignment);
 }
 
-/// The weight of the thread block that `behind` others follow.
+/// The weight of the thread block that is followed by `behind` others.
 template <typename Product>
 __device__ __forceinline__ FieldElement block_weight(const GcmMessageParams& p, unsigned behind, Product product) {
     constexpr unsigned radix = GcmMessage::radix;
@@ -58,19 +59,19 @@ __device__ __forceinline__ uint4 cipher_tail(const GcmMessageParams& p, std::uin
     const std::uint8_t* const in = p.input + whole * block_bytes;
     std::uint8_t* const out = p.output + whole * block_bytes;
     uint4 tail{};
-    if (!p.encrypts) tail = load_tail(in, rest);  // before it is overwritten
+    if (!p.encrypts) tail = load_tail(in, rest);  // read before it is overwritten
     xor_partial_block(out, in, key_stream, rest);
     if (p.encrypts) tail = load_tail(out, rest);
     return tail;
 }
 
-/// The end of the message, as far as one thread block contributes to it. Call clear() before a barrier, then
-/// begin_weights(), add_pad() and add_tail() once the tables are filled, and after another barrier end() in all warps.
+/// One thread block's contribution to the end of the message. Call clear() before a barrier, then begin_weights(),
+/// add_pad() and add_tail() once the tables are filled, and after another barrier end() in all warps.
 class MessageEnd {
 public:
     static constexpr unsigned warps = GcmMessage::warps;
 
-    /// `offset`: where (2 * warps + 2) * 16 bytes begin in the thread block's shared memory.
+    /// `offset` is where (2 * warps + 2) * 16 bytes begin in the thread block's shared memory.
     __device__ __forceinline__ MessageEnd(const GcmPartsParams& p, unsigned offset)
         : p_(p),
           offset_(offset),
@@ -122,7 +123,7 @@ public:
         return element_of(cipher_tail(p_, whole_, rest_, key_stream));
     }
 
-    /// The last warp but one computes the weights of the last `used` warps. Called by all warps.
+    /// The second-to-last warp computes the weights of the last `used` warps. Called by all warps.
     __device__ __forceinline__ void begin_weights(unsigned used) const {
         const unsigned g = lane_id() / 4, q = lane_id() % 4;
         if (threadIdx.x / warp_lanes + 2 != warps) return;
@@ -136,8 +137,9 @@ public:
         }
     }
 
-    /// Called by all warps. `digest`: of the warp's row g, in lanes 4g to 4g + 3. `used`: whether the warp has rows.
-    /// `last_is_one`: the weight of the last thread block's last warp is one, and needs no product.
+    /// Called by all warps. `digest` is the digest of the warp's row g, in lanes 4g to 4g + 3. `used` is whether the
+    /// warp has rows. `last_is_one` means that the weight of the last thread block's last warp is one, so no product is
+    /// needed.
     __device__ __forceinline__ void end(FieldElement digest, bool used, bool last_is_one) const {
         const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4;
         if (used) {

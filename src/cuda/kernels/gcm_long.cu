@@ -13,9 +13,9 @@
 // the next chunk. So the row's digest up to this chunk is added to that block (Horner's rule).
 //
 // Order of the windows. A thread block has `share` consecutive windows; the first thread block has the remainder. Its
-// groups take them in turn, so that the last group has the last window. Positions of the first and the last window
-// outside the message are zero blocks. Those before the message do not change the sum. A power of 1 / H in the weights
-// corrects for those after it.
+// groups take turns, so that the last group has the last window. Positions of the first and the last window outside the
+// message are zero blocks. Those before the message do not change the sum. A power of 1 / H in the weights corrects for
+// those after it.
 //
 // While one group waits for its products, the other three do table lookups.
 #include "cuda/kernels/catalogue.hpp"
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(GcmLong::threads, 1) gcm_long_kernel(const __g
     message.begin_pad_and_tail<Rounds>(tables, base);
     message.begin_weights(G::warps);
 
-    const std::uint32_t windows = (end - begin + group) / G::groups;  // of this group
+    const std::uint32_t windows = (end - begin + group) / G::groups;  // windows of this group
     std::uint32_t window = end - G::groups * windows + group;
     const std::uint32_t j = warp % 4 * warp_lanes + lane;
     const std::int64_t first = static_cast<std::int64_t>(window) * 256 + j - skew - 1;

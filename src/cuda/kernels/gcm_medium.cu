@@ -6,7 +6,7 @@
 // they do not change the sum. Decryption may be in place, so it hashes before it decrypts.
 //
 // The digests are combined as gcm_end.cuh describes. The weight of a row is H^row_blocks to the power of the number of
-// rows after it in the warp, times the power of H that accounts for what follows the text.
+// rows after it in the warp, times the power of H that accounts for the blocks after the text.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
 #include "cuda/kernels/gcm_end.cuh"
@@ -31,10 +31,10 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
     const std::uint64_t end = whole - behind * std::uint64_t{p.share};
     const std::uint64_t begin = blockIdx.x == 0 ? 0 : end - p.share;
     const std::uint32_t base = byte_swap(p.j0.w) + p.first_block;
-    const std::uint64_t warp_blocks = 8 * p.row_blocks;  // that a warp hashes
+    const std::uint64_t warp_blocks = 8 * p.row_blocks;  // number of rows that a warp hashes
 
     message.clear();
-    // If half of the threads suffice for the powers, the other half fills the tables meanwhile.
+    // If half of the threads suffice for the powers, the other half fills the tables at the same time.
     const unsigned slots = p.row_blocks / 4, for_powers = slots * warp_lanes <= G::threads / 2 ? G::threads / 2 : 0;
     if (for_powers == 0 || threadIdx.x < for_powers) powers.fill(p.powers, slots);
     if (threadIdx.x >= for_powers) tables.write(te0_table, threadIdx.x - for_powers, G::threads - for_powers);
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
     bool has_tail = false;
 
     const auto encrypt_or_decrypt = [&] {
-        // Counters form windows of 256 (see ctr.cuh); a warp takes 32 counters of a window. J0 has position `skew`,
+        // Counters form windows of 256 (see ctr.cuh); a warp processes 32 counters of a window. J0 has position `skew`,
         // block i has position skew + 1 + i. J0, before the first block, and the counter of the partial block, after
         // the last whole block, are two more counters.
         constexpr unsigned units = 256 / warp_lanes;

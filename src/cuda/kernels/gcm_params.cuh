@@ -15,8 +15,8 @@ struct Segments {
     const std::uint8_t* data;
     std::uint64_t stride;
     std::uint64_t count;
-    std::uint64_t bytes;       ///< of every segment but the last
-    std::uint64_t last_bytes;  ///< of the last
+    std::uint64_t bytes;       ///< length of every segment except the last
+    std::uint64_t last_bytes;  ///< length of the last segment
     std::uint32_t alignment;   ///< 16, 4 or 1: the address of every segment is a multiple of it
     bool reversed;             ///< GHASH reverses the bytes of each block
 
@@ -33,40 +33,40 @@ struct Finish {
     FieldElement addend, last_addend;  ///< added to the digest before the last multiplication by H
     uint4* pads;                       ///< E(J0) of every segment; null: added by another kernel or not at all
     std::uint8_t* results;             ///< 16 bytes for each segment
-    std::uint32_t alignment;           ///< of `results`
+    std::uint32_t alignment;           ///< stride of `results`
 };
 
 /// Level 0 of GHASH. Every segment is `rows` rows of `row_blocks` blocks. Zero blocks before the segment complete its
 /// first row; they do not change the sum. A row's digest is the sum of that row alone, as if nothing followed it.
 struct RowParams {
     Segments text;
-    std::uint64_t rows;        ///< of a segment
+    std::uint64_t rows;        ///< whole blocks of a segment
     std::uint64_t row_blocks;  ///< a multiple of the blocks that the kernel takes at a time
     uint4* digests;            ///< one per row of each segment; null: a segment is one row, and this kernel finishes it
     Finish finish;
     FieldElement powers[HashKey::count];  ///< H^1 …
 };
 
-/// The levels above: `per_segment` digests of each segment are combined into `outputs` digests, each of up to
-/// lanes * steps of them, again with zeros in front. If `outputs` is one, the kernel finishes the segment.
+/// The levels above: `per_segment` digests of each segment are combined into `outputs` digests, each of up to lanes *
+/// steps of them, again with leading zeros. If `outputs` is one, the kernel finishes the segment.
 struct CombineParams {
     Segments text;
     uint4* digests;
     std::uint64_t per_segment;
     uint4* combined;
     std::uint64_t outputs;
-    std::uint32_t log_lanes;  ///< log2 of the lanes that share an output
+    std::uint32_t log_lanes;  ///< log2 of the number of lanes that share an output
     std::uint32_t steps;
     FieldElement squares[6];  ///< powers of H that account for 1, 2, 4 … 32 digests of this level
     Finish finish;
 };
 
-/// CTR with a 32-bit counter (SP 800-38D, 6.5) for many segments, and E(J0).
+/// CTR with a 32-bit counter (SP 800-38D, 6.5) for many segments, including E(J0).
 struct GcmCtrParams {
     Segments input;  ///< `alignment` holds for the output as well
     std::uint8_t* output;
     std::uint64_t output_stride;
-    const uint4* j0s;  ///< of every segment; null: there is one segment, with `j0`
+    const uint4* j0s;  ///< J0 of every segment; null: there is one segment, with `j0`
     uint4 j0;
     std::uint32_t first_block;
     std::uint32_t window_count;  ///< windows of 256 counters in a task
@@ -82,38 +82,38 @@ struct GcmMessageParams {
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t bytes;
-    std::uint32_t alignment;  ///< of input and output: 16, 4 or 1
+    std::uint32_t alignment;  ///< alignment of input and output: 16, 4 or 1
     bool encrypts;
     bool tag;                   ///< whether the result is the tag; otherwise it is the digest
     std::uint32_t first_block;  ///< as in GcmRun
     uint4 j0;
-    FieldElement addend;   ///< the term of the associated data and lengths in the tag
-    HostShares shares;     ///< of the result, for a host that polls. If there are none:
+    FieldElement addend;   ///< the tag's term for the associated data and lengths
+    HostShares shares;     ///< shares of the result, for a host that polls; if there are none:
     GcmSum* sum;           ///< where the thread blocks add their shares, if the grid has more than one
     std::uint8_t* result;  ///< receives 16 bytes
     std::uint32_t result_alignment;
-    /// Of the thread blocks, counted from the last one. A grid of up to 2 * radix has one for each. Of a larger grid
-    /// the first half accounts for i thread blocks, and the second for radix * i of them and for what follows the last
-    /// one.
+    /// Weights of the thread blocks, counted from the last one. A grid of up to 2 * radix thread blocks has one for
+    /// each. In a larger grid, the first half accounts for i thread blocks, and the second for radix * i of them and
+    /// for the data after the last one.
     FieldElement block_weights[2 * GcmMessage::radix];
     std::uint32_t round_keys[60];
 };
 
 /// A short message (gcm_short.cu).
 struct GcmShortParams : GcmMessageParams {
-    std::uint32_t share;              ///< blocks of a thread block; the first thread block has the remainder
-    FieldElement powers[warp_lanes];  ///< account for i blocks and for what follows the text
+    std::uint32_t share;              ///< blocks per thread block; the first thread block has the remainder
+    FieldElement powers[warp_lanes];  ///< account for i blocks and for the data after the text
     FieldElement group_weights[GcmShort::most_groups];  ///< account for i groups of `warp_lanes` blocks
 };
 
 /// A medium or long message (gcm_medium.cu, gcm_long.cu).
 struct GcmPartsParams : GcmMessageParams {
-    std::uint32_t share;                  ///< blocks or windows of a thread block; the first one has the remainder
-    std::uint32_t row_blocks;             ///< blocks of a row (gcm_medium.cu only)
+    std::uint32_t share;       ///< blocks or windows per thread block; the first thread block has the remainder
+    std::uint32_t row_blocks;  ///< blocks of a row (gcm_medium.cu only)
     FieldElement powers[HashKey::count];  ///< contents of the slots; in each slot the factor of the last block is first
-    /// Account for i rows of a warp (in gcm_medium.cu also for what follows the text), and for the rows of i warps.
+    /// Account for i rows of a warp (in gcm_medium.cu also for the data after the text), and for the rows of i warps.
     FieldElement row_weights[8], warp_weights[GcmMessage::warps];
-    FieldElement tail_weight;  ///< of the partial block: accounts for all that follows the last whole block
+    FieldElement tail_weight;  ///< weight of the partial block: accounts for everything after the last whole block
 };
 
 }  // namespace warpaes::cuda

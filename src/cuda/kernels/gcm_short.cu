@@ -1,8 +1,8 @@
-// GCM of one short message in one launch, without tensor cores. What counts is the latency of the last block, as in
+// GCM of one short message in one launch, without tensor cores. The goal is a low latency of the last block, as in
 // short.cu.
 //
-// GHASH is the sum of all blocks X_i, each multiplied by its weight, the power of H that accounts for what follows the
-// block. Each thread of the first warps encrypts or decrypts one block and computes one product. Meanwhile as many
+// GHASH is the sum of all blocks X_i, each multiplied by its weight, the power of H that accounts for everything after
+// the block. Each thread of the first warps encrypts or decrypts one block and computes one product. Meanwhile as many
 // other warps compute the weights. A weight is the power of H for the blocks after it in a group of 32, times the
 // powers for the groups and the thread blocks after it. A partial block is padded with zeros and then treated like the
 // others. One warp between the two sets computes E(J0) in the first thread block.
@@ -13,8 +13,8 @@
 
 namespace warpaes::cuda {
 
-/// Not inlined: the warps that compute weights bring its instructions into the instruction cache before the other warps
-/// need them.
+/// Not inlined, so that the warps that compute weights load its instructions into the instruction cache before the
+/// other warps need them.
 __device__ __attribute__((noinline)) inline FieldElement called_product(FieldElement a, FieldElement b) {
     return product(a, b);
 }
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
     }
     __syncthreads();
 
-    // The last warp computes no product, so its fence delays none.
+    // The last warp computes no product, so its fence does not delay one.
     const bool adds_up = warp == 2 * groups;
     if (adds_up && lane_id() == 0) begin_add_up(p);
     if (warp < groups) {

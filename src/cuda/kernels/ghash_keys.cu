@@ -4,7 +4,7 @@
 // blocks of text as a row has.
 //
 // A thread block of the second kernel has only four warps, so that three thread blocks share a multiprocessor: while
-// one makes the matrices of its message, the others hash.
+// one builds the matrices for its message, the others hash.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/field.cuh"

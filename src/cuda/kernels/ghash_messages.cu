@@ -1,14 +1,14 @@
 // GHASH of many messages under one key or a few on tensor cores (ghash_mma.cuh): a message is a row, with its
-// associated data, its text and its lengths. All rows of a key take the same powers of H, no digests have to be
+// associated data, its text and its lengths. All rows under one key use the same powers of H, no digests have to be
 // combined, and the tag follows from a row's digest.
 //
 // Each of a row's blocks comes from the text, or is one of its edges: blocks of associated data, the text's partial
 // block, the lengths. Messages of a key are sorted by length. The four warps that wide_mma takes together read as many
-// blocks as the longest of their messages has; in shorter rows zeros stand in front.
+// blocks as the longest of their messages has; shorter rows have leading zeros.
 //
-// A thread block takes tiles of 64 messages of a key, and makes matrices of another key's powers when it gets there. A
-// warp copies its rows to a ring in shared memory, four steps ahead of its products: also the first blocks of the next
-// tile, whose descriptors, edges and E(J0) it loads while it still multiplies the blocks of the current one. A lane
+// A thread block takes tiles of 64 messages of a key, and builds new matrices when it reaches the next key. A warp
+// copies its rows to a ring in shared memory, four steps ahead of its products. This includes the first blocks of the
+// next tile, whose descriptors, edges and E(J0) it loads while it multiplies the blocks of the current one. A lane
 // reads only what it has copied itself, so the warps wait for each other only where the key changes.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
@@ -30,13 +30,14 @@ __device__ __forceinline__ uint4 load_part(const std::uint8_t* p, unsigned bytes
 
 /// The description of a row that the products need.
 struct RowEdges {
-    int at;                            ///< number of this lane's next block; negative: a zero in front
-    int text_begin, text_end, blocks;  ///< numbers of the text's whole blocks, which edges surround, and of all
+    int at;  ///< number of this lane's next block; negative: a leading zero
+    int text_begin, text_end,
+        blocks;  ///< number of whole blocks of text, which edges surround, and number of all blocks
 
     [[nodiscard]] __device__ __forceinline__ bool is_text(int block) const {
         return block >= text_begin && block < text_end;
     }
-    /// This lane's block, of which `loaded` is the text.
+    /// This lane's block; `loaded` is its text.
     [[nodiscard]] __device__ __forceinline__ uint4 block(const uint4* edges, uint4 loaded, int number) const {
         if (number >= 0 && number < text_begin) loaded = loaded ^ edges[number];
         if (number >= text_end && number < blocks) loaded = loaded ^ edges[number - text_end + text_begin];
@@ -46,7 +47,7 @@ struct RowEdges {
 
 /// The destination of a row's result.
 struct RowResult {
-    std::uint8_t* at = nullptr;  ///< the tag, or the digest; null in lanes that store none
+    std::uint8_t* at = nullptr;  ///< the tag, or the digest; null in lanes that store nothing
     unsigned bytes = 0;
 };
 
@@ -58,12 +59,13 @@ struct RowLoader {
     RowEdges row;
     const std::uint8_t* text;  ///< where the lane's next block would be, if all of the row were text
     std::uint32_t alignment;
-    std::uint32_t quads, quad = 0;  ///< of the row, and loaded
+    std::uint32_t quads, quad = 0;  ///< blocks of the row, and blocks loaded
     uint4 edges[edges_each];        ///< number q, q + 4 …
     RowResult result;
 
-    /// Row g of a warp, in lane 4g + q. `number`: of the message; `longest`: the longest of the four warps, or null if
-    /// they have no messages. With encryption E(J0) will be in shared memory at `pad` as soon as the next blocks are.
+    /// Row g of a warp, in lane 4g + q. `number` is the message's number, and `longest` is the longest message of the
+    /// four warps, or null if they have none. With encryption, E(J0) is in shared memory at `pad` as soon as the next
+    /// blocks are.
     __device__ __forceinline__ RowLoader(const GcmRowsParams& p, std::uint64_t number, bool present,
                                          const BatchGroup* longest, unsigned q, unsigned char* pad) {
         const GcmBatchParams& batch = p.batch;
@@ -117,7 +119,7 @@ struct RowLoader {
         return quad == quads;
     }
 
-    /// Copies the next blocks to this lane's place in the ring.
+    /// Copies the next blocks to this lane's slot in the ring.
     __device__ __forceinline__ void load(unsigned char* to) {
 #pragma unroll
         for (int u = 0; u < Batch; ++u) {
@@ -137,7 +139,7 @@ struct RowLoader {
     }
 };
 
-/// Encryption adds E(J0) and writes tags; decryption leaves digests.
+/// Encryption adds E(J0) and writes tags; decryption stores digests.
 template <int Batch, int Depth, int Slots, bool Aligned, bool Wide>
 __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
     ghash_messages_kernel(const __grid_constant__ GcmRowsParams p) {
@@ -149,9 +151,10 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
         dynamic_shared() + Slots * powers.slot_bytes + warp * G::warp_bytes + lane_id() * block_bytes;
     auto* const behind_ring = reinterpret_cast<uint4*>(ring - lane_id() * block_bytes + unsigned{Depth} * slot_bytes);
     uint4* const edges = behind_ring + g * G::most_edges;
-    uint4* const pads = behind_ring + rows_per_warp * G::most_edges + g;  // of every other tile; then of the others
+    uint4* const pads =
+        behind_ring + rows_per_warp * G::most_edges + g;  // of every other tile, then of the remaining ones
 
-    // The tile that is loaded, and its run.
+    // The tile being loaded, and its run.
     std::uint32_t tile = blockIdx.x * p.tiles_at_once, run = 0;
     unsigned next_pad = 0;
     const auto loader_of_tile = [&] {
@@ -205,7 +208,7 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
                 store_tail(result.at, digest, result.bytes);
             }
             if (!is_ahead) return;
-            // The tile that has been loaded first becomes the current one.
+            // The tile that was loaded first becomes the current one.
             row = loader.row;
             at = row.at - 4 * static_cast<int>(loader.quad);
             quads = loader.quads;

@@ -5,13 +5,13 @@
 // at a time. The bits of the digest are the parities of the counts, and are extracted at the end of the chunk only.
 //
 // The basis. Let f(z) be the coefficient of x^127 in z, and write the digest as the bits y_n = f(x^n z), n = 0 … 127.
-// Then row k, column n of the matrix is f(x^k P x^n), which depends on k + n alone. The whole matrix is given by 255
+// Then row k, column n of the matrix is f(x^k P x^n), which depends only on k + n. The whole matrix is given by 255
 // bits
 //
 //     s_i = f(x^i P),   s_(i+128) = s_(i+7) + s_(i+2) + s_(i+1) + s_i  (from x^128 = x^7 + x^2 + x + 1),
 //
-// and column n is the 128 bits from s_n on. So binary_mma needs no matrices in memory. Lane 4g + q has column 8m + g
-// for m = 0 … 15. It loads the 32 bytes of s shifted by g bits; its operand for each m is a word of these bytes, m
+// and column n is the 128 bits starting at s_n. So binary_mma needs no matrices in memory. Lane 4g + q has column 8m +
+// g for m = 0 … 15. It loads the 32 bytes of s shifted by g bits; its operand for each m is a word of these bytes, m
 // bytes further on, which takes one PRMT. A power takes 256 bytes of shared memory, for the eight values of g, instead
 // of 2 KiB, and 8 registers of a lane instead of 64. On compute capability 9.0 the tensor cores read B from shared
 // memory themselves (wide_mma). There the full matrices are stored, and making them in this way takes a microsecond.
@@ -106,11 +106,12 @@ class Powers {
 public:
     static constexpr unsigned slot_bytes = 1024;
 
-    /// `offset`: where the powers begin in the thread block's shared memory.
+    /// `offset` is where the powers begin in the thread block's shared memory.
     __device__ __forceinline__ explicit Powers(unsigned offset = 0)
         : at_(reinterpret_cast<uint4*>(dynamic_shared() + offset)) {}
 
-    /// Called by all threads of the block; a barrier has to follow. `powers`: H^1 …; `slots`: how many slots to fill.
+    /// Called by all threads of the block, which must then call a barrier. `powers` are H^1 …, and `slots` is the
+    /// number of slots to fill.
     __device__ __forceinline__ void fill(const FieldElement* powers, unsigned slots = Slots) const {
         for (unsigned i = threadIdx.x; i < slots * warp_lanes; i += blockDim.x) {
             const unsigned slot = i / warp_lanes, lane = i % warp_lanes, g = lane / 4, q = lane % 4;
@@ -189,7 +190,7 @@ private:
 struct RowReader {
     const std::uint8_t* at;   ///< this lane's block among the next four
     std::uint32_t missing;    ///< zero blocks at the beginning of the row, minus q
-    std::uint32_t alignment;  ///< of the text
+    std::uint32_t alignment;  ///< address of the text
     bool reverse;             ///< whether GHASH reverses the bytes of each block
 
     /// `text` has `blocks` blocks, preceded by zeros to make `of` blocks. The row is the `row_blocks` of these that
@@ -212,12 +213,12 @@ struct RowReader {
         }
         return reverse ? reversed(block) : block;
     }
-    /// What load() leaves out of the block of `index`, of the four blocks times so many that follow the current ones.
+    /// The part that load() leaves out of block `index` of the four blocks times so many that follow the current ones.
     __device__ __forceinline__ uint4 with_edge(uint4 block, std::uint32_t, int, std::uint32_t) const { return block; }
     __device__ __forceinline__ void advance(int by) { at += by * 4 * static_cast<int>(block_bytes); }
 };
 
-/// The digests of a warp's eight rows of 4 * `quads` blocks; the digest of row g is in the row's four lanes.
+/// Computes the digests of a warp's eight rows of 4 * `quads` blocks. The digest of row g is in the row's four lanes.
 /// `meanwhile` is called while the first blocks are loaded.
 template <int Stages, int Batch, int Slots, bool Wide, typename Reader, typename Meanwhile>
 __device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& powers, Reader& reader, std::uint32_t quads,

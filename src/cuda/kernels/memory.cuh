@@ -1,5 +1,5 @@
-// Blocks in device memory. Every alignment works; 16 is the fast one. In kernels for single messages `alignment` is the
-// same in all threads, so branches on it do not diverge.
+// Accesses blocks in device memory at any alignment; 16 is fast. In kernels for single messages `alignment` is the same
+// in all threads, so branches on it do not diverge.
 #pragma once
 
 #include "cuda/kernels/simt.cuh"
@@ -18,7 +18,7 @@ __device__ __forceinline__ void store_word_bytewise(std::uint8_t* p, std::uint32
     p[3] = static_cast<std::uint8_t>(v >> 24);
 }
 
-/// The 32 bits of `high:low` from bit `shift` (0 to 32) on.
+/// The 32 bits of `high:low` that start at bit `shift` (0 to 32).
 __device__ __forceinline__ std::uint32_t word_from(std::uint32_t low, std::uint32_t high, unsigned shift) {
 #if defined(__CUDA_ARCH__)
     return __funnelshift_rc(low, high, shift);
@@ -63,8 +63,8 @@ __device__ __forceinline__ uint4 load_block(const std::uint8_t* p, std::uint32_t
     return load_unaligned(p);
 }
 
-/// The same, but the load is issued here. The compiler would otherwise move it down to its first use, however far away
-/// that is.
+/// Like load_block(), but the load is issued here. The compiler would otherwise move it down to the first use of the
+/// result, however far away that is.
 __device__ __forceinline__ uint4 load_block_early(const std::uint8_t* p, std::uint32_t alignment) {
 #if defined(__CUDA_ARCH__)
     if (alignment == 16) {
@@ -76,7 +76,7 @@ __device__ __forceinline__ uint4 load_block_early(const std::uint8_t* p, std::ui
     return load_block(p, alignment);
 }
 
-/// The same as load_block_early for a word of a constant table in device memory.
+/// Like load_block_early(), for a word of a constant table in device memory.
 __device__ __forceinline__ std::uint32_t load_word_early(const std::uint32_t* p) {
 #if defined(__CUDA_ARCH__)
     std::uint32_t v;

@@ -46,10 +46,10 @@ __device__ __forceinline__ MatrixAddress matrix_address(unsigned offset) {
 }
 #endif
 
-/// The same product for 16 tiles of 8 columns at once, by four warps together. The tensor cores read B from shared
-/// memory: the columns of tile m are 128 bytes at offset 128 m, of which words 0 … 3 of column g are at 16 g; words 4 …
-/// 7 are laid out likewise, 2 KiB further on. The previous counts are kept only if `add` is set. Call it between
-/// wide_begin and wide_end, and do not write its registers in between.
+/// Computes this product for 16 tiles of 8 columns at once, with four warps together. The tensor cores read B from
+/// shared memory: the columns of tile m are 128 bytes at offset 128 m, of which words 0 … 3 of column g are at 16 g;
+/// words 4 … 7 have the same layout, 2 KiB further on. The previous counts are kept only if `add` is set. Call it
+/// between wide_begin and wide_end, and do not write its registers in between.
 __device__ __forceinline__ void wide_mma(std::uint32_t (&counts)[64], uint4 a, MatrixAddress b, bool add) {
 #if defined(WARPAES_SIMT)
     const unsigned g = lane_id() / 4, q = lane_id() % 4;

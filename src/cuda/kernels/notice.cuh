@@ -1,4 +1,4 @@
-// The end of a launch of which the kernel itself notifies the host.
+// The end of a launch in which the kernel itself notifies the host.
 #pragma once
 
 #include "cuda/kernels/arrival.hpp"
@@ -31,7 +31,7 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 #endif
 }
 
-/// The same as fence_device(), for the host as well.
+/// Like fence_device(), but also for the host.
 __device__ __forceinline__ void fence_system() {
 #if defined(__CUDA_ARCH__)
     asm volatile("fence.acq_rel.sys;" ::: "memory");
@@ -48,7 +48,7 @@ __device__ __forceinline__ void give_notice(const Notice& n) {
 }
 
 /// Called by all threads of every thread block after their last access. Returns true in one thread of the grid, when no
-/// other has anything left to do. `arrived`: as in Notice.
+/// other has anything left to do. `arrived` is as in Notice.
 __device__ __forceinline__ bool is_last(unsigned* arrived) {
     __syncthreads();
     if (threadIdx.x != 0) return false;
@@ -60,7 +60,7 @@ __device__ __forceinline__ bool is_last(unsigned* arrived) {
     return true;
 }
 
-/// The same, and that thread gives notice. False in all threads if the host does not poll.
+/// Like is_last(), and that thread also notifies the host. Returns false in all threads if the host does not poll.
 __device__ __forceinline__ bool arrive(const Notice& n) {
     if (n.word == nullptr || !is_last(n.arrived)) return false;
     give_notice(n);

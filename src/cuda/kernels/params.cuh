@@ -30,7 +30,7 @@ struct Params {
     /// Decryption in place that chains on ciphertext: the ciphertext block before each warp's stretch, saved beforehand
     /// by save_boundaries. Otherwise null.
     const uint4* boundaries;
-    std::uint32_t alignment;  ///< of both pointers: 16, 4 or 1
+    std::uint32_t alignment;  ///< alignment of both pointers: 16, 4 or 1
     std::uint32_t round_keys[60];
 };
 
@@ -40,13 +40,13 @@ struct ShortParams {
     std::uint8_t* output;
     std::uint32_t bytes;
     std::uint32_t share;      ///< blocks per thread block
-    std::uint32_t alignment;  ///< of both pointers: 16, 4 or 1
+    std::uint32_t alignment;  ///< alignment of both pointers: 16, 4 or 1
     Notice notice;
     uint4 counter;  ///< CTR: the counter of the first block
     std::uint32_t round_keys[60];
 };
 
-/// A short message of XTS, in whole blocks.
+/// A short XTS message of whole blocks.
 struct ShortXtsParams : ShortParams {
     std::uint32_t unit_blocks, pieces_per_unit;
     uint4 tweaks[ShortXts::most_pieces];  ///< tweak of the first block of each piece
@@ -56,7 +56,7 @@ struct ShortXtsParams : ShortParams {
 struct WipeParams {
     std::uint8_t* memory;
     std::uint64_t stride, bytes, rows, parts;
-    const std::uint8_t* marks;  ///< one byte per row, 0 for a row that stays; or null: all are wiped
+    const std::uint8_t* marks;  ///< one byte per row, 0 for a row to keep; null: all rows are wiped
     std::uint32_t at_once;      ///< parts that a warp takes at a time
 };
 
@@ -67,11 +67,11 @@ struct WipeIfWrongParams {
     /// The shares whose sum is the tag, each of HostShares::words_each words; without shares, the tag is wrong.
     unsigned* shares;
     unsigned share_count;
-    std::uint32_t expected[HostShares::words_each], mask[HostShares::words_each];  ///< the tag's words; their bits
+    std::uint32_t expected[HostShares::words_each], mask[HostShares::words_each];  ///< the tag's words, and their mask
     /// In device memory, if `expected` is not set: `expected_bytes` bytes at any address.
     const std::uint8_t* expected_at;
     std::uint32_t expected_bytes;
-    Notice notice;  ///< given if it was wiped
+    Notice notice;  ///< notified if it was wiped
     /// On a caller's stream: receives 0 or `bad`; `shares` are then overwritten, and the host is not notified, but
     /// `notice.arrived` counts the thread blocks. Otherwise null.
     std::int32_t* status;
@@ -84,7 +84,7 @@ struct NumbersParams {
     uint4 counter;         ///< a block in memory order
     NumberRange range;
     Number kind;
-    std::uint32_t alignment;  ///< of the output pointer: 16, 4 or 1
+    std::uint32_t alignment;  ///< alignment of the output pointer: 16, 4 or 1
     std::uint32_t round_keys[60];
 };
 
@@ -99,16 +99,16 @@ struct XtsParams {
     std::uint64_t pieces_per_block;
     std::uint32_t blocks_with_more;
     std::uint32_t pieces_per_unit;
-    /// Blocks of a piece, of which a unit's last may be shorter; a multiple of 32 if a unit has several.
+    /// Blocks per piece; a unit's last piece may be shorter. A multiple of 32 if a unit has several pieces.
     std::uint32_t piece_blocks;
     std::uint32_t width;  ///< lanes that one unit keeps busy
-    /// Whole blocks of a data unit, and the bytes after them, which the thread of the last whole block handles. The
+    /// Whole blocks of a data unit, and the bytes after them, which the thread of the last whole block processes. The
     /// message's last unit may be shorter.
     std::uint32_t unit_blocks, unit_rest;
     std::uint32_t last_unit_blocks, last_unit_rest;
-    std::uint32_t alignment;  ///< of every data unit's address: 16, 4 or 1
+    std::uint32_t alignment;  ///< alignment of every data unit's address: 16, 4 or 1
     std::uint32_t round_keys[60];
-    std::uint32_t tweak_keys[60];  ///< of the cipher, whatever the direction
+    std::uint32_t tweak_keys[60];  ///< round keys of the cipher, in both directions
 };
 
 }  // namespace warpaes::cuda

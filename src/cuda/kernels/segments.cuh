@@ -1,5 +1,5 @@
-// CFB8 and CFB1 decryption: one encryption per byte or per bit, of the 128 bits of ciphertext before it. Never in
-// place: the launcher passes a copy of the ciphertext if necessary.
+// CFB8 and CFB1 decryption: one encryption per byte or per bit, applied to the 128 bits of ciphertext before it. Never
+// in place: the launcher passes a copy of the ciphertext if necessary.
 #pragma once
 
 #include "aes/types.hpp"

@@ -1,9 +1,9 @@
-// A few blocks in modes whose blocks are independent. What counts is the time until the last block is done, so a thread
-// block has one table of 32 KiB instead of four, and a thread has one block.
+// A few blocks in modes whose blocks are independent. The goal is a low latency of the last block, so a thread block
+// has one table of 32 KiB instead of four, and a thread has one block.
 //
-// XTS receives the encrypted tweaks of the data units: encrypting them in the kernel, before the text, would add half
-// of the time again. A long unit is cut into pieces with a tweak each, so that a thread multiplies by x^32 at most 7
-// times.
+// XTS receives the encrypted tweaks of the data units: encrypting them in the kernel, before the text, would increase
+// the time by half. A long unit is cut into pieces, each with its own tweak, so that a thread multiplies by x^32 at
+// most 7 times.
 #include "aes/types.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/cipher.cuh"

@@ -22,9 +22,9 @@ extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
 __device__ __forceinline__ unsigned char* dynamic_shared() {
     return dynamic_shared_memory;
 }
-/// The same address, for data beside the T-tables. It comes from assembly so that the compiler cannot tell that both
-/// are the same. Otherwise it keeps the common base address in a register and adds it to the address of every lookup (a
-/// tenth of GCM's time), instead of folding it into the load instruction.
+/// Returns the same address, for data next to the T-tables. It is computed in assembly so that the compiler cannot
+/// detect that both are the same. Otherwise it keeps the common base address in a register and adds it to the address
+/// of every lookup (a tenth of GCM's time), instead of folding it into the load instruction.
 __device__ __forceinline__ unsigned char* shared_apart() {
     unsigned char* at;
     asm volatile("mov.b64 %0, %1;" : "=l"(at) : "l"(dynamic_shared_memory));

@@ -1,4 +1,4 @@
-// Converts what decryption found, one byte per message, to statuses.
+// Converts decryption results, one byte per message, to statuses.
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
 

@@ -1,4 +1,4 @@
-// Wipes rows in device memory, messages of one length whose tags the host has compared; and a single message.
+// Wipes rows in device memory (messages of one length whose tags the host has compared), and a single message.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/notice.cuh"
 #include "cuda/kernels/wipe.cuh"
@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(WipeShape::threads) wipe_rows(const __grid_con
     });
 }
 
-/// Launched before the host has seen the tag: a launch after that would take as long as a short message. On a caller's
-/// stream the host never sees it.
+/// Launched before the host has read the tag, because a later launch would take as long as a short message. On a
+/// caller's stream, the host never reads the tag.
 __global__ void __launch_bounds__(WipeIfWrong::threads) wipe_if_wrong(const __grid_constant__ WipeIfWrongParams p) {
     wait_for_kernel_before();
     const unsigned words = p.share_count * HostShares::words_each;

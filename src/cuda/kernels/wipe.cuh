@@ -1,6 +1,6 @@
 // Overwrites the output of messages that are not authentic.
 //
-// Anyone can send such messages, so this must not take longer than decryption did: their bytes are cut into parts of
+// Anyone can send such messages, so wiping must not take longer than decryption: their bytes are cut into parts of
 // about the same size, which all warps of the grid share.
 #pragma once
 
@@ -14,7 +14,7 @@ struct Stretch {
     std::uint64_t bytes = 0;
 };
 
-/// Part `part` of `parts` of a message's output, all but the last of the same size.
+/// Part `part` of `parts` of a message's output. All parts except the last have the same size.
 __device__ __forceinline__ Stretch part_of(std::uint8_t* output, std::uint64_t length, std::uint64_t part,
                                            std::uint64_t parts) {
     const std::uint64_t each = (length + 16 * parts - 1) / (16 * parts) * 16, begin = part * each;
@@ -22,7 +22,7 @@ __device__ __forceinline__ Stretch part_of(std::uint8_t* output, std::uint64_t l
     return {output + begin, length - begin < each ? length - begin : each};
 }
 
-/// Writes zeros over the stretch of every lane. All lanes of the warp write each one together.
+/// Writes zeros over the stretch of every lane. All lanes of the warp write each stretch together.
 __device__ inline void wipe_stretches(Stretch mine) {
     __syncwarp();
     const unsigned lane = lane_id();

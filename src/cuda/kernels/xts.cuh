@@ -5,10 +5,10 @@
 // contiguous range of pieces. It computes the tweaks of 32 pieces at a time, one per lane, and distributes them by
 // shuffles. A lane's own tweak is the tweak of the piece times x^lane. From one group to the next it is multiplied by
 // x^32, which moves the words by one and takes ten more instructions; the lookups of the cipher leave issue slots for
-// them. If units are shorter than 32 blocks, a warp takes several at once.
+// them. If units are shorter than 32 blocks, a warp processes several at once.
 //
 // Tweaks need the cipher, and decryption needs the tables of the inverse cipher, so decryption has one table of the
-// cipher beside these.
+// cipher in addition to these.
 #pragma once
 
 #include "aes/types.hpp"
@@ -126,7 +126,7 @@ __device__ inline void store_beginning(std::uint8_t* to, uint4 block, unsigned b
     }
 }
 
-/// Uses a 32-bit division where that is enough: a 64-bit division is a subroutine on a GPU.
+/// Uses a 32-bit division if possible: a 64-bit division is a subroutine on a GPU.
 __device__ __forceinline__ std::uint64_t unit_of_piece(std::uint64_t piece, std::uint32_t pieces_per_unit) {
     return (piece >> 32) == 0 ? static_cast<std::uint32_t>(piece) / pieces_per_unit : piece / pieces_per_unit;
 }

@@ -1,6 +1,6 @@
-// The launch figures of each architecture: a row for each known one, and one for later ones. The H200's row is
-// measured. The others have never run on hardware; they follow from the size of shared memory and from nvcc's machine
-// code.
+// The launch figures of each architecture: a row for each known one, and one for later ones. The values for the H200
+// were measured. The others have never been used on hardware; they are derived from the size of shared memory and from
+// nvcc's machine code.
 #pragma once
 
 #include "cuda/tuning/shapes.hpp"
@@ -30,9 +30,9 @@ inline constexpr Architecture architectures[] = {
     {87, BitProducts::mma, {}},                                           // 163 KiB: Orin
     {89, BitProducts::mma, with_two_tables({})},                          //  99 KiB: RTX 40, L4, L40
     {90, BitProducts::wgmma, {}},                                         // 227 KiB: H100, H200; measured
-    {100, BitProducts::emulated, without_tensor_cores},                   // 227 KiB: B200; 10.3 too
+    {100, BitProducts::emulated, without_tensor_cores},                   // 227 KiB: B200; also for 10.3
     {110, BitProducts::emulated, without_tensor_cores},                   // 227 KiB: Thor
-    {120, BitProducts::emulated, with_two_tables(without_tensor_cores)},  //  99 KiB: RTX 50; 12.1 too
+    {120, BitProducts::emulated, with_two_tables(without_tensor_cores)},  //  99 KiB: RTX 50; also for 12.1
 };
 inline constexpr Architecture what_follows{0, BitProducts::emulated, without_tensor_cores};
 
@@ -45,7 +45,7 @@ constexpr Architecture architecture_of(int compute_capability) {
     return found;
 }
 
-/// The limits of a device, with its architecture's launch table and as many T-tables as fit.
+/// The limits of a device, combined with its architecture's launch table and as many T-tables as fit.
 constexpr DeviceLimits limits_of(int multiprocessors, int shared_bytes_per_block, int compute_capability,
                                  std::size_t l2_bytes = 0) {
     const Architecture row = architecture_of(compute_capability);

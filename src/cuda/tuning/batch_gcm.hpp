@@ -1,4 +1,4 @@
-// Batches of GCM.
+// GCM batches.
 #pragma once
 
 #include <algorithm>
@@ -9,22 +9,22 @@
 
 namespace warpaes::cuda {
 
-/// Batches of GCM (batch_gcm.cu).
+/// GCM batches (batch_gcm.cu).
 struct GcmBatch {
     static constexpr int ghash_threads = 256, ghash_blocks_each = 2;   ///< thread blocks per multiprocessor
-    static constexpr int other_threads = 128, other_blocks_each = 16;  ///< of kernels with a thread for each message
+    static constexpr int other_threads = 128, other_blocks_each = 16;  ///< for kernels with a thread for each message
     static constexpr int most_j0_threads = 256;                        ///< the kernel's limit
     /// The kernels for one message, with tensor cores, hash a group under one key if its messages have at least
     /// `least_long` bytes and the group at least `least_bytes`. A single message among others needs `least_alone`
-    /// bytes. Associated data of at most `most_aad` bytes, because one thread hashes those of a message.
+    /// bytes. Associated data of at most `most_aad` bytes, because one thread hashes the associated data of a message.
     static constexpr std::uint64_t least_long = 8192, least_bytes = 1 << 20, least_alone = 16 << 20, most_aad = 1024;
 
-    /// One lane is taken if it needs at most so many tenths of the time of four.
+    /// One lane is used if it takes at most this many tenths of the time of four lanes.
     static constexpr std::uint64_t one_lane_tenths = 12;
 
     /// Lanes per message: few, because each computes powers of H, but enough to keep most lanes busy in the last round.
-    /// The limits are multiplications (one per lane every two cycles) and logic instructions, which together run slower
-    /// on an SM than either alone.
+    /// The limits are multiplications (one per lane every two cycles) and logic instructions, which run slower on an SM
+    /// together than separately.
     static constexpr int lanes(const DeviceLimits& device, std::uint64_t messages) {
         const std::uint64_t at_once =
             static_cast<std::uint64_t>(device.multiprocessors) * ghash_blocks_each * ghash_threads;
@@ -35,11 +35,12 @@ struct GcmBatch {
     }
 };
 
-/// Groups of long messages under one key that the kernels for one message process: a batch's kernels are made for many
-/// short messages, and take 60 us more.
+/// Groups of long messages under one key that are processed by the kernels for one message: the batch kernels are made
+/// for many short messages, and take 60 us longer.
 struct OwnLaunches {
     static constexpr std::uint64_t long_message = 64 << 10;
-    static constexpr std::uint64_t message = 4 << 10, few_bytes = 128 << 20;  ///< such messages, if the group is small
+    static constexpr std::uint64_t message = 4 << 10,
+                                   few_bytes = 128 << 20;  ///< minimum length of such messages, if the group is small
 
     static constexpr bool take(std::uint64_t messages, std::uint64_t bytes) {
         return bytes >= long_message || (bytes >= message && messages * bytes <= few_bytes);
@@ -58,9 +59,10 @@ struct GcmRows {
     static constexpr unsigned warp_bytes = (depth * batch * 32 + 8 * most_edges + 2 * 8) * block_bytes;
     static constexpr std::uint64_t least_bytes = 128, most_bytes = 16384;
     static constexpr std::uint64_t least_messages = 1024;
-    /// Of a key among several. Powers and matrices of a key cost a thread block about as much as 10 rows.
+    /// The minimum number of rows for each of several keys. The powers and matrices of a key cost a thread block about
+    /// as much as 10 rows.
     static constexpr std::uint64_t least_of_key = 16;
-    /// Messages per group from which on they are worth being sorted by key, which costs the host some 60 ns a group.
+    /// The number of messages per group at which sorting by key pays off. Sorting costs the host about 60 ns per group.
     static constexpr std::uint64_t least_of_group = 32;
     /// The cost, in blocks of a row, of the launches that combine the digests of a message's rows.
     static constexpr std::uint64_t combining = 75;
@@ -75,7 +77,7 @@ struct GcmRows {
     static constexpr bool sorts(std::uint64_t messages, std::uint64_t groups) {
         return messages >= least_of_group * groups;
     }
-    /// `messages`: of the batch, not only those of this length; all under one key.
+    /// `messages` counts all messages of the batch, not only those of this length. All use one key.
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t messages, std::uint64_t bytes,
                                 std::uint64_t aad) {
         const std::uint64_t blocks = bytes / 16 + 4;
@@ -95,8 +97,8 @@ struct GcmRows {
                 GhashMma::shared_bytes(device) + threads / 32 * warp_bytes};
     }
     static constexpr std::uint64_t turns = 8, most_tiles = 16;
-    /// Tiles that a thread block takes in a row: several, so that it mostly keeps its key, but each takes several
-    /// turns.
+    /// The number of consecutive tiles that a thread block takes at a time: several, so that its key rarely changes,
+    /// but few enough that it takes several turns.
     static constexpr std::uint32_t tiles_at_once(std::uint64_t tiles, std::uint64_t runs, int grid) {
         const std::uint64_t of_run = tiles / runs, of_turn = tiles / (turns * static_cast<std::uint64_t>(grid));
         if (runs == 1) return 1;

@@ -1,4 +1,4 @@
-// Modes whose blocks are independent, and the chaining ones that decrypt in parallel.
+// Modes whose blocks are independent, and chaining modes that decrypt in parallel.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace warpaes::cuda {
 
-/// Of kernels that read or write page-locked memory where it lies: few, so that some threads write while others read.
+/// For kernels that access page-locked memory in place: few, so that some threads write while others read.
 inline constexpr int zero_copy_threads = 256;
 
 /// A short message in a mode whose blocks are independent (short.cu), one block per thread.
@@ -27,7 +27,7 @@ struct ShortShape {
     std::uint32_t share;  ///< blocks per thread block
 };
 
-/// `blocks`: at least one; includes a partial block.
+/// `blocks` is at least one and includes a partial block.
 constexpr ShortShape short_shape(const DeviceLimits& device, std::uint64_t blocks) {
     const auto most = static_cast<std::uint64_t>(device.multiprocessors);
     const std::uint64_t wanted = std::clamp<std::uint64_t>(blocks / ShortMessage::least_share, 1, most);
@@ -41,7 +41,7 @@ constexpr ShortShape short_shape(const DeviceLimits& device, std::uint64_t block
 /// registers, and half as many threads have twice as many registers each.
 struct BatchBlocks {
     static constexpr int most_own_key_threads = 512;
-    /// `parameters`: round keys are parameters of the kernel, and not kept in registers.
+    /// `parameters` is whether round keys are kernel parameters instead of being kept in registers.
     static constexpr int most_threads(bool parameters) {
         return parameters ? most_table_threads : most_own_key_threads;
     }
@@ -51,8 +51,8 @@ struct BatchBlocks {
     }
 };
 
-/// Batches with at most FewKeys::most keys: from so much text on, round keys are parameters of the kernels, so that as
-/// many threads run as under one key. Copying them takes the host some 10 µs.
+/// Batches with at most FewKeys::most keys: for at least this much text, round keys are kernel parameters, so that as
+/// many threads run as with one key. Copying them takes the host about 10 µs.
 struct BatchFewKeys {
 #if defined(WARPAES_SIMT)
     static constexpr std::uint64_t least_bytes = 4096;  // which the simulated GPU processes in reasonable time

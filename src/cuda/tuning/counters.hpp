@@ -1,4 +1,4 @@
-// Counters: CTR, random numbers, and the key stream of batches of GCM.
+// Counters: for CTR, random numbers, and the key stream of GCM batches.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace warpaes::cuda {
 /// registers and instruction cache.
 inline constexpr int ctr_width = 4;
 
-/// The same for random numbers, and the threads of their kernel.
+/// Groups of 32 blocks per unit of work for random numbers, and the threads of their kernel.
 inline constexpr int numbers_width = 2, numbers_threads = 1024;
 
 /// Counters of many messages (batch_ctr.cu).
@@ -34,10 +34,11 @@ struct BatchCounters {
     }
     static constexpr std::uint64_t most_short = 65536;  ///< bytes; limits the launch table's figure
 
-    /// log2 of the threads that share a short message of `blocks` blocks, `distance` bytes from the next. The cost is
-    /// estimated in passes of a warp through the load-store unit. Each message takes 37 per thread: 27 lookups, and
-    /// finding the message. Reading round keys from a slot takes 36 more. A block of AES-128 takes 133. Each load or
-    /// store of 32 blocks takes one for each line of 128 bytes, at least four.
+    /// log2 of the number of threads that share a short message of `blocks` blocks. Consecutive messages start
+    /// `distance` bytes apart. The cost is estimated in passes of a warp through the load-store unit. Each message
+    /// takes 37 per thread: 27 lookups, and finding the message. Reading round keys from a slot takes 36 more. A block
+    /// of AES-128 takes 133. Each load or store of 32 blocks takes one pass for each line of 128 bytes, and at least
+    /// four.
     static constexpr std::uint32_t passes = 37, passes_of_slot = 36, passes_of_block = 133;
     static constexpr std::uint32_t log_lanes(std::uint32_t blocks, std::uint64_t distance, bool one_key) {
         std::uint32_t best = 0;
@@ -57,7 +58,7 @@ struct BatchCounters {
         return best;
     }
 
-    static constexpr std::uint64_t turns = 8;  ///< at least so many of every warp, where there is enough work
+    static constexpr std::uint64_t turns = 8;  ///< at least this many per warp, if there is enough work
     static constexpr std::uint64_t most_steps = 64, most_windows = 16;
 
     /// Steps of 32 threads that a warp takes at a time.
@@ -66,7 +67,7 @@ struct BatchCounters {
         return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each, 1, most_steps));
     }
     /// Windows of a long message that a warp takes at a time: a power of two, because the lengths of long messages are
-    /// mostly multiples of one.
+    /// usually multiples of one.
     static constexpr std::uint32_t windows_at_once(const DeviceLimits& device, std::uint64_t windows) {
         const std::uint64_t each = 4 * windows / (warps_of(device) * turns);
         return static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(each, 1, most_windows)));

@@ -1,4 +1,4 @@
-// One message of GCM, and segments under one key.
+// A single GCM message, and segments under one key.
 #pragma once
 
 #include <algorithm>
@@ -36,12 +36,12 @@ constexpr WindowShape window_shape(const DeviceLimits& device, std::uint64_t seg
     return best;
 }
 
-/// One message of GCM in one launch.
+/// One GCM message in one launch.
 struct GcmMessage {
     static constexpr int threads = 512;
     static constexpr unsigned warps = threads / 32;
     static constexpr unsigned slots = 16;  ///< each of four powers of H
-    static constexpr unsigned radix = 16;  ///< of a thread block's number, which in a large grid has two digits
+    static constexpr unsigned radix = 16;  ///< base of a thread block's number, which in a large grid has two digits
 
     /// Shared memory after the tables: the powers, a weight and a sum for each warp, and two more elements.
     static constexpr std::size_t shared_bytes(bool wide) {
@@ -103,7 +103,7 @@ constexpr GcmMediumShape gcm_medium_shape(const DeviceLimits& device, std::uint6
     const std::uint64_t share = (blocks + wanted - 1) / wanted;
     const std::uint64_t grid = share == 0 ? 1 : (blocks + share - 1) / share;
     const std::size_t beside = GcmMedium::shared_bytes(GhashMma::wide(device));
-    // For small shares, filling four tables would take longer than four tables save.
+    // For small shares, filling four tables takes longer than the time that they save.
     const int tables = share <= device.table.two_tables_share ? 2 : tables_for(device, beside);
     return {{static_cast<int>(grid), GcmMedium::threads, tables * table_bytes_each + beside, tables},
             static_cast<std::uint32_t>(share),
@@ -112,11 +112,12 @@ constexpr GcmMediumShape gcm_medium_shape(const DeviceLimits& device, std::uint6
 
 /// A long message (gcm_long.cu), on tensor cores that read their matrices from shared memory.
 struct GcmLong : GcmMessage {
-    static constexpr unsigned groups = warps / 4;     ///< each of four warps, which process a window together
+    static constexpr unsigned groups =
+        warps / 4;  ///< number of groups, each of four warps, which process a window together
     static constexpr unsigned windows = slots / 2;    ///< windows of a group per chunk
-    static constexpr unsigned stride = groups * 256;  ///< blocks from a group's window to its next
+    static constexpr unsigned stride = groups * 256;  ///< blocks from a group's window to its next window
     static constexpr std::size_t tables = 4;
-    /// Blocks per multiprocessor from which on it is faster than gcm_medium.cu.
+    /// The number of blocks per multiprocessor at which this kernel becomes faster than gcm_medium.cu.
     static constexpr std::uint64_t least_share = 1536;
 
     /// `blocks`: whole blocks of the message. Its buffers must be aligned to 16 bytes.

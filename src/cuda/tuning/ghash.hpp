@@ -1,4 +1,4 @@
-// GHASH of messages that take several launches.
+// GHASH for messages that take several launches.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ struct GhashMma {
     static constexpr int stages = 2;  ///< batches of loads in flight
     static constexpr int batch = 4;   ///< groups per batch
     static constexpr int threads = 512;
-    static constexpr std::uint64_t row_overhead = 32;  ///< cost of a row besides its blocks, in blocks
+    static constexpr std::uint64_t row_overhead = 32;  ///< cost of a row in addition to its blocks, in blocks
     static constexpr std::uint64_t least_row = 64;     ///< in blocks: one chunk
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
         return device.table.tensor_blocks != never && blocks >= device.table.tensor_blocks;
@@ -90,7 +90,7 @@ constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments,
     return simt_row_shape(device, segments, blocks);
 }
 
-/// Combining digests, in few levels: a launch takes as long as four products in a chain.
+/// Digests are combined in few levels, because a launch takes as long as four chained products.
 struct GhashCombine {
     static constexpr std::uint64_t most = 256;  ///< digests combined into one
     static constexpr int threads = 128, blocks_each = 16;
@@ -100,7 +100,7 @@ struct GhashCombine {
 struct GhashKeys {
     static constexpr int threads = 128, blocks_each = 3;  ///< thread blocks per multiprocessor
     static constexpr std::uint32_t rows_of_block = 32;
-    static constexpr int power_threads = 256, power_blocks_each = 2;  ///< of the kernels that make powers of H
+    static constexpr int power_threads = 256, power_blocks_each = 2;  ///< for the kernels that compute powers of H
     /// The cost of a row in addition to its blocks, in blocks: a product, and its share of the matrices.
     static constexpr std::uint32_t short_row = 32, short_row_overhead = 20, row_overhead = 32;
 

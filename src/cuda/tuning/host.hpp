@@ -9,14 +9,14 @@
 
 namespace warpaes::cuda {
 
-/// Page-locked memory that kernels access where it lies.
+/// Page-locked memory that kernels access in place.
 struct PageLockedAccess {
-    static constexpr std::uint64_t by_default = 1 << 20;     ///< up to this length, without having been asked to
-    static constexpr std::uint64_t least_wiped = 512 << 10;  ///< from this length on, the device wipes it
+    static constexpr std::uint64_t by_default = 1 << 20;     ///< up to this length, even if not requested
+    static constexpr std::uint64_t least_wiped = 512 << 10;  ///< at this length and above, the device wipes it
     /// Up to this length, one launch is faster than copies in both directions at once.
     static constexpr std::uint64_t most = std::uint64_t{16} << 20, most_ctr = std::uint64_t{8} << 20;
 
-    /// Whether kernels read and write nearly every byte only once. (GCM's read the ciphertext again, for GHASH.)
+    /// Whether kernels read and write nearly every byte only once. (GCM kernels read the ciphertext again for GHASH.)
     static constexpr bool is_once(Mode mode, Direction direction) {
         return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::cfb8 && mode != Mode::cfb1;
     }
@@ -27,26 +27,26 @@ struct PageLockedAccess {
 
 /// Copies between host and device.
 struct Copies {
-    /// Chunks from this length on go through the device's copy queues. The queues' order costs more than it gains for
-    /// smaller ones, and their memory may be pageable.
+    /// Chunks of this length or more go through the device's copy queues. For smaller chunks, the ordering costs more
+    /// than it gains, and their memory may be pageable.
     static constexpr std::uint64_t least_queued = std::uint64_t{1} << 20;
-    /// Copies of a batch that are shorter are gathered, if there are more than `few`.
+    /// Shorter copies in a batch are gathered if there are more than `few` of them.
     static constexpr std::uint64_t least_alone = 64 * 1024;
     static constexpr std::size_t few = 64;
     static constexpr std::uint64_t least_row = 256;  ///< shortest rows that a copy engine copies at its full rate
-    /// Gathering in several threads: one copies more slowly than the link to the device.
+    /// Gathering uses several threads, because one thread is slower than the link to the device.
     static constexpr std::uint64_t least_of_thread = 512 * 1024, most_threads = 8;
 };
 
 /// Preparation of batches.
 struct Preparation {
-    static constexpr std::size_t groups_of_thread = 32768;  ///< worth another thread
+    static constexpr std::size_t groups_of_thread = 32768;  ///< work that is worth another thread
     static constexpr unsigned most_threads = 8;
     /// Messages farther apart than this gain nothing from being one group.
     static constexpr std::uint64_t most_distance = std::uint64_t{1} << 20;
 };
 
-/// How often a host looks at page-locked memory before it waits for the stream: about as long as a short kernel takes.
+/// How often a host polls page-locked memory before it waits for the stream: for about as long as a short kernel takes.
 struct Polling {
     static constexpr int looks = 2000;
 };

@@ -8,7 +8,7 @@
 
 namespace warpaes::cuda {
 
-/// Of one message.
+/// A single message.
 inline constexpr int serial_threads = 256;
 
 /// One thread does the work; the others help to fill the tables.
@@ -24,8 +24,8 @@ struct SerialBatchShape : LaunchShape {
 
     static constexpr int most_warps = 16, most_threads = 32 * most_warps;
     static constexpr std::size_t stage_bytes = 4096;  ///< per warp
-    /// A single warp stalls on the latency of its lookups. Two warps take no longer, and leave more multiprocessors to
-    /// concurrent kernels.
+    /// A single warp stalls on the latency of its lookups. Two warps take no longer, and leave more multiprocessors
+    /// free for concurrent kernels.
     static constexpr std::uint64_t least_warps(const DeviceLimits& device) { return device.table.serial_warps; }
 };
 

@@ -1,7 +1,7 @@
 // Shapes of launches, for a device with its limits and its launch table.
 //
 // The numbers that decide how kernels are launched are in this folder, a file for each family of kernels. Numbers that
-// may differ on another GPU are in its LaunchTable: its architecture's (architectures.hpp) or a tuned one. The
+// may differ on another GPU are in its LaunchTable, which is its architecture's (architectures.hpp) or a tuned one. The
 // measurements of all numbers, on both sides of each threshold, are in bench/results/launches (project.tuning).
 #pragma once
 
@@ -32,7 +32,7 @@ struct LaunchShape {
     [[nodiscard]] constexpr std::uint64_t warps() const { return static_cast<std::uint64_t>(grid * threads / 32); }
 };
 
-/// Kernels that do little for each item, in any number.
+/// Kernels that do little work for each of any number of items.
 struct ThreadEach {
     static constexpr int threads = 256, blocks_each = 16;  ///< thread blocks per multiprocessor
 };
@@ -44,7 +44,8 @@ constexpr LaunchShape thread_each(const DeviceLimits& device, std::uint64_t coun
     return {static_cast<int>(std::min((count + in_block - 1) / in_block, blocks)), threads};
 }
 
-/// The launch table's number of T-tables, or two if that many do not fit beside `beside` bytes of other shared memory.
+/// The launch table's number of T-tables, or two if that many do not fit in addition to `beside` bytes of other shared
+/// memory.
 constexpr int tables_for(const DeviceLimits& device, std::size_t beside = 0) {
     const std::size_t bytes = device.table.tables * table_bytes_each + beside;
     return bytes <= static_cast<std::size_t>(device.shared_bytes_per_block) ? static_cast<int>(device.table.tables) : 2;

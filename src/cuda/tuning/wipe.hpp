@@ -1,4 +1,4 @@
-// Wiping text that is not authentic.
+// Wipes text that is not authentic.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace warpaes::cuda {
 
-/// Wiping of output that is not authentic (wipe.cuh), in parts that warps share, so that all multiprocessors have work
-/// even if there are few messages.
+/// Wipes output that is not authentic (wipe.cuh) in parts that warps share, so that all multiprocessors have work even
+/// if there are few messages.
 struct WipeShape {
     static constexpr int threads = 128, blocks_each = 16;  ///< thread blocks per multiprocessor
     static constexpr std::uint64_t part_bytes = 4096, most_parts = 16384;
 
-    /// Parts of a row of `bytes` bytes.
+    /// The number of parts for a row of `bytes` bytes.
     static constexpr std::uint64_t parts(std::uint64_t bytes) {
         return std::clamp<std::uint64_t>(bytes / part_bytes, 1, most_parts);
     }
@@ -29,11 +29,11 @@ struct WipeShape {
     }
 };
 
-/// The same for one message, whose tag every thread block looks at first.
+/// Like WipeShape, for one message. Every thread block first checks the tag.
 struct WipeIfWrong {
     static constexpr int threads = 512, blocks_each = 2;
-    /// At this length and above, the kernel is launched before the tag is known. For less, the launch would delay
-    /// authentic messages.
+    /// At this length and above, the kernel is launched before the tag is known. For shorter messages, the launch would
+    /// delay authentic ones.
     static constexpr std::uint64_t least_ahead = 32 << 10;
 
     static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t parts) {

@@ -23,7 +23,7 @@ struct PieceShape {
     std::uint32_t per_unit;
     std::size_t shared_bytes;
 
-    /// So many pieces a multiprocessor, twice over, for pieces of at least `long_piece` groups and for shorter ones.
+    /// The number of pieces per multiprocessor, for pieces of at least `long_piece` groups and for shorter ones.
     static constexpr std::uint64_t for_equal_shares = 128, for_most_warps = 24;
     static constexpr std::uint32_t long_piece = 4;
 };

@@ -14,7 +14,7 @@ namespace warpaes {
 struct Machine {
     std::string cpu;
     unsigned processors = 0;
-    std::string version;  ///< of this library
+    std::string version;  ///< version of this library
 
     static const Machine& here();
     bool operator==(const Machine&) const = default;
@@ -40,11 +40,11 @@ std::string plain_name(std::string_view text);
 std::string write_calibration(const CostModel& model, const Machine& machine);
 CostModel read_calibration(std::string_view text, const Machine& machine);
 
-/// The launch table that `model` holds for `gpu`. Without a table, a note may say why and what to do: the calibration
-/// is unusable, the table belongs to another GPU, or this GPU cannot use it.
+/// The launch table that `model` holds for `gpu`. Without a table, a note may give the reason and the remedy: the
+/// calibration is unusable, the table belongs to another GPU, or this GPU cannot use it.
 StoredLaunches launches_of(const CostModel& model, const GpuShape& gpu);
 
-/// The same for the calibration stored on this machine. Never fails.
+/// Like launches_of(), for the calibration stored on this machine. Never fails.
 StoredLaunches stored_launches(const GpuShape& gpu);
 
 /// Stores the table that `launches` uses at `path`, and keeps everything else stored there. Throws Error{WRITE}.

@@ -14,8 +14,8 @@ using Row = std::vector<double>;
 enum Column : std::size_t { fixed, message, key, serial_byte, first_span };
 constexpr std::size_t columns = first_span + Cost::spans;
 
-/// Weight of cost changes between neighbouring spans, relative to the measurements. It is so small that it decides only
-/// what the measurements leave open.
+/// Weight of cost changes between neighbouring spans, relative to the measurements. It is so small that it matters only
+/// for costs that the measurements do not determine.
 constexpr double smoothness = 0.001;
 
 std::uint64_t begin_of(std::size_t span) {
@@ -46,7 +46,8 @@ Cost cost_of(const Row& x) {
     return cost;
 }
 
-/// Least squares over the columns in `chosen`, by the normal equations and Gaussian elimination with pivoting.
+/// Solves the least-squares problem over the columns in `chosen`, by normal equations and Gaussian elimination with
+/// pivoting.
 Row solve_chosen(const std::vector<Row>& normal, const Row& right, const std::vector<std::size_t>& chosen) {
     const std::size_t n = chosen.size();
     std::vector<Row> m(n, Row(n + 1));
@@ -181,8 +182,8 @@ Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms) {
         }
         if (!changed) break;
     }
-    // Beyond the largest measurement no byte may cost nothing, which could happen if that measurement was disturbed
-    // less than its neighbour.
+    // Beyond the largest measurement, a byte must not cost nothing, which could happen if that measurement was
+    // disturbed less than its neighbour.
     const Measured& largest = *std::max_element(measured.begin(), measured.end(),
                                                 [](const auto& x, const auto& y) { return x.bytes < y.bytes; });
     const double usual = most == 0 ? 0 : cost.of_bytes(most) / static_cast<double>(largest.bytes);

@@ -18,7 +18,7 @@ struct Measured {
     double seconds = 0;
 };
 
-/// The parameters to fit, besides the costs per byte. All others stay 0.
+/// The parameters to fit, in addition to the costs per byte. All others stay 0.
 struct FitTerms {
     bool fixed = true;
     bool messages = false;
@@ -32,8 +32,8 @@ struct FitTerms {
 /// not distinguish get the same cost per byte. Needs at least one measurement, with more than 0 seconds.
 Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms);
 
-/// x ≥ 0 that minimises |Ax - b|² (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). `a`: the rows
-/// of A.
+/// x ≥ 0 that minimises |Ax - b|² (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). `a` contains
+/// the rows of A.
 std::vector<double> solve_nonnegative(const std::vector<std::vector<double>>& a, const std::vector<double>& b);
 
 /// Median of |predicted / measured - 1|.

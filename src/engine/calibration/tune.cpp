@@ -26,8 +26,8 @@ constexpr double worth_a_change = 0.98;
 struct Sample {
     Mode mode;
     Direction direction;
-    std::uint64_t bytes;         ///< of one message
-    std::uint64_t messages = 0;  ///< of a batch; 0: one message
+    std::uint64_t bytes;         ///< length of one message
+    std::uint64_t messages = 0;  ///< messages of a batch; 0: one message
     bool own_keys = false;
 
     /// The sample, reduced to about `most` bytes.
@@ -147,7 +147,7 @@ public:
         return std::memcmp(output_.data(), reference_.data(), bytes + tag_bytes) == 0;
     }
 
-    /// Seconds per call, averaged over calls that take some milliseconds together, or of one long call.
+    /// Seconds per call, averaged over calls that together take a few milliseconds, or measured in one long call.
     double seconds(const Sample& sample) {
         const auto time = [&](unsigned calls) {
             const auto start = Clock::now();
@@ -232,7 +232,7 @@ public:
         try {
             gpu_.use_launches(options_.device, before_.used);
         } catch (...) {
-            // No memory for it: the table in use stays, and it gives the same results.
+            // There is no memory for the sample, so the table stays in use; it gives the same results.
         }
     }
 
@@ -305,7 +305,7 @@ private:
                 }
                 if (!is_right) refuse(figure, values[i]);
             }
-            // In turns, because clocks and temperatures change.
+            // The two are measured in turn, because clock rates and temperatures change.
             const bool is_long = least[0] > Bench::long_call;
             for (unsigned round = 1; !is_long && round < (options_.quick ? 3U : 7U); ++round) {
                 for (std::size_t i = 0; i < values.size(); ++i) {

@@ -14,7 +14,7 @@ struct TuningStep {
     const char* figure;
     std::uint32_t value;
     const char* works;  ///< description of the work that was measured
-    double relative;    ///< its time, relative to the value in use; 0: the GPU refuses such launches
+    double relative;    ///< its time relative to that of the value in use; 0: the GPU refuses such launches
     std::uint64_t done, total;
 };
 

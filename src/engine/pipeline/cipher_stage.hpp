@@ -1,4 +1,4 @@
-// A mode of operation as a stage: chaining between chunks, padding, and the bits of CFB1.
+// A mode of operation as a pipeline stage: handles chaining between chunks, padding, and the bits of CFB1.
 #pragma once
 
 #include "base/secret.hpp"
@@ -22,7 +22,7 @@ struct Cipher {
 
 class CipherStage final : public EvenStage {
 public:
-    /// `chunk_bytes`: a multiple of 16; for XTS, of the data unit.
+    /// `chunk_bytes` is a multiple of 16, or for XTS of the data unit.
     CipherStage(const Cipher& cipher, std::uint64_t chunk_bytes);
     void check_length(std::uint64_t bytes) const override;
     void process(Lane& lane, Chunk& chunk) override;

@@ -25,9 +25,9 @@ namespace {
 constexpr std::uint64_t page_bytes = 4096;
 
 /// A file in memory (tmpfs) is written by one thread at a time, and most of that time goes into new pages. Page faults
-/// in a mapping make pages side by side. GB/s of new files by 2 / 4 / 16 threads of a Xeon, Linux 6.18: pwrite() 3.6 /
-/// 3.4 / 3.1; pieces of 4 MiB through a mapping 2.9 / 5.0 / 4.4, of 1 MiB 3.4 / 3.2 / 3.2.
-/// Threads that wait for their turn in the kernel take time from the one that writes, so short pieces wait here.
+/// in a mapping make pages side by side. GB/s of new files by 2 / 4 / 16 threads of a Xeon, Linux 6.18: pwrite() 3.6
+/// / 3.4 / 3.1; pieces of 4 MiB through a mapping 2.9 / 5.0 / 4.4, of 1 MiB 3.4 / 3.2 / 3.2. Threads that wait in the
+/// kernel slow down the one that writes, so short pieces wait here.
 constexpr std::uint64_t page_piece_bytes = std::uint64_t{4} << 20;
 constexpr unsigned least_page_writers = 4;
 
@@ -47,7 +47,8 @@ std::string resolved(const std::string& path) {
     return result;
 }
 
-/// Whether data that is written to one file is read from the other. (A terminal or a socket has two ends.)
+/// Whether data that is written to one file can be read from the other. (The two ends of a terminal or socket have
+/// different files.)
 bool same_file(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
            (S_ISREG(a.st_mode) || S_ISBLK(a.st_mode) || S_ISFIFO(a.st_mode));
@@ -274,9 +275,9 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
     if (S_ISFIFO(status.st_mode)) write_without_blocking();
 }
 
-/// Opens the file that the directory has under the name. The path may lead elsewhere by now, or another writer may have
-/// replaced the file with this status: a regular file is as good, if it is not the input. While it is open, no other
-/// file gets its number.
+/// Opens the file that now has this name in the directory. The path may lead elsewhere by now, or another writer may
+/// have replaced the file that `status` describes. A different regular file is acceptable unless it is the input. While
+/// it is open, no other file gets its number.
 void FileSink::open_replaced(const struct stat& status, const struct stat* input) {
     old_ = Descriptor(os::open_in(new_.directory(), new_.target(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat now {};
@@ -289,7 +290,7 @@ void FileSink::open_replaced(const struct stat& status, const struct stat* input
     replaced_ = now;
 }
 
-/// If only the file that was read may be replaced, throws unless `status` is its, unchanged.
+/// If only the file that was read may be replaced, throws unless `status` describes that file, unchanged.
 void FileSink::refuse_other_file(const struct stat& status) const {
     if (!read_) return;
     const bool unchanged = status.st_size == read_->st_size && status.st_mtim.tv_sec == read_->st_mtim.tv_sec &&
@@ -377,8 +378,8 @@ void FileSink::write_here(std::uint64_t offset, std::span<const std::uint8_t> by
     }
 }
 
-/// Two pieces may share the page where one ends and the other begins, so these are written; the last one first, which
-/// makes the file long enough.
+/// Two pieces may share the page where one ends and the other begins, so these parts are written with pwrite(): the
+/// last one first, which makes the file long enough.
 void FileSink::write_pages(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
     const auto first = static_cast<std::size_t>((page_bytes - offset % page_bytes) % page_bytes);
     const std::uint64_t end = offset + bytes.size();
@@ -437,9 +438,9 @@ void FileSink::set_owner_and_permissions() {
         const bool group_kept = same || os::fchown(fd_.get(), replaced_->st_uid, replaced_->st_gid) == 0 ||
                                 now.st_gid == replaced_->st_gid ||
                                 os::fchown(fd_.get(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
-        // Otherwise members of the old group now count as others, and others may be in the new group: both get only
-        // what both had. A lost access list may have denied somebody who now counts as others, so then only the owner
-        // keeps access.
+        // Otherwise members of the old group now count as others, and others may be in the new group: both get only the
+        // access that both had. A lost access list may have denied access to users who now count as others, so only the
+        // owner then keeps access.
         const bool listed = has_access_list();
         if (!set_access_list(group_kept) || !group_kept) {
             mode_ = (mode_ & 0700) | (listed ? 0 : (mode_ >> 3 & mode_ & 07) * 011);
@@ -449,8 +450,8 @@ void FileSink::set_owner_and_permissions() {
     set_mode_and_times();
 }
 
-/// File systems without permissions or owners refuse these changes or ignore them. That must not cost the finished
-/// file, which keeps the permissions that it was created with: as narrow as the file system allows.
+/// File systems without permissions or owners refuse these changes or ignore them. The finished file must not be lost
+/// because of that. It keeps the permissions that it was created with: as narrow as the file system allows.
 void FileSink::set_mode_and_times() {
     const auto is_set = [this](int result, const char* what) {
         const bool refused =
@@ -492,7 +493,7 @@ void FileSink::sync() {
 }
 
 void FileSink::publish() {
-    // A mount of object storage stores a file when it is closed, and renames none before.
+    // An object storage mount stores a file when it is closed, and cannot rename it before that.
     if (new_.has_name() && !fd_.close()) fail("cannot complete", errno);
     const int result = new_.take_place(fd_.get(), [this] { refuse_other_file_now(); });
     if (result != 0 && errno == EEXIST) {

@@ -1,4 +1,4 @@
-// Files and streams as the ends of a pipeline. An output file appears only when it is complete.
+// Files and streams as sources and sinks of a pipeline. An output file appears only when it is complete.
 #pragma once
 
 #include <sys/stat.h>
@@ -47,7 +47,7 @@ public:
     }
 
     [[nodiscard]] const struct stat& status() const noexcept { return status_; }
-    /// Whether the file is longer by now than size(), where reading ends.
+    /// Whether the file has grown beyond size(), where reading ends.
     [[nodiscard]] bool has_grown() const;
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
@@ -65,16 +65,16 @@ private:
 };
 
 /// A path is written as a new file in the same directory, readable only by its owner, which replaces the path in
-/// commit(). If the file system supports it, that file has no name until then, so nothing is left of it however the
-/// process ends. Otherwise it has a temporary name, which is removed if commit() is not reached (NewFile). Devices,
+/// commit(). If the file system supports it, that file has no name until then, so nothing is left of it no matter how
+/// the process ends. Otherwise it has a temporary name, which is removed if commit() is not reached (NewFile). Devices,
 /// pipes and descriptors are written directly.
 class FileSink final : public Sink {
 public:
-    /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if it is `input`,
-    /// Error{WRITE}. `hook`: see FileSource.
+    /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if it is `input`, or
+    /// Error{WRITE} if it cannot be written. `hook`: see FileSource.
     FileSink(const std::string& path, bool overwrite, const FileSource& input, WaitHook hook = {})
         : FileSink(path, overwrite, &input.status(), std::move(hook)) {}
-    /// `input`: a file that the output must not be; may be null.
+    /// `input` is a file that must not also be the output; may be null.
     FileSink(const std::string& path, bool overwrite, const struct stat* input, WaitHook hook = {});
     /// Writes to an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSink(int fd, std::string name, const FileSource& input, WaitHook hook = {});
@@ -85,13 +85,13 @@ public:
 
     bool is_sequential() const noexcept override { return sequential_; }
     std::uint64_t prepare_for(unsigned writers) override;
-    /// A failing write does not raise a signal (SIGPIPE, SIGXFSZ); it throws an error as any other failure does.
+    /// A failing write does not raise a signal (SIGPIPE, SIGXFSZ); it throws an error like any other failure.
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
 
     /// Makes the written data durable and gives the file its name. A new file gets the permissions that the umask and
-    /// the directory give new files. A replaced file passes on its permissions and access list, and, as far as the
-    /// system allows, its owner and group. Nobody gets more access than before, and set-user-id, set-group-id and
+    /// the directory determine for new files. A replaced file passes on its permissions and access list, and, as far as
+    /// the system allows, its owner and group. No user gets more access than before, and set-user-id, set-group-id and
     /// sticky bits are not passed on. Waits for the disk unless set_durable(false).
     void commit();
     /// Call this before the first write. With false, commit() does not wait for the disk, and a power failure may
@@ -99,7 +99,7 @@ public:
     void set_durable(bool durable) noexcept { durable_ = durable; }
     /// A new or replaced file gets the permissions and times of `input` before it gets its name.
     void keep_attributes(const struct stat& input) { kept_ = input; }
-    /// Throws Error{WRITE} if so many bytes do not fit on the file system. Call it before the first write.
+    /// Throws Error{WRITE} if this many bytes do not fit on the file system. Call it before the first write.
     void require_space(std::uint64_t bytes) const;
     /// Whether written data becomes visible only in commit().
     [[nodiscard]] bool is_provisional() const noexcept { return new_.is_open() && new_.is_hidden(); }
@@ -136,17 +136,18 @@ private:
     bool sequential_ = true;
     bool overwrite_ = false;
     bool durable_ = true;
-    bool paged_ = false;  ///< in memory, by many threads: long pieces by write_pages(), short ones one at a time
+    bool paged_ =
+        false;  ///< a file in memory, written by many threads: long pieces with write_pages(), short ones one at a time
     std::mutex turn_;
     std::uint64_t base_ = 0;
     std::atomic<std::uint64_t> end_{0};
-    NewFile new_;  ///< not open if the place is written directly
+    NewFile new_;  ///< not open if the destination is written directly
     mode_t mode_ = 0;
     std::uint32_t notes_ = 0;
-    Descriptor old_;  ///< the file that will be replaced, opened as a place (O_PATH)
+    Descriptor old_;  ///< the file that will be replaced, opened with O_PATH
     std::optional<struct stat> replaced_;
     std::optional<struct stat> kept_;  ///< the file whose permissions and times it gets
-    std::optional<struct stat> read_;  ///< the file that must be the replaced one
+    std::optional<struct stat> read_;  ///< the only file that may be replaced
     WaitHook hook_;
 };
 

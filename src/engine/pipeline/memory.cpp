@@ -11,7 +11,7 @@ namespace warpaes {
 
 namespace {
 
-/// Pageable memory up to this size is copied by the driver, through its own staging, which costs less than a worker's
+/// Pageable memory up to this size is copied by the driver, through its own staging, which is cheaper than a worker's
 /// copy.
 constexpr std::uint64_t copied_by_the_driver = 64 * 1024;
 
@@ -39,7 +39,7 @@ void clear_after_failure(Engine& engine, void* memory, std::size_t bytes, int de
     try {
         clear_memory(engine, memory, bytes, device);
     } catch (const std::exception&) {
-        // The device failed, and its memory is lost with it.
+        // The device failed and its memory is lost.
     }
 }
 

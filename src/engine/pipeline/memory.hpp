@@ -1,4 +1,4 @@
-// A caller's buffer, in any kind of memory, as an end of a pipeline.
+// A caller's buffer, in any kind of memory, as a source or sink of a pipeline.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace warpaes {
 
-/// clear_memory() by all threads of the engine: what all of them have decrypted, one of them would wipe more slowly.
+/// clear_memory() with all threads of the engine, because one thread would wipe more slowly than all of them decrypt.
 void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device);
-/// At this length and above, several threads share that work.
+/// At this length and above, several threads share the wiping.
 inline constexpr std::size_t least_shared_bytes = std::size_t{1} << 20;
 /// While it lives, the threads that decrypt a message of this length stay awake, since its tag or padding may turn out
-/// wrong. 16 threads of a Xeon (2026-11), GCM of 16 MiB: 179 us, and 191 us to wake them and wipe it, of which zeros
-/// alone take 109.
+/// wrong. With 16 threads of a Xeon (2026-11), GCM of 16 MiB takes 179 us; waking the threads and wiping takes 191 us,
+/// of which writing zeros takes 109 us.
 class ReadyToClear {
 public:
     ReadyToClear(Engine& engine, Direction direction, std::uint64_t bytes) {
@@ -25,15 +25,15 @@ public:
 private:
     std::optional<Pool::Hold> hold_;
 };
-/// The same after work has failed. Ignores errors, because the device and its memory may be lost.
+/// Wipes memory after work has failed. Ignores errors, because the device and its memory may be lost.
 void clear_after_failure(Engine& engine, void* memory, std::size_t bytes, int device) noexcept;
 
-/// A caller's memory and its place.
+/// A caller's memory, its kind and its device.
 struct Located {
     std::uint8_t* data;
     MemoryPlace place;
 
-    /// Also for memory that is only read.
+    /// May also be used for memory that is only read.
     explicit Located(const void* memory)
         : data(const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(memory))), place(place_of(memory)) {}
     [[nodiscard]] int device() const noexcept { return device_of(place); }
@@ -44,14 +44,14 @@ struct Located {
     }
 };
 
-/// Whether the two ranges have a byte in common.
+/// Whether the two ranges share a byte.
 inline bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
     const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
     return a_bytes != 0 && b_bytes != 0 && first < second + b_bytes && second < first + a_bytes;
 }
 
 /// A CPU works directly on host memory, and a GPU on page-locked memory and on its own. The workers copy pageable
-/// memory to page-locked staging buffers and back.
+/// memory to and from page-locked staging buffers.
 struct MemoryBuffer {
     std::uint8_t* data;
     std::uint64_t bytes;
@@ -62,7 +62,7 @@ struct MemoryBuffer {
 /// `parallel`: only the lane accesses the data, as in a mode that is not serial.
 MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, bool parallel = true);
 
-/// The plan for work between two buffers, and how each buffer takes part.
+/// The plan for work between two buffers, and how each buffer is accessed.
 struct Ends {
     Plan plan;
     MemoryBuffer in;
@@ -71,7 +71,7 @@ struct Ends {
 };
 
 /// `work.bytes` is taken from the input. `work.memory` is the slower place of the two buffers; with Memory::device at
-/// least one is on `device`. `device` must outlive the plan. If the CPU may have to repeat what a GPU failed to do,
+/// least one is on `device`. `device` must outlive the plan. If the CPU may have to repeat work on which a GPU failed,
 /// the GPU does not overwrite its input.
 Ends plan_ends(Engine& engine, Work work, std::span<const std::uint8_t> input, std::span<std::uint8_t> output,
                const int& device);

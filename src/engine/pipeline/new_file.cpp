@@ -27,7 +27,7 @@ std::string random_name() {
     return name;
 }
 
-/// Whether the file system accepts writes in order only, as a mount of object storage without a cache.
+/// Whether the file system accepts writes only in order, as an object storage mount without a cache does.
 bool must_be_written_in_order(int probe) {
     constexpr off_t later = 4096;
     const ssize_t n = restarting([&] { return os::pwrite(probe, "", 1, later); });
@@ -78,7 +78,7 @@ Descriptor NewFile::create_unnamed(mode_t mode) const {
     struct stat status {};
     Descriptor file(
         restarting([&] { return os::open_in(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }));
-    // Without /proc it could not get a name later.
+    // Without /proc, the file could not be named later.
     if (file.get() >= 0 && os::stat(path_of(file.get()).c_str(), &status) != 0) file.close();
     return file;
 }
@@ -102,8 +102,8 @@ mode_t NewFile::examine_directory() {
     return status.st_mode & 0777;
 }
 
-/// Whether link() can name an unnamed file, which it can do once. Some file systems have unnamed files and no links;
-/// system-call filters may refuse link(). The link is removed at once.
+/// Whether link() can name an unnamed file; this works once per file. Some file systems support unnamed files but not
+/// links; system-call filters may refuse link(). The link is removed at once.
 bool NewFile::can_be_linked(int unnamed) const {
     TemporaryName name(directory_);
     const std::string from = path_of(unnamed), to = random_name();
@@ -112,8 +112,8 @@ bool NewFile::can_be_linked(int unnamed) const {
     return true;
 }
 
-/// Tries the methods on a file of its own, so that none fails after the output was written. The output itself is not
-/// renamed before the end: mounts of object storage handle open files that are renamed badly.
+/// Tries the methods on a separate file, so that none fails after the output was written. The output itself is not
+/// renamed before the end, because object storage mounts do not handle renaming of open files well.
 void NewFile::examine_named_files() {
     TemporaryName name(directory_);
     {
@@ -176,7 +176,7 @@ int NewFile::replace(int fd, const std::function<void()>& check) {
     return os::rename(directory_.get(), temporary_.get(), target_.c_str(), 0);
 }
 
-/// Replaces no other file, unless another process replaces the claimed one in between.
+/// Does not replace any other file, unless another process replaces the claimed one in between.
 int NewFile::claim_and_rename() {
     const int folder = directory_.get();
     if (claim_name(folder, target_.c_str()) != 0) return -1;

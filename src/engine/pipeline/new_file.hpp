@@ -1,4 +1,4 @@
-// A file under construction: it gets its name in its directory when it is complete. Uses the strongest method that the
+// A file that is being written and appears under its name only when it is complete. Uses the strongest method that the
 // file system supports, and determines it before anything is written.
 #pragma once
 
@@ -36,21 +36,21 @@ private:
     Home home_;
 };
 
-/// The directory is opened once: a user who changes the path's target moves no file out of it.
+/// The directory is opened once: a user who changes the path's target cannot redirect the file to another directory.
 class NewFile {
 public:
-    /// Opens the directory of `path`. `name`: the path in messages. Throws Error{WRITE}.
+    /// Opens the directory of `path`. `name` is the path that messages show. Throws Error{WRITE}.
     void open_directory(const std::string& path, const std::string& name);
     [[nodiscard]] bool is_open() const noexcept { return !target_.empty(); }
     [[nodiscard]] int directory() const noexcept { return directory_.get(); }
     [[nodiscard]] const char* target() const noexcept { return target_.c_str(); }
 
-    /// Determines with an empty file, which it removes, how files in the directory can be made and written. Returns the
-    /// permissions that the umask and the directory's access list give new files: umask() can only be read by setting
-    /// it, for all threads. Throws Error{WRITE}.
+    /// Determines how files in the directory can be created and written, using an empty file that it removes. Returns
+    /// the permissions that the umask and the directory's access list give new files: umask() can only be read by
+    /// setting it, for all threads. Throws Error{WRITE}.
     mode_t examine_directory();
-    /// Creates the file, which only its owner can open, after examine_directory(). `replaces`: whether it may replace a
-    /// file in the end. Throws Error{WRITE}, also if the file system cannot replace files.
+    /// Creates the file, which only its owner can open, after examine_directory(). `replaces` is whether it may replace
+    /// a file in the end. Throws Error{WRITE} if it fails or if the file system cannot replace files.
     Descriptor create(bool replaces);
     /// Gives `fd` its final name. Returns -1 and sets errno if this fails; EEXIST: there is a file of this name, and
     /// none may be replaced. `check` is called immediately before a file is replaced, and may throw.
@@ -90,7 +90,7 @@ private:
     std::string target_;  ///< the final name in the directory
     TemporaryName temporary_{directory_};
     Method method_ = Method::unnamed;
-    bool unnamed_ = false;  ///< files without a name can be made, and named later
+    bool unnamed_ = false;  ///< files can be created without a name and named later
     bool replaces_ = false;
     bool sequential_ = false;
 };

@@ -94,7 +94,7 @@ private:
     Source& source_;
     Sink& sink_;
 
-    const bool in_turn_;  ///< whether reading is done in turns
+    const bool in_turn_;  ///< whether the workers read in turn
     const std::uint8_t* const direct_input_;
     std::uint8_t* const direct_output_;
     const std::uint64_t size_;
@@ -146,7 +146,8 @@ void Pipeline::save_before() {
 
 Totals Pipeline::run() {
     const WaitHook hook = [this] {
-        if (stopped_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled");  // never reported: the earlier error is
+        if (stopped_)
+            throw Error(WARPAES_ERROR_CANCELLED, "cancelled");  // never reported, because the earlier error is
         reporter_.tell();
     };
     source_.on_wait(hook);

@@ -1,9 +1,9 @@
-// Source -> stage -> sink through bounded memory: the one mechanism for everything larger than a chunk, both files and
+// Source -> stage -> sink through bounded memory: the only mechanism for everything larger than a chunk, both files and
 // messages in memory.
 //
 // There are N workers, the calling thread among them. Each has a lane of the engine and one chunk at a time: it takes
 // the next chunk, reads, processes and writes it. A step whose order matters (reading and writing a pipe, processing in
-// a serial mode) is done in turns, which does not delay the other steps. So reading one chunk, processing another and
+// a serial mode) is done in turn, which does not delay the other steps. So reading one chunk, processing another and
 // writing a third overlap without separate threads for reading and writing. On a GPU, the streams of the lanes overlap
 // copies and kernels in the same way.
 #pragma once
@@ -34,11 +34,11 @@ Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& sour
                     const Progress& progress = {});
 
 /// A pipeline that the engine's threads work on while its owner does something else. The constructor's arguments must
-/// outlive it. For one thread at a time. In a child process of fork() it can only be destroyed, which leaves alone what
-/// the parent's threads may have locked.
+/// outlive it. Only one thread at a time may use it. In a child process of fork() it can only be destroyed, which does
+/// not touch anything that the parent's threads may have locked.
 class BegunPipeline {
 public:
-    /// One of `plan.lanes` is the owner's, used from finish() on.
+    /// One of `plan.lanes` belongs to the owner and is used from finish() onwards.
     BegunPipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink);
     /// Waits for the chunks that are being processed and drops the rest.
     ~BegunPipeline();

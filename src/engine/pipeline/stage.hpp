@@ -1,4 +1,4 @@
-// The processing step of a pipeline: how the work is cut into chunks, and what is done to each chunk.
+// The processing step of a pipeline: how the work is cut into chunks, and how each chunk is processed.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace warpaes {
 
-/// A part of the work that one worker has in hand.
+/// The part of the work that one worker is processing.
 struct Chunk {
     std::uint64_t index = 0;
     std::uint64_t input_offset = 0;

@@ -18,7 +18,7 @@ std::size_t RewoundSource::read(std::uint64_t offset, std::span<std::uint8_t> bu
         have = std::min(buffer.size(), beginning_.size() - at);
         std::copy_n(beginning_.begin() + static_cast<std::ptrdiff_t>(at), have, buffer.begin());
     }
-    // Does not read again after the end of the source: a terminal would wait for another end of file.
+    // Does not read again after the end of the source, because a terminal would wait for a second end of file.
     if (have == buffer.size() || whole_) return have;
     return have + source_.read(offset + have, buffer.subspan(have));
 }

@@ -22,9 +22,10 @@ public:
     [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
     /// A sequential source is read front to back by one thread at a time; any other at any offset, by many at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
-    /// Fills `buffer` from `offset` on and returns the number of bytes; less than requested only at the end.
+    /// Fills `buffer` with the data starting at `offset` and returns the number of bytes, which is less than requested
+    /// only at the end.
     virtual std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) = 0;
-    /// The same for a sequential source, without waiting for more than one byte: 0 only at the end.
+    /// Like read(), for a sequential source, without waiting for more than one byte. Returns 0 only at the end.
     virtual std::size_t read_some(std::uint64_t offset, std::span<std::uint8_t> buffer) { return read(offset, buffer); }
     /// The whole data, if a lane may access it in place; else null.
     [[nodiscard]] virtual const std::uint8_t* data() const noexcept { return nullptr; }
@@ -41,7 +42,7 @@ public:
     /// A sequential sink is written front to back by one thread at a time; any other at any offset, by many at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
     /// Call this before the first write of several threads, with the number of threads that can run at once. Returns
-    /// the least bytes of a piece in which they should write; 0: any.
+    /// the minimum size of the pieces in which they should write; 0: any size.
     virtual std::uint64_t prepare_for(unsigned /*writers*/) { return 0; }
     /// Writes all of `bytes` or throws.
     virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
@@ -75,7 +76,7 @@ private:
     std::uint64_t size_;
 };
 
-/// A source whose beginning has been read already and can be read again.
+/// A source whose beginning has already been read and can be read again.
 class RewoundSource final : public Source {
 public:
     /// Reads the first `bytes` bytes of `source`, or all of it if it is shorter.
@@ -96,8 +97,8 @@ private:
     bool whole_;
 };
 
-/// Forwards the written bytes from byte `first` on, at most `size` of them, to `sink` from byte `to` on. Without a
-/// size, finish() also finishes `sink`.
+/// Forwards the written bytes starting at byte `first`, at most `size` of them, to `sink` starting at byte `to`.
+/// Without a size, finish() also finishes `sink`.
 class SinkSlice final : public Sink {
 public:
     /// `sink`: null if nothing is kept. `in_order`: it must be written front to back, even if `sink` need not be.

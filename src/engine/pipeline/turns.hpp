@@ -1,4 +1,4 @@
-// Numbered turns: run a step in the order of the chunks although each chunk belongs to another worker.
+// Numbered turns: run a step in chunk order although the chunks belong to different workers.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +23,7 @@ public:
         }
         changed_.notify_all();
     }
-    /// Gives no more turns: all waits return false.
+    /// Stops the turns: all waits return false.
     void stop() noexcept {
         {
             const std::lock_guard lock(mutex_);

@@ -24,7 +24,7 @@ public:
     [[nodiscard]] bool may_repeat() const noexcept { return replaceable_; }
     [[nodiscard]] bool device_failed() const noexcept { return device_failed_; }
 
-    /// Calls `work(Lane&)`, and again with another lane if the GPU of the first lane fails.
+    /// Calls `work(Lane&)`, and again with a different lane if the GPU of the first lane fails.
     template <typename Work>
     void run(const Work& work) {
         try {

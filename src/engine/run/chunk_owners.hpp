@@ -21,7 +21,7 @@ namespace warpaes {
 
 class ChunkOwners {
 public:
-    /// `threads`: how many may work on them again.
+    /// `threads` is the number of threads that may work on the chunks again.
     ChunkOwners(std::uint64_t chunks, unsigned threads)
         : most_(std::max(threads, 1U)),
           threads_(static_cast<std::size_t>(chunks)),
@@ -30,8 +30,8 @@ public:
     /// Records that the calling thread works on this chunk.
     void note(std::uint64_t chunk) noexcept { threads_[static_cast<std::size_t>(chunk)] = pthread_self(); }
 
-    /// Wipes a message that has been cut into these chunks: each thread takes its own chunks, then what no other thread
-    /// has begun. May be called once.
+    /// Wipes a message that has been cut into these chunks: each thread wipes its own chunks, then chunks that no other
+    /// thread has begun. May be called once.
     void wipe(Engine& engine, std::span<std::uint8_t> output, std::size_t chunk_bytes, bool beyond_caches) noexcept {
         const auto wipe_chunk = [&](std::size_t i) {
             const std::size_t first = i * chunk_bytes;

@@ -1,4 +1,4 @@
-// Runs messages, or stretches of one, wherever their buffers lie: on the device that holds them, or on lanes
+// Runs messages, or stretches of one, wherever their buffers are: on the device that holds them, or on lanes
 // (group.hpp).
 #pragma once
 
@@ -27,15 +27,15 @@ void by_blocks(std::size_t used, std::uint64_t length, const Partial& partial, c
 /// Encrypts one block on a CPU, without a plan or a lane.
 void encrypt_block(const Engine& engine, const ExpandedKey& key, const Block& in, Block& out);
 
-/// A part of a message without a tag: whole blocks or data units, which are processed where they lie; or, `local`,
-/// bytes of one block, which is copied to host memory.
+/// A part of a message without a tag: whole blocks or data units, which are processed in place; or, if `local`, bytes
+/// of one block, which is copied to host memory.
 struct MessagePart {
     enum class Padding : std::uint8_t { none, add, remove };
 
-    std::uint64_t offset = 0, length = 0;  ///< in the input
-    std::uint64_t to = 0;                  ///< of its result, in the output
+    std::uint64_t offset = 0, length = 0;  ///< offset in the input
+    std::uint64_t to = 0;                  ///< offset of its result in the output
     bool local = false;
-    Padding padding = Padding::none;             ///< PKCS#7; of a local part
+    Padding padding = Padding::none;             ///< PKCS#7; only for a local part
     std::uint64_t skip = 0, keep = block_bytes;  ///< bytes of a local part's result
 };
 
@@ -44,7 +44,8 @@ class Executor {
 public:
     /// For buffers in host memory; does not call CUDA to find out.
     explicit Executor(Engine& engine) : engine_(engine) {}
-    /// For buffers in these places. Throws Error{ARGUMENT, BACKEND} if no backend can reach input and output.
+    /// For buffers in these kinds of memory. Throws Error{ARGUMENT, BACKEND} if no backend can access both input and
+    /// output.
     Executor(Engine& engine, const Places& places, std::optional<CallerStream> stream = std::nullopt);
     /// Determines the places of the buffers.
     Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output)
@@ -72,10 +73,10 @@ public:
     void wait_for_buffers() const;
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
-    /// The kind of memory that determines the backend: device memory if either buffer lies there, page-locked memory if
-    /// both do.
+    /// The kind of memory that determines the backend: device memory if either buffer is there, page-locked memory if
+    /// both buffers are.
     [[nodiscard]] Memory memory() const noexcept { return memory_; }
-    /// The device where at least one buffer lies; -1: both are in host memory.
+    /// The device that holds at least one buffer; -1: both are in host memory.
     [[nodiscard]] int data_device() const noexcept { return device_; }
     /// The outcome of the last run, with the notes of all runs.
     [[nodiscard]] const Outcome& ran() const noexcept { return ran_; }
@@ -83,19 +84,19 @@ public:
 private:
     void run_on_device(MessageGroup group);
     std::optional<std::uint64_t> run_part(const MessageGroup& message, const Block& iv, const MessagePart& part);
-    /// `group`: the part's input, output and chaining value. std::nullopt: the padding is wrong.
+    /// `group` is the part's input, output and chaining value. std::nullopt: the padding is wrong.
     std::optional<std::uint64_t> run_local_part(const MessageGroup& group, const MessagePart& part);
 
     Engine& engine_;
     Memory memory_ = Memory::pageable;
-    int device_ = -1;  ///< the device where at least one buffer lies, or -1
+    int device_ = -1;  ///< the device that holds at least one buffer, or -1
     int output_device_ = -1;
     bool device_only_ = false;  ///< both buffers are in device memory
     std::optional<CallerStream> stream_;
     Outcome ran_;
 };
 
-/// Of a message with a tag: GCM (SP 800-38D), CCM (SP 800-38C), CMAC (SP 800-38B).
+/// The outcome of a message with a tag: GCM (SP 800-38D), CCM (SP 800-38C), CMAC (SP 800-38B).
 struct TaggedOutcome : Outcome {
     bool authentic = true;  ///< false: decrypted, the tag is wrong, and the output has been wiped
 };

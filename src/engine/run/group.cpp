@@ -16,7 +16,7 @@ namespace {
 /// Up to this length the calling thread hashes block by block, because a lane costs more.
 constexpr std::uint64_t hashed_here = 2 * block_bytes;
 
-/// A GCM message, or a stretch of one. Each chunk gives the digest of its own ciphertext.
+/// A GCM message, or a stretch of one. Each chunk yields the digest of its own ciphertext.
 class GcmStage final : public EvenStage {
 public:
     GcmStage(Engine& engine, const Ends& ends, const MessageGroup& group)
@@ -61,7 +61,7 @@ public:
         settle_tag(g, *tag, [&](auto) {
             const MemoryBuffer& out = ends_.out;
             const auto bytes = static_cast<std::size_t>(out.bytes);
-            // Data that a GPU has written is in the GPU's memory, or in no core's cache.
+            // Data that a GPU has written is in the GPU's memory, or at least not in any core's cache.
             if (ends_.plan.backend->is_gpu()) return clear_memory(engine_, out.data, bytes, out.device);
             owners_.wipe(engine_, {out.data, bytes}, static_cast<std::size_t>(ends_.plan.chunk_bytes),
                          bytes >= cached_bytes());
@@ -131,7 +131,7 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     Plan& plan = ends.plan;
     // CCM and CMAC do not start on a GPU that the CPU may have to replace, because the work could not be repeated.
     if (chained && plan.replaceable) plan = Engine::replacement(plan);
-    // Cutting a message pays if its chunks run in parallel, or if they are copied to a GPU and back.
+    // Cutting a message pays off if its chunks run in parallel, or if they are copied to a GPU and back.
     const bool on_cpu = !plan.backend->is_gpu();
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
     const bool one_lane = on_cpu && (plan.lanes == 1 || !ends.parallel);

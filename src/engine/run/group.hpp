@@ -1,5 +1,5 @@
-// The way from a group to the lanes: plans, cuts a long message and spreads it over the plan's lanes, repeats what a
-// GPU failed to do, and settles the tag.
+// Runs a group on lanes: makes a plan, cuts a long message and spreads it over the plan's lanes, repeats work on which
+// a GPU failed, and settles the tag.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace warpaes {
 
-/// Runs a single message, or a stretch of one, under an expanded key. `memory`: the slower place of input and output;
-/// with Memory::device at least one of them is on `device`. A GCM message must have the digest of its associated
-/// data, and its J0 if its IV is not 12 bytes. Tags, IVs and associated data are in host memory. Thread-safe.
-/// Everything is complete on return; after an exception the output is undefined.
+/// Runs a single message, or a stretch of one, under an expanded key. `memory` is the slower place of input and output;
+/// with Memory::device at least one of them is on `device`. A GCM message must have the digest of its associated data,
+/// and its J0 if its IV is not 12 bytes. Tags, IVs and associated data are in host memory. Thread-safe. Everything is
+/// complete on return; after an exception the output is undefined.
 Outcome run_group(Engine& engine, MessageGroup group, Memory memory = Memory::pageable, int device = -1);
 
-/// Calls `work(lane, i)` once for each i below `parts`, on lanes of the plan, in parallel where that pays.
+/// Calls `work(lane, i)` once for each i below `parts`, on lanes of the plan, in parallel where that pays off.
 template <typename Work>
 void for_each_part(Engine& engine, const Plan& plan, std::uint64_t parts, const Work& work) {
     std::atomic<std::uint64_t> next{0};

@@ -10,8 +10,8 @@ namespace warpaes {
 
 namespace {
 
-/// The device of a message on a caller's stream: of its text, or of what the call writes if there is no text. Throws
-/// Error{ARGUMENT} unless everything that has to be in device memory lies there.
+/// The device of a message on a caller's stream: the device of its text or, without text, of the memory that the call
+/// writes. Throws Error{ARGUMENT} unless everything that has to be in device memory is there.
 int device_for_stream(const MessageGroup& m, const Places& places) {
     const bool data = m.length != 0, encrypt = m.direction == Direction::encrypt;
     const int device = device_of(data ? places.input : encrypt ? places.tag : places.statuses);
@@ -33,8 +33,8 @@ int device_for_stream(const MessageGroup& m, const Places& places) {
     return device;
 }
 
-/// A GCM message that a stream can run without the memory that a batch needs: its associated data is such that the host
-/// can hash it, and the tag that encryption writes has 16 bytes, in memory that the device can write.
+/// Whether a GCM message can run on a stream without the memory that a batch needs: the host can hash its associated
+/// data, and the tag that encryption writes has 16 bytes and is in memory that the device can write to.
 bool is_simple(const MessageGroup& m, const Places& places) {
     if (m.mode != Mode::gcm || device_of(places.aad) >= 0) return false;
     if (m.direction == Direction::decrypt) return m.length != 0;
@@ -74,7 +74,7 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, const Places& pl
     // Small inputs and inputs that a CPU reads are copied to host memory. The copies also protect them from the output,
     // which may be written before they have been read.
     std::optional<SecretBuffer> copied_aad;
-    Block iv{};  // of GCM: J0, which begins with the IV if that has 12 bytes
+    Block iv{};  // GCM: J0, which begins with the IV if that has 12 bytes
     Secret<Block> aad_digest;
     Outcome hashed;
     if (gcm) {

@@ -147,7 +147,7 @@ void Batch::count(std::span<const Slice> slices, std::atomic<std::uint64_t>& whe
 }
 
 std::uint64_t Batch::most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept {
-    // At least as many messages as a serial task of normal size has (serial_most in prepare.cpp).
+    // At least the number of messages in a serial task of normal size (serial_most in prepare.cpp).
     constexpr std::uint64_t least = 64;
     return std::max(bytes / shapes_[slice.entry].cost + 1, least);
 }
@@ -303,7 +303,8 @@ Batch::Step Batch::work_on_gpu(int device, std::optional<unsigned> worker, Batch
     }
     const bool planned = std::find(crew_.gpus.begin(), crew_.gpus.end(), device) != crew_.gpus.end();
     if (!worker || !planned || lost(device)) return Step::nothing;
-    // As many tasks as are worth a launch, but fewer near the end, so that all workers finish at about the same time.
+    // Takes as many tasks as are worth a launch, but fewer near the end, so that all workers finish at about the same
+    // time.
     const std::uint64_t tasks = host_.size(), workers = std::uint64_t{2} * crew_.gpus.size() * crew_.gpu_lanes;
     const std::uint64_t full = tasks * crew_.gpu_task_bytes / std::max<std::uint64_t>(1, host_.bytes());
     constexpr std::uint64_t least = 4;
@@ -371,7 +372,7 @@ Batch::Step Batch::run_on_device(int device, std::span<const Slice> slices, Batc
     // Bounds the delay of a cancellation: everything launched together runs to its end.
     constexpr std::uint64_t bytes_at_once = std::uint64_t{1} << 33;
     try {
-        // A lane's stream does not wait for the default stream, so wait for the work there that concerns the messages.
+        // A lane's stream does not wait for the default stream, so wait for the work there that involves the messages.
         if (!cancelled_) wait_for_device(device);
         run_pieces(Pieces(slices), bytes_at_once, engine_.gpu(), device, on_gpu_, scratch);
     } catch (...) {

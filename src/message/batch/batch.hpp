@@ -1,4 +1,4 @@
-// A batch in flight: its entries are checked and cut into tasks, and workers take and carry out the tasks.
+// A batch in flight: its entries are checked and cut into tasks, and workers take and execute the tasks.
 #pragma once
 
 #include <atomic>
@@ -62,7 +62,8 @@ public:
 
     // ------------------------------------------------------------------------------------- for workers (batch_engine)
 
-    /// Checks the entries and cuts them into tasks. One thread calls it, before anything else. True: there is no work.
+    /// Checks the entries and cuts them into tasks. One thread calls it, before anything else. Returns true if there is
+    /// no work.
     [[nodiscard]] bool prepare();
     /// The GPUs that may be needed.
     [[nodiscard]] std::vector<int> devices() const;
@@ -73,15 +74,15 @@ public:
     [[nodiscard]] std::uint64_t wants_of(int device) const;
 
     enum class Step { nothing, worked, last };
-    /// Takes one or more tasks and carries them out. Nothing: no task is available at the moment. Last: all tasks are
-    /// done.
+    /// Takes one or more tasks and executes them. Step::nothing means that no task is available at the moment, and
+    /// Step::last that all tasks are done.
     Step work_on_cpu(unsigned worker, BatchScratch& scratch);
-    /// `worker`: the worker number, for a device of the plan only.
+    /// `worker` is the worker number, for a device of the plan only.
     Step work_on_gpu(int device, std::optional<unsigned> worker, BatchScratch& scratch);
     /// Whether tasks have come back from a failed GPU since the last call; if so, other workers must be woken.
     [[nodiscard]] bool take_returned_note() noexcept { return returned_note_.exchange(false); }
     [[nodiscard]] bool returned() const noexcept { return returned_note_; }
-    /// Fails all entries, if no worker can process the batch. Must come before the first task.
+    /// Fails all entries because no worker can process the batch. Must be called before the first task.
     void abandon(warpaes_status status, const char* sentence) noexcept;
     /// Calls the client's callback and releases the waiting threads. Called once, after the last step.
     void finish() noexcept;
@@ -124,8 +125,8 @@ private:
         Claim take_all() noexcept { return {std::min(next.exchange(list.size()), list.size()), list.size()}; }
     };
 
-    /// The facts about an entry that make_tasks() needs, kept from the check: entries are large, and reading one again
-    /// would cost more than everything else done with it.
+    /// The facts about an entry that make_tasks() needs, kept from the check, because entries are large, and reading
+    /// one again would cost more than all its other processing.
     struct Shape {
         enum class Work : std::uint8_t { none, parallel, serial, solo };
         std::uint64_t count = 0;
@@ -133,7 +134,7 @@ private:
         std::uint16_t kind = 0;       ///< class of entries that run best together
         std::int16_t place = unseen;  ///< a device; -1: host memory
         Work work = Work::none;
-        bool split = false;           ///< lies partly on a device and partly in host memory
+        bool split = false;           ///< is partly on a device and partly in host memory
         bool output_on_host = false;  ///< the output is in host memory
         bool iv_on_host = false;      ///< and the IVs, if there are any
     };
@@ -155,26 +156,26 @@ private:
 
     /// Takes up to `most` tasks in host memory: first those that a failed GPU returned, then from the shares.
     Claim take_host(unsigned worker, std::uint32_t most);
-    /// If the batch was cancelled, gives the slices that status and returns true.
+    /// If the batch was cancelled, sets that status for the slices and returns true.
     bool leave_out(std::span<const Slice> slices);
     static void count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept;
-    /// The number of messages of a slice to run at a time so that they have about `bytes` bytes.
+    /// The number of messages of a slice to run at a time, about `bytes` bytes in total.
     [[nodiscard]] std::uint64_t most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept;
-    /// Runs one long message as a call of its own, which cuts it and spreads it over the workers.
+    /// Runs one long message as a separate call, which cuts it and spreads it over the workers.
     void run_solo(std::uint32_t entry, std::uint64_t message);
-    /// Makes groups of slices. With `staging`, groups in place write there instead, as far as it reaches.
+    /// Makes groups of slices. With `staging`, in-place groups write there instead, as far as it has room.
     void gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch);
-    /// Called after the groups ran: copies staged outputs to their place and reports failed messages.
+    /// Called after the groups ran: copies staged outputs to their destinations and reports failed messages.
     void settle(BatchScratch& scratch);
     /// Fails the slices' entries. Decrypted output that is not authenticated must already be wiped.
     void give_up(std::span<const Slice> slices, const Error& error);
-    /// Wipes outputs that may hold unauthenticated plaintext. `staged`: outputs in place were not touched. `device`:
-    /// where the outputs lie, -1 for host memory.
+    /// Wipes outputs that may hold unauthenticated plaintext. `staged` means that in-place outputs were not touched.
+    /// `device` is where the outputs are; -1 for host memory.
     void wipe_outputs(std::span<const Slice> slices, bool staged, int device) noexcept;
     [[nodiscard]] std::size_t bytes_in_place(std::span<const Slice> slices) const;
     /// The staging size of a GPU's lane, for messages in place.
     [[nodiscard]] std::size_t staging_bytes() const noexcept;
-    /// `bytes`: how much to run at a time.
+    /// `bytes` is how much to run at a time.
     void run_pieces(Pieces pieces, std::uint64_t bytes, Backend& backend, int device, std::atomic<std::uint64_t>& where,
                     BatchScratch& scratch);
     void run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch);
@@ -183,8 +184,8 @@ private:
     Step run_on_gpu(int device, Claim claim, BatchScratch& scratch);
     Step run_on_device(int device, std::span<const Slice> slices, BatchScratch& scratch);
     Step done(std::uint64_t tasks) noexcept { return left_.fetch_sub(tasks) == tasks ? Step::last : Step::worked; }
-    /// After a failure of `device`: it gets no more tasks of this batch, and other workers do `claim`, if it is not
-    /// empty.
+    /// Called after a failure of `device`, which gets no more tasks of this batch. Other workers process `claim`, if it
+    /// is not empty.
     void lose(int device, Claim claim) noexcept;
     [[nodiscard]] bool lost(int device) noexcept;
 
@@ -201,7 +202,7 @@ private:
     std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
     Queue solos_;                        ///< messages that the pipeline cuts and spreads, one by one
     TaskList host_;                      ///< tasks in host memory
-    std::optional<TaskShares> shares_;   ///< of `host_`
+    std::optional<TaskShares> shares_;   ///< tasks of `host_`
     std::map<int, Queue> device_tasks_;  ///< tasks in each device's memory
     std::uint64_t messages_ = 0;
     bool stages_ = false;  ///< some message is in place

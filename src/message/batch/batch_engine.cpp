@@ -85,7 +85,7 @@ void BatchEngine::look_after_keys(std::unique_lock<std::mutex>& lock) noexcept {
     try {
         gpu_.wipe_keys_before(now - kept);
     } catch (...) {
-        // The next look tries again.
+        // The next check tries again.
     }
     lock.lock();
 }
@@ -279,7 +279,7 @@ void BatchEngine::lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, co
 
 void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch,
                                 std::uint64_t seen) {
-    // A client that submits one batch after another does so at once, so it is worth polling.
+    // A client that submits one batch after another does so immediately, so polling pays off.
     if (&team != &cpu_ && !team.polls && std::exchange(scratch.worked, false)) {
         team.polls = true;
         lock.unlock();

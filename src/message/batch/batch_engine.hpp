@@ -29,18 +29,18 @@ public:
 
     /// Sets `batch` before any worker touches it. Throws Error{OUT_OF_MEMORY} if no thread can be started.
     void submit(BatchRequest request, std::shared_ptr<Batch>& batch);
-    /// Waits for a batch of this engine. False: it did not finish in time.
+    /// Waits for a batch of this engine. Returns false if it did not finish in time.
     bool wait(const std::shared_ptr<Batch>& batch, std::uint64_t milliseconds);
-    /// Wipes the keys that are kept for later batches, in host memory and on devices. Throws Error{DEVICE}.
+    /// Wipes the keys kept for later batches, in host memory and on devices. Throws Error{DEVICE}.
     void flush_keys();
-    /// Those in host memory.
+    /// Wipes the keys kept in host memory.
     void flush_keys_of_host() noexcept;
     /// Finishes everything that was submitted. After that, nothing may be submitted, but finished batches may be waited
     /// for.
     void stop() noexcept;
 
 private:
-    /// Workers of the CPU or of one GPU. They sleep until there is news.
+    /// Workers of the CPU or of one GPU. They sleep until an event wakes them.
     struct Team {
         std::condition_variable wake;
         std::deque<std::shared_ptr<Batch>> fresh;      ///< not prepared yet
@@ -74,22 +74,22 @@ private:
     /// A worker's main loop. `step(batch, number, scratch)` is Batch::work_on_cpu or work_on_gpu.
     template <typename Step>
     void serve(Team& team, const Step& step) noexcept;
-    /// Prepares a batch or takes steps of an active one. False: there is nothing to do. The lock is held on entry and
-    /// return.
+    /// Prepares a batch or takes steps of an active one. Returns false if there is nothing to do. The lock is held on
+    /// entry and return.
     template <typename Step>
     bool work(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::size_t& turn,
               const Step& step);
     template <typename Step>
     bool work_on(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Batch>& batch, const Step& step);
-    /// A client does what it can for its batch at the moment.
+    /// Lets a client process the tasks of its batch that are available at the moment.
     void lend_a_hand(const std::shared_ptr<Batch>& batch);
-    /// The same in the place of one of the team's workers.
+    /// Lets a client do so in place of one of the team's workers.
     template <typename Step>
     void lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch,
                      const Step& step);
     /// Polls for a short time, then sleeps until `news_` differs from `seen`.
     void wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::uint64_t seen);
-    /// Wipes keys that have not been used for long, if it is time to look. Releases the lock meanwhile.
+    /// Wipes keys that have not been used for long, if the next check is due. Releases the lock while it wipes.
     void look_after_keys(std::unique_lock<std::mutex>& lock) noexcept;
     [[nodiscard]] bool keeps_keys() const;
     /// Prepares a batch without the lock, then announces its tasks, or ends it if there are none.
@@ -104,8 +104,8 @@ private:
     void wake_all() noexcept;
     [[nodiscard]] bool may_leave() const noexcept { return stopping_ && open_ == 0; }
 
-    Engine& engine_;    ///< may be gone when stop() has returned
-    CudaBackend& gpu_;  ///< stays: the last batch ends this object after the engine
+    Engine& engine_;    ///< may be destroyed once stop() has returned
+    CudaBackend& gpu_;  ///< remains valid, because the last batch destroys this object after the engine
     KeyTable keys_;
     std::mutex mutex_;
     Team cpu_;

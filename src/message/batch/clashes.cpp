@@ -60,7 +60,7 @@ void Clashes::append(const Clashes& next) {
 }
 
 /// Returns the indices of the writes, sorted by address. First it distributes the writes into as many buckets as there
-/// are writes. Writes are mostly spread evenly, so that nearly sorts them; sorting by comparisons alone took longer
+/// are writes. Writes are usually spread evenly, so this nearly sorts them. Sorting only by comparisons took longer
 /// than checking the entries.
 std::vector<std::uint32_t> Clashes::by_address() const {
     std::uintptr_t least = UINTPTR_MAX, most = 0;
@@ -88,14 +88,14 @@ std::vector<std::uint32_t> Clashes::by_address() const {
 
 /// Compares writes without gaps with each other.
 void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& clash) {
-    // Left to right: does any write that began earlier end after this one begins?
+    // Left to right: checks whether any write that began earlier ends after this one begins.
     Greatest ends;
     for (const Write* write : writes) {
         if (ends.beside(write->entry) > write->strip.begin) clash(write->entry);
         ends.add(write->strip.end(), write->entry);
     }
-    // Right to left: does any write that begins later begin before this one ends? Complements turn the minimum into a
-    // maximum.
+    // Right to left: checks whether any write that begins later begins before this one ends. Complements turn the
+    // minimum into a maximum.
     Greatest begins;
     std::for_each(writes.rbegin(), writes.rend(), [&](const Write* write) {
         if (begins.beside(write->entry) > ~write->strip.end()) clash(write->entry);
@@ -121,7 +121,7 @@ void Clashes::compare_at_stride(std::span<const Write* const> writes, std::span<
     find_overlaps(std::move(rectangles), clash);
 }
 
-/// Compares writes whose extents overlap, sorted by their begin.
+/// Compares writes with overlapping extents, sorted by their beginning.
 void Clashes::compare(std::span<const Write* const> writes, const Clash& clash, const std::function<bool()>& stop) {
     if (stop()) return;
     const auto is_first = [&](const Write* write) { return write->entry == writes.front()->entry; };

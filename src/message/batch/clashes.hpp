@@ -11,8 +11,8 @@
 
 namespace warpaes {
 
-/// Collects the writes of all entries and finds the entries that write the same bytes. While the addresses of all
-/// writes, or of outputs and of tags separately, ascend, it stores only the entry numbers.
+/// Collects the writes of all entries and finds the entries that write the same bytes. As long as the addresses of all
+/// writes (or those of outputs and of tags separately) ascend, it stores only the entry numbers.
 class Clashes {
 public:
     /// Returns the writes of an entry that was added earlier; called after the order is broken.
@@ -23,11 +23,11 @@ public:
     /// Adds everything that was added to `next`, whose entries all come after these.
     void append(const Clashes& next);
     using Clash = std::function<void(std::uint32_t entry)>;
-    /// Calls `clash` for each entry that overlaps another, maybe more than once. It finds all overlaps between entries
-    /// at the same stride or without gaps. (Where more than 64 strides interleave, entries without gaps are compared
-    /// with 64 of them.) Takes n log n steps for n entries, for each of these strides. Returns the entries that write,
-    /// ordered by their first write; empty if outputs and tags ascended. `stop()` is called from time to time: true
-    /// ends the search.
+    /// Calls `clash` for each entry that overlaps another, possibly more than once. It finds all overlaps between
+    /// entries at the same stride or without gaps. (Where more than 64 strides interleave, entries without gaps are
+    /// compared with 64 of them.) Takes n log n steps for n entries, for each of these strides. Returns the entries
+    /// that write, ordered by their first write; empty if outputs and tags ascended. `stop()` is called from time to
+    /// time: true ends the search.
     std::vector<std::uint32_t> find(
         const Again& again, const Clash& clash, const std::function<bool()>& stop = [] { return false; });
 
@@ -56,7 +56,7 @@ private:
     static constexpr std::size_t most_strides = 64;
 
     std::vector<std::uint32_t> entries_;  ///< added while the writes ascended
-    std::vector<Write> writes_;           ///< of the entries added after that
+    std::vector<Write> writes_;           ///< writes of the entries added after that
     Ascent all_, outputs_, tags_;
 };
 

@@ -18,7 +18,7 @@ void refuse(const std::string& sentence) {
 }
 
 /// Additional checks for an entry of a batch on a caller's stream, which has messages to process. Returns their device:
-/// that of the text, or of what is written if there is no text. `of_table`: the device of a table's statuses.
+/// that of the text, or of what is written if there is no text. `of_table` is the device of a table's statuses.
 int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked, std::optional<int> of_table,
                      EntryChecker& checker) {
     const MessageGroup& g = checked.group;

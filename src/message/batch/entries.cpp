@@ -131,7 +131,7 @@ void EntryChecker::check_tail(const warpaes_batch_entry& e) const {
     }
 }
 
-/// Throws the Error of a message whose fault only the whole table shows.
+/// Throws the Error of a message whose fault can be detected only in the whole table.
 void EntryChecker::check_faults(const warpaes_batch_entry& e) const {
     const warpaes_status fault = request_.table->faults[static_cast<std::size_t>(&e - request_.entries)];
     if (fault == WARPAES_OK) return;
@@ -154,7 +154,7 @@ void EntryChecker::check_shape(const warpaes_batch_entry& e) {
 
 const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
     if (request_.entry_bytes > sizeof e) check_tail(e);
-    // Entries mostly have the shape of the one before.
+    // Most entries have the same shape as the previous one.
     if (const Shape shape(e); valid_ != shape) {
         valid_.reset();
         check_shape(e);
@@ -166,7 +166,7 @@ const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
         check_ranges(e, static_cast<Mode>(e.mode));
         if (request_.table != nullptr) check_faults(e);
     }
-    std::construct_at(&checked_.group, MakeGroup{request_, e});  // in place: a copy takes longer
+    std::construct_at(&checked_.group, MakeGroup{request_, e});  // constructed in place, because a copy takes longer
     checked_.device = -1;
     checked_.on_host = 0;
     if (e.count == 0) return checked_;
@@ -179,7 +179,7 @@ const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
     return checked_;
 }
 
-/// The handles of keys, and what XTS demands of their values.
+/// Checks the key handles, and XTS's requirements on the key values.
 void EntryChecker::check_living(const warpaes_batch_entry& e) {
     if (e.key != nullptr) check_alive(e.key, "key");
     if (e.mode != WARPAES_XTS) return;
@@ -228,7 +228,7 @@ void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
 
 namespace {
 
-/// Whether the extents of what the group writes overlap nothing else of it.
+/// Whether the extents that the group writes overlap none of its other extents.
 bool lie_apart(const MessageGroup& g, const Strip& output, const Strip& tag, const Strip& input) {
     struct Extent {
         std::uintptr_t begin, end;
@@ -295,7 +295,7 @@ int EntryChecker::place(const void* pointer, MemoryStretch& last) {
     if (request_.arena != nullptr && request_.arena->holds(pointer)) return request_.arena->device();
     MemoryStretch& known = places_[(reinterpret_cast<std::uintptr_t>(pointer) >> 16) % places_.size()];
     if (!known.holds(pointer)) {
-        // A query takes longer than a search of all known stretches. Querying the whole allocation pays only while
+        // A query takes longer than a search of all known stretches. Querying the whole allocation pays off only while
         // queries are few.
         constexpr unsigned few = 64;
         const auto there = std::find_if(places_.begin(), places_.end(),

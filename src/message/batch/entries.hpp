@@ -32,7 +32,7 @@ struct Extent {
 struct TableEntries {
     std::vector<warpaes_batch_entry> entries;
     Extent input, output, iv, aad, tag;
-    /// The fault of a message that only the complete table shows; OK if there is none.
+    /// The fault of a message that can be detected only in the complete table; OK if there is none.
     std::vector<warpaes_status> faults;
 };
 
@@ -43,12 +43,12 @@ struct BatchRequest {
     std::size_t entry_bytes = sizeof(warpaes_batch_entry);
     warpaes_entry_result* results = nullptr;  ///< one per entry
     std::size_t result_bytes = sizeof(warpaes_entry_result);
-    bool offsets = false;  ///< of elements in the arena, or in the extents of `table`
+    bool offsets = false;  ///< `at` of elements is an offset in the arena, or in the extents of `table`
     bool check_nonces = false;
     const Arena* arena = nullptr;
     KeyHandles handles{};
     std::function<void()> finished;
-    std::shared_ptr<const TableEntries> table{};  ///< the owner of `entries`, if they are a table's
+    std::shared_ptr<const TableEntries> table{};  ///< the owner of `entries`, if they come from a table
 
     [[nodiscard]] const warpaes_batch_entry& entry(std::uint64_t i) const noexcept {
         const auto* const first = reinterpret_cast<const std::uint8_t*>(entries);
@@ -90,8 +90,8 @@ struct MakeGroup {
     operator MessageGroup() const { return group_of(request, entry); }
 };
 
-/// The memory for the statuses of the entry's messages. Empty if the entry has none, or if its count is impossible, for
-/// which the check refuses it.
+/// The memory for the statuses of the entry's messages. Empty if the entry has none, or if its count is impossible, so
+/// that the check will refuse it.
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& entry) noexcept;
 
 /// The memory that a group writes: outputs, and tags when encrypting.
@@ -106,18 +106,18 @@ public:
     enum Kind : std::uint8_t { input, output, iv, aad, tag, keys, kinds };
     struct Checked {
         MessageGroup group;
-        int device = -1;           ///< of at least one part; -1: all in host memory
+        int device = -1;           ///< device of at least one part; -1: all parts are in host memory
         std::uint8_t on_host = 0;  ///< a bit for each kind of elements that is in host memory
 
         [[nodiscard]] bool lies_on_host(Kind kind) const noexcept { return (on_host >> kind & 1) != 0; }
-        /// Whether it lies partly on a device, partly in host memory.
+        /// Whether the entry is partly on a device and partly in host memory.
         [[nodiscard]] bool split() const noexcept { return device >= 0 && on_host != 0; }
     };
-    /// Throws an Error that describes what is wrong with the entry itself. The result is valid until the next call.
+    /// Throws an Error that describes a fault in the entry itself. The result is valid until the next call.
     const Checked& check(const warpaes_batch_entry& entry);
     /// The checks that depend neither on addresses nor on the values of keys.
     static void check_shape(const warpaes_batch_entry& entry);
-    /// The device where an entry's statuses lie, or -1.
+    /// The device that holds an entry's statuses, or -1.
     [[nodiscard]] int device_of_statuses(const warpaes_status* statuses) { return place(statuses, last_[kinds]); }
 
 private:
@@ -149,7 +149,7 @@ private:
     void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
     void check_overlaps(const MessageGroup& g) const;
     void place(Checked& checked);
-    /// The device of `pointer`. `last`: where the same part of the previous entry lay.
+    /// The device of `pointer`. `last` is where the same part of the previous entry was.
     [[nodiscard]] int place(const void* pointer, MemoryStretch& last);
     void check_alive(const warpaes_key* key, const char* name);
 
@@ -158,7 +158,7 @@ private:
     std::array<const warpaes_key*, 64> alive_{};  ///< handles recently found valid
     Checked checked_{};
     std::optional<Shape> valid_;                   ///< the last shape that check_shape() accepted
-    std::array<MemoryStretch, kinds + 1> last_{};  ///< of input, output, ..., and of statuses
+    std::array<MemoryStretch, kinds + 1> last_{};  ///< memory of input, output, ..., and of statuses
     std::array<MemoryStretch, 64> places_{};       ///< results of recent queries, indexed by address
     unsigned asked_ = 0;
 };

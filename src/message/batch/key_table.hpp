@@ -17,7 +17,7 @@
 
 namespace warpaes {
 
-/// A SipHash with a random key that this process has drawn. Throws Error{INTERNAL} if there is no randomness.
+/// A SipHash with a random key that this process has generated. Throws Error{INTERNAL} if there is no randomness.
 const SipHash& process_hash();
 
 /// Holds at most `capacity` keys. A removed key wipes itself once it is no longer in use. Thread-safe.
@@ -27,10 +27,10 @@ public:
 
     explicit KeyTable(std::size_t capacity = 4096);
 
-    /// The expanded key, which is added if it is not there. Throws Error{KEY_LENGTH}.
+    /// Returns the expanded key, and adds it to the table if it is missing. Throws Error{KEY_LENGTH}.
     [[nodiscard]] std::shared_ptr<const ExpandedKey> get(std::span<const std::uint8_t> key);
-    /// The same, but null for a key that comes for the first time, so that keys which are used once do not evict
-    /// others.
+    /// Like get(), but returns null when a key is used for the first time, so that keys that are used only once do not
+    /// evict others.
     [[nodiscard]] std::shared_ptr<const ExpandedKey> get_if_seen(std::span<const std::uint8_t> key);
     [[nodiscard]] std::size_t size() const;
     /// Removes the keys that were not requested since `time`. Once the table is empty, it also clears the hashes of
@@ -51,7 +51,8 @@ private:
     mutable ForkSafe<> mutex_;
     Entries entries_;  ///< most recently used first
     std::unordered_multimap<std::uint64_t, Entries::iterator> by_hash_;
-    std::vector<std::uint64_t> seen_;  ///< hashes of keys that have come, each at the index given by its low bits
+    std::vector<std::uint64_t>
+        seen_;  ///< hashes of keys that have been requested, each at the index given by its low bits
 };
 
 }  // namespace warpaes

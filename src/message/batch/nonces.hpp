@@ -11,11 +11,11 @@ namespace warpaes {
 
 class NonceCheck {
 public:
-    /// Adds the messages of an entry; ignores other modes and decryption. `group`: from group_of(). `device`: where the
-    /// entry lies.
+    /// Adds the messages of an entry; ignores other modes and decryption. `group`: from group_of(). `device` is where
+    /// the entry's data is.
     void add(std::uint32_t entry, const MessageGroup& group, int device);
-    /// Calls `reused` for every entry with a message whose key and IV another message has, in the same entry or
-    /// another. `again(entry)` returns an entry's group.
+    /// Calls `reused` for every entry that contains a message with the same key and IV as another message, in the same
+    /// entry or a different one. `again(entry)` returns an entry's group.
     void find(const std::function<MessageGroup(std::uint32_t entry)>& again,
               const std::function<void(std::uint32_t entry)>& reused);
 

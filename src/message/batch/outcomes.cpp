@@ -59,12 +59,12 @@ void Outcomes::fail(std::uint64_t entry, warpaes_status status, const char* sent
     try {
         sentences_.try_emplace(entry, sentence);
     } catch (const std::bad_alloc&) {
-        // The status must suffice without a sentence.
+        // There is no sentence for it; the status must suffice.
     }
 }
 
 void Outcomes::reject(std::uint64_t entry, std::uint64_t first, std::span<const std::uint8_t> marks) noexcept {
-    // memchr is many times as fast as std::find, and there is usually nothing to find.
+    // memchr is many times as fast as std::find, and usually there is nothing to find.
     const void* const first_bad = marks.empty() ? nullptr : std::memchr(marks.data(), 1, marks.size());
     if (first_bad == nullptr) return;
     const auto begin = marks.begin(), end = marks.end();

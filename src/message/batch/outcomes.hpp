@@ -23,15 +23,15 @@ public:
 
     /// Initializes the entry's result. Must come before any other call for the entry.
     void begin(std::uint64_t entry) noexcept;
-    /// The entry passed its checks: sets the statuses of its messages to OK.
+    /// Called when the entry has passed its checks. Sets the statuses of its messages to OK.
     void admit(std::uint64_t entry) noexcept;
-    /// Records that the entry, or a part of it, failed. The first such status of an entry stays.
+    /// Records that the entry, or a part of it, failed. The first such status of an entry is kept.
     void fail(std::uint64_t entry, warpaes_status status, const char* sentence) noexcept;
     void fail(std::uint64_t entry, const Error& error) noexcept { fail(entry, error.status(), error.what()); }
-    /// Records which messages from `first` on are not authentic: those whose mark is 1. All at once, because other
-    /// threads count failures of the same entry.
+    /// Records which messages, starting at `first`, are not authentic: those whose mark is 1. They are recorded
+    /// together, because other threads count failures of the same entry.
     void reject(std::uint64_t entry, std::uint64_t first, std::span<const std::uint8_t> marks) noexcept;
-    /// Ends the batch: gives the messages of failed entries their entry's status.
+    /// Ends the batch: sets the statuses of the messages of failed entries to their entry's status.
     void close() noexcept;
 
     [[nodiscard]] std::uint64_t failed_entries() const noexcept { return failed_entries_; }
@@ -47,7 +47,7 @@ public:
     }
 
 private:
-    /// Sets the entry's status. False if an earlier status stays.
+    /// Sets the entry's status. Returns false if an earlier status is kept.
     bool spoil(std::uint64_t entry, warpaes_status status) noexcept;
 
     static constexpr std::size_t most_sentences = 4096;
@@ -56,7 +56,7 @@ private:
     const BatchRequest& request_;
     std::atomic<std::uint64_t> failed_entries_{0};
     std::atomic<std::uint64_t> first_failed_{none};
-    std::atomic<std::uint64_t> first_refused_{none};  ///< that failed for another reason than a wrong tag
+    std::atomic<std::uint64_t> first_refused_{none};  ///< entries that failed for a reason other than a wrong tag
     mutable std::mutex mutex_;
     mutable std::map<std::uint64_t, std::string> sentences_;
 };

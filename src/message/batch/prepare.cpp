@@ -12,23 +12,23 @@ namespace warpaes {
 
 namespace {
 
-/// A longer message in a parallel mode is a task of its own, which the pipeline cuts and spreads over all workers.
+/// A longer message in a parallel mode is a separate task, which the pipeline cuts and spreads over all workers.
 constexpr std::uint64_t solo_bytes = std::uint64_t{16} << 20;
 
 /// The fixed cost of a message, expressed in bytes, so that tasks of tiny messages are no larger than others.
 constexpr std::uint64_t message_cost = 64;
 
-/// Serial modes are fast when a lane interleaves many messages. These bound the number of messages of a task: at least
-/// so many, if there are enough for all workers, and at most so many; of short ones more, up to so many bytes, because
-/// to begin a task, to end it and to wipe its stack takes as long as some ten kilobytes.
+/// Serial modes are fast when a lane interleaves many messages. These bound the number of messages in a task: a
+/// minimum, if there are enough for all workers, and a maximum. A task may have more short messages, up to a number of
+/// bytes, because starting and ending a task and wiping its stack takes as long as processing about ten kilobytes.
 constexpr std::uint64_t serial_least = 16, serial_most = 64, serial_most_short = 2048;
 constexpr std::uint64_t short_task_bytes = std::uint64_t{128} << 10;
 constexpr std::uint64_t serial_task_bytes = std::uint64_t{64} << 20;
 
 constexpr std::uint64_t least_task_bytes = std::uint64_t{16} << 10;
 
-/// The number of entries that justifies another thread for the checks, and the most threads. Checking an entry takes
-/// 0.1 to 0.2 us; starting a thread and waiting for it takes 20, in a virtual machine 100.
+/// The number of entries that justifies another thread for the checks, and the maximum number of threads. Checking an
+/// entry takes 0.1 to 0.2 us; starting a thread and waiting for it takes 20 us, or 100 us in a virtual machine.
 constexpr std::uint64_t piece_entries = 2048;
 constexpr unsigned most_pieces = 8;
 
@@ -74,7 +74,7 @@ struct Batch::Survey {
     std::uint64_t cost = 0;
     std::uint64_t serial_messages = 0;
     bool in_place = false;
-    std::vector<std::uint32_t> by_address;  ///< entries that write, if not in that order already
+    std::vector<std::uint32_t> by_address;  ///< entries that write, unless they are already in that order
 
     void add(const MessageGroup& g) {
         Work& part = part_for(g.mode, g.direction, static_cast<unsigned>(32 * (g.rounds() - 6)), g.input.first);
@@ -107,7 +107,8 @@ private:
     static Memory memory_of(const std::uint8_t* input) { return place_of(input).kind; }
     static Memory memory_of(Memory memory) { return memory; }
 
-    /// `lies`: a kind of memory, or a pointer into it. The memory of a part's first message stands for all of them.
+    /// `lies` is a kind of memory, or a pointer into it. The memory of a part's first message represents that of all
+    /// messages.
     template <typename Lies>
     Work& part_for(Mode mode, Direction direction, unsigned key_bits, Lies lies) {
         const auto it = std::find_if(parts.begin(), parts.end(), [&](const Work& p) {
@@ -237,7 +238,7 @@ void Batch::check_nonces() {
 }
 
 /// Sorts entries by class, and within a class by address: a GPU merges messages at equal distances into one group,
-/// whatever the client's order was.
+/// regardless of the client's order.
 std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
     std::vector<std::uint32_t> order;
     order.reserve(request_.count);
@@ -313,8 +314,8 @@ void Batch::make_tasks(const Survey& survey) {
     constexpr TaskList::Limits whole{
         .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
 
-    // On a GPU, a long chain of blocks takes longer than preparing many entries. Such chains are a task of their own
-    // that comes first and runs while another worker prepares the rest.
+    // On a GPU, a long chain of blocks takes longer than preparing many entries. Such chains are a separate task that
+    // comes first and runs while another worker prepares the rest.
     const std::set<int> chains_first = devices_with_long_chains();
     const auto is_begun = [&](const Shape& shape) {
         return shape.work == Shape::Work::serial && chains_first.contains(shape.place);

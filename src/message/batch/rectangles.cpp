@@ -81,14 +81,14 @@ void cut_into_rows(const Strip& s, std::uint64_t stride, std::uint32_t owner, st
 
 void find_overlaps(std::vector<Rectangle> all, const std::function<void(std::uint32_t owner)>& clash) {
     std::ranges::sort(all, {}, &Rectangle::left);
-    // Left to right: does any rectangle that began earlier end after this one begins?
+    // Left to right: checks whether any rectangle that began earlier ends after this one begins.
     Rows rights(all);
     for (const Rectangle& r : all) {
         if (rights.beside(r) > r.left) clash(r.owner);
         rights.add(r, r.right);
     }
-    // Right to left: does any rectangle that begins later begin before this one ends? Complements turn the minimum into
-    // a maximum.
+    // Right to left: checks whether any rectangle that begins later begins before this one ends. Complements turn the
+    // minimum into a maximum.
     Rows lefts(all);
     std::for_each(all.rbegin(), all.rend(), [&](const Rectangle& r) {
         if (lefts.beside(r) > ~r.right) clash(r.owner);

@@ -1,4 +1,4 @@
-// Finds overlapping rectangles. Messages at one stride are rectangles if memory is seen as rows of one stride each.
+// Finds overlapping rectangles. Messages at one stride are rectangles if memory is viewed as rows of one stride each.
 #pragma once
 
 #include <algorithm>
@@ -37,11 +37,12 @@ struct Rectangle {
     std::uint32_t owner;
 };
 
-/// Adds what `strip` covers in rows of `stride` bytes, three rectangles at most. The strip is solid or has that stride.
+/// Adds the memory that `strip` covers in rows of `stride` bytes, as at most three rectangles. The strip is solid or
+/// has that stride.
 void cut_into_rows(const Strip& strip, std::uint64_t stride, std::uint32_t owner, std::vector<Rectangle>& rectangles);
 
-/// Calls `clash` for every owner of a rectangle that overlaps one of another owner, maybe more than once. Takes n log n
-/// steps for n rectangles, however many overlap.
+/// Calls `clash` for every owner of a rectangle that overlaps one of another owner, possibly more than once. Takes n
+/// log n steps for n rectangles, regardless of how many overlap.
 void find_overlaps(std::vector<Rectangle> rectangles, const std::function<void(std::uint32_t owner)>& clash);
 
 }  // namespace warpaes

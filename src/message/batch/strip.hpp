@@ -22,10 +22,10 @@ struct Strip {
 
 enum class Meeting { no, yes, unknown };
 
-/// The rest of `meet`, for strips whose extents overlap.
+/// The second part of `meet`, for strips whose extents overlap.
 Meeting meet_among(const Strip& a, const Strip& b) noexcept;
 
-/// Whether two strips share a byte; unknown where they interleave at different strides.
+/// Whether two strips share a byte; unknown if they interleave at different strides.
 inline Meeting meet(const Strip& a, const Strip& b) noexcept {
     if (a.empty() || b.empty() || a.end() <= b.begin || b.end() <= a.begin) return Meeting::no;
     return meet_among(a, b);

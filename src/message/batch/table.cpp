@@ -64,7 +64,7 @@ public:
     void find() {
         sort(writes_);
         sort(reads_);
-        const Range* last = nullptr;  // of the writes so far, the one that ends last
+        const Range* last = nullptr;  // the write so far that ends last
         for (const Range& write : writes_) {
             if (last != nullptr && write.begin < last->end && write.owner != last->owner) {
                 set(write.owner, WARPAES_ERROR_OVERLAP);
@@ -73,7 +73,8 @@ public:
             if (last == nullptr || write.end > last->end) last = &write;
         }
         if (reads_.empty()) return;
-        // Of the reads that begin before a place: where the last one ends, and the last one of another owner.
+        // Among the reads that begin before a position: where the last one ends, and where the last one of a different
+        // owner ends.
         struct Ends {
             std::uintptr_t end = 0, others_end = 0;
             std::uint32_t owner = 0;
@@ -139,7 +140,7 @@ void find_faults(const std::vector<warpaes_table_message>& messages, Mode mode, 
     const bool has_output = mode != Mode::cmac;
     const Extent none{};
     const Extent& output = has_output ? entries.output : none;
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> ivs;  // of encryptions that must not share them
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> ivs;  // IVs of encryptions that must not share them
     const bool one_iv_each = encrypts && (mode == Mode::gcm || mode == Mode::ccm);
     bool apart = true;  // reads and writes are in different extents
     const Extent* const reads[] = {&entries.input, &entries.iv, &entries.aad, writes_tags ? &none : &entries.tag};
@@ -153,7 +154,7 @@ void find_faults(const std::vector<warpaes_table_message>& messages, Mode mode, 
         if (!holds(entries.input, m.input, bytes) || !holds(output, m.output, written) ||
             !holds(entries.iv, m.iv, table.iv_len) || !holds(entries.aad, m.aad, m.aad_len) ||
             !holds(entries.tag, m.tag, table.tag_len)) {
-            continue;  // the check of the entry refuses it
+            continue;  // refused later by the entry check
         }
         if (one_iv_each) ivs.emplace_back(m.iv, i);
         faults.write(output, m.output, written, i);

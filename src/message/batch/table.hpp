@@ -1,4 +1,4 @@
-// Messages that a table lists: scattered over a few extents of memory, each of its own length.
+// Messages listed in a table: they are scattered over a few extents of memory and have different lengths.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace warpaes {
 
 [[nodiscard]] bool overlap(const Extent& a, const Extent& b);
 
-/// The table's extents, without entries. Throws Error{ARGUMENT, RANGE, OVERLAP} for a fault of the table
+/// Returns the table's extents, without entries. Throws Error{ARGUMENT, RANGE, OVERLAP} for a fault of the table
 /// itself. There are fewer than 2^32 rows.
 TableEntries checked_extents(const warpaes_batch_table& table);
 
@@ -19,21 +19,21 @@ TableEntries checked_extents(const warpaes_batch_table& table);
 warpaes_batch_entry entry_of(const warpaes_batch_table& table);
 
 /// Copies the table, which may be on a device, and makes an entry of each message. Finds faults that only the complete
-/// table shows: messages that write where others write or read, and IVs that two encryptions share. Takes n log n
-/// steps, whatever the messages are. `stream`: a cudaStream_t whose work a table on a device waits for. Throws as
-/// checked_extents(), and Error{STATE} if the stream is in capture and the table is on a device.
+/// table shows: messages that write where others write or read, and IVs that two encryptions share. Takes n log n steps
+/// for any messages. `stream` is a cudaStream_t whose work a table on a device waits for. Throws as checked_extents(),
+/// and Error{STATE} if the stream is in capture and the table is on a device.
 std::shared_ptr<const TableEntries> entries_of(const warpaes_batch_table& table, void* stream);
 
-/// A table's messages for a caller's stream: rows at equal distances are one group. Pages, packets and blocks of a
-/// cache usually are in such an order.
+/// A table's messages for a caller's stream: rows at equal distances are one group. Pages, packets and cache blocks are
+/// usually in such an order.
 struct TableGroups {
     std::vector<MessageGroup> groups;
     int device = -1;
 };
 
-/// One pass over the rows, without a copy of them. Nothing if that does not suffice: a row has a fault, writes before
-/// an earlier row, or reads memory that is written (other than in place), or the rows are on a device. Throws as
-/// checked_extents() for a fault of the table itself.
+/// Makes the groups in one pass over the rows, without copying them. Returns nothing if that does not suffice: a row
+/// has a fault, writes before an earlier row, or reads memory that is written (other than in place), or the rows are on
+/// a device. Throws as checked_extents() for a fault of the table itself.
 std::optional<TableGroups> groups_in_order(const Engine& engine, const KeyHandles& handles,
                                            const warpaes_batch_table& table);
 

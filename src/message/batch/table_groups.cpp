@@ -48,7 +48,7 @@ public:
         one_iv_each_ = encrypts_ && (mode_ == Mode::gcm || mode_ == Mode::ccm);
     }
 
-    /// Whether the extents lie as one pass requires. Otherwise the rows decide.
+    /// Whether the extents are arranged as a single pass requires. Otherwise each row is checked.
     bool begin() {
         if (!request_.handles.alive(table_.key) || !engine_.may_use_gpu() || mode_ == Mode::xts) return false;
         made_.device = device_of(table_.statuses);
@@ -74,7 +74,7 @@ public:
         return !text && !(writes_tags_ && (meet(tag, input) || meet(tag, iv) || meet(tag, aad)));
     }
 
-    /// Takes the next row. False: it needs more than this pass.
+    /// Processes the next row. Returns false if a single pass does not suffice for it.
     bool add(const warpaes_table_message& m) {
         if (m.reserved != 0 || !(has_shape(m) || take_shape(m)) || !ascends(m)) return false;
         if (!continues(m)) begin_group(m);
@@ -122,7 +122,7 @@ private:
         }
         return true;
     }
-    /// Adds the row to the last group if it lies where the group's next message would.
+    /// Adds the row to the last group if it is where the group's next message would be.
     bool continues(const warpaes_table_message& m) {
         if (in_group_ == 0) return false;
         for (std::size_t part = 0; part < parts; ++part) {
@@ -161,7 +161,7 @@ private:
         in_group_ = 1;
     }
 
-    /// No two parts of a table lie farther apart; a greater difference is that of a part before the last one.
+    /// No two parts of a table are farther apart; a greater difference is that of a part before the last one.
     static constexpr std::uint64_t most_step = std::uint64_t{1} << 48;
 
     const Engine& engine_;
@@ -171,8 +171,8 @@ private:
     BatchRequest request_;
     std::array<Extent, parts> extents_{};
     std::array<bool, parts> on_host_{};
-    std::array<std::uint64_t, parts> bytes_{};  ///< of each part of the last row
-    std::array<std::uint64_t, parts> steps_{};  ///< between the rows of the last group
+    std::array<std::uint64_t, parts> bytes_{};  ///< position of each part of the last row
+    std::array<std::uint64_t, parts> steps_{};  ///< distance between the rows of the last group
     bool encrypts_ = false, writes_tags_ = false, one_iv_each_ = false, in_place_ = false;
     std::uint64_t output_end_ = 0, tag_end_ = 0;
     std::uint64_t rows_ = 0, in_group_ = 0;

@@ -87,7 +87,7 @@ Claim TaskShares::take_half(Share& share) noexcept {
 
 Claim TaskShares::take(unsigned worker, std::uint32_t most) noexcept {
     Claim claim;
-    // The remaining tasks may be moving from one share to another.
+    // The remaining tasks may just be moving from one share to another.
     while (claim.empty() && left() != 0) {
         claim = take_front(shares_[worker], most);
         for (unsigned k = 1; claim.empty() && k < workers_; ++k) {

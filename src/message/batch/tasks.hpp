@@ -36,7 +36,7 @@ public:
     };
     /// Adds `count` messages of an entry, `bytes` bytes each.
     void add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits);
-    /// Ends the last task.
+    /// Finishes the last task.
     void close();
 
     [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ends_.size()); }
@@ -62,8 +62,8 @@ class Pieces {
 public:
     explicit Pieces(std::span<const Slice> slices) : left_(slices) {}
 
-    /// The next portion, valid until the next call; empty at the end. `most(slice)`: the most messages of it per
-    /// portion, at least 1.
+    /// The next portion, valid until the next call; empty at the end. `most(slice)` is the maximum number of its
+    /// messages per portion, at least 1.
     template <typename Most>
     std::span<const Slice> next(const Most& most) {
         const auto is_large = [&](const Slice& s) { return s.count > 1 && s.count > most(s); };
@@ -103,7 +103,7 @@ public:
 
     /// Up to `most` consecutive tasks; empty if there are none left.
     Claim take(unsigned worker, std::uint32_t most) noexcept;
-    /// Tasks that no worker has taken; other threads may take them meanwhile.
+    /// Tasks that no worker has taken; other threads may take them at any time.
     [[nodiscard]] std::uint32_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
 
 private:
