@@ -12,7 +12,7 @@ namespace lab {
 /// A figure that both records contain.
 struct Compared {
     std::string experiment, panel, series;  ///< `panel` is "" for a fact; `series` is then the fact's name
-    std::string place;  ///< value on x (of a surface: on x and y): "64 KiB", "192 threads"; "" for a fact
+    std::string place;  ///< value on x (for a surface, on x and y): "64 KiB", "192 threads"; "" for a fact
     std::string unit;
     double a, b;
     std::optional<double> ratio;  ///< b / a; none if a is 0

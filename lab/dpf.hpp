@@ -1,6 +1,6 @@
-// Distributed point functions of two parties by a GGM tree (Boyle, Gilboa, Ishai, CCS 2016), and their use in private
-// information retrieval: each party sums the table's entries where its share of the bit is 1, and the sum of both
-// answers is the requested entry.
+// Distributed point functions for two parties, based on a GGM tree (Boyle, Gilboa, Ishai, CCS 2016), and their use in
+// private information retrieval: each party sums the table's entries where its share of the bit is 1, and the sum of
+// both answers is the requested entry.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ enum class Prg : std::uint8_t {
     chacha  ///< ChaCha20 with the seed and 16 zeros as key, counter and nonce 0: bytes 0 to 31 of its stream
 };
 
-/// A node: a seed whose lowest bit is the node's control bit. As four words in memory order.
+/// A node, as four words in memory order: a seed whose lowest bit is the node's control bit.
 using DpfNode = std::array<std::uint32_t, 4>;
 
-/// A party's key: its root, and for each level the corrections that are added to the left and right child where the
+/// A party's key: its root, and for each level the corrections that are added to the left and right child if the
 /// control bit is 1.
 struct DpfKey {
     DpfNode root{};
@@ -31,7 +31,7 @@ struct DpfKey {
 std::array<DpfNode, 2> children_of(Prg prg, const DpfNode& node);
 /// Makes the keys of both parties for entry `index` of 2^depth. `seed` determines the random roots.
 std::pair<DpfKey, DpfKey> make_dpf(Prg prg, std::uint64_t index, unsigned depth, std::uint64_t seed);
-/// Computes a party's node of one entry with libcrypto.
+/// Computes a party's node for one entry with libcrypto.
 DpfNode evaluate(Prg prg, const DpfKey& key, std::uint64_t index);
 
 }  // namespace lab

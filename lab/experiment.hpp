@@ -28,7 +28,7 @@ public:
 
 /// The data that a run passes to each of its experiments.
 struct Context {
-    bool quick = false;                        ///< few points, few samples
+    bool quick = false;                        ///< measure few points and few samples
     int gpu = -1;                              ///< device to use; -1: no GPU
     unsigned threads = 1;                      ///< number of CPU threads that may be used
     std::size_t most_bytes = ~std::size_t{0};  ///< longest text allowed; tests set it, because they simulate the GPU
@@ -56,7 +56,7 @@ enum class Paper {
     hajihassani,
     lam,
     ours
-};  ///< [N], [G], [P], [D], [H], the later studies [K], [T], [B], [F], and experiments that no paper has
+};  ///< [N], [G], [P], [D], [H], the later studies [K], [T], [B], [F], and experiments that are in no paper
 const char* letter_of(Paper paper);
 /// Authors, title, year and hardware in one line.
 const char* citation_of(Paper paper);
@@ -69,8 +69,8 @@ struct Experiment {
     enum class Needs { cpu, gpu, either } needs;  ///< either: without a GPU it runs the CPU's part, and notes the rest
     double seconds, quick_seconds;                ///< estimated duration on an H200 or, for `cpu`, on two cores
     Result (*run)(const Context& context);  ///< throws LeftOut, Interrupted, or another std::exception for a failure
-    const char* after = "";  ///< key of an experiment whose result this one reads; when a time limit defers that one,
-                             ///< this one is deferred, too
+    const char* after = "";  ///< key of an experiment whose result this one reads; if a time limit defers that
+                             ///< experiment, this one is also deferred
 };
 
 /// Every experiment, in the order of the papers.

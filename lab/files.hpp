@@ -1,4 +1,4 @@
-// Files of experiments: writing, reading, comparing, and evicting from the page cache.
+// Files for experiments: writes, reads and compares them, and evicts them from the page cache.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ public:
     File& operator=(File&& other) noexcept;
     ~File();
 
-    /// Fills all of `bytes`; throws if the file ends before.
+    /// Fills all of `bytes`; throws if the file ends earlier.
     void read(std::uint64_t offset, std::span<std::uint8_t> bytes) const;
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) const;
     [[nodiscard]] std::uint64_t size() const;

@@ -12,7 +12,7 @@
 
 namespace lab {
 
-/// The state of a GPU at one moment; none where it cannot be read.
+/// The state of a GPU at one moment; fields that cannot be read are empty.
 struct GpuState {
     std::optional<double> mhz;      ///< multiprocessor clock
     std::optional<double> watts;    ///< power of the whole board

@@ -1,5 +1,5 @@
 // Recovers the last round key of AES from ciphertexts and times, as Jiang, Fei and Kaeli do ("A complete key recovery
-// timing attack on a GPU", HPCA 2016): a warp whose lanes look up different places of one table takes longer.
+// timing attack on a GPU", HPCA 2016): a warp whose lanes look up different entries of one table takes longer.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ enum class Contention : std::uint8_t {
 };
 inline constexpr std::size_t contentions = 3;
 
-/// Returns the contention that a model predicts of 32 lookups.
+/// Returns the contention that a model predicts for 32 lookups.
 unsigned contention_of(Contention model, std::span<const std::uint8_t, 32> indices);
 
 /// Correlates times with the contention that each value of each key byte predicts for the last round.
@@ -25,7 +25,7 @@ class KeyRecovery {
 public:
     static constexpr std::size_t bytes = 16, values = 256, trace_bytes = 512;
 
-    /// `threads`: CPU threads that add() may use.
+    /// `threads` is the number of CPU threads that add() may use.
     explicit KeyRecovery(unsigned threads) : threads_(threads) {}
 
     /// Adds a trace for each of `times`: the ciphertexts of a warp, 16 bytes for each lane, and the warp's time.
@@ -37,15 +37,15 @@ public:
 
     /// The attack's outcome, compared with the right round key.
     struct Outcome {
-        std::array<std::uint8_t, bytes> key{};  ///< of each byte the value with the largest coefficient
-        unsigned right = 0;                     ///< number of bytes whose right value has it
-        double mean_rank = 0;                   ///< of the right values, 0 for the largest coefficient: 127.5 by chance
+        std::array<std::uint8_t, bytes> key{};  ///< for each byte, the value with the largest coefficient
+        unsigned right = 0;                     ///< number of bytes whose right value has the largest coefficient
+        double mean_rank = 0;  ///< mean rank of the right values; 0 is the largest coefficient, and chance gives 127.5
     };
     [[nodiscard]] Outcome outcome(Contention model, std::span<const std::uint8_t, bytes> right_key) const;
 
 private:
     struct Sums {
-        double p = 0, pp = 0, pt = 0;  ///< of a prediction, its square, and its product with the time
+        double p = 0, pp = 0, pt = 0;  ///< sums of a prediction, its square, and its product with the time
     };
     using OfByte = std::array<std::array<Sums, values>, contentions>;
     void add_byte(std::size_t byte, std::span<const std::uint8_t> ciphertexts, std::span<const std::uint32_t> times);

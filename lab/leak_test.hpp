@@ -36,15 +36,15 @@ private:
 inline constexpr double no_doubt = 1e9;
 double welch_t(const Moments& a, const Moments& b);
 
-/// Compares the times of a fixed and of a random class, added one by one. Long times are mostly caused by other
+/// Compares the times of a fixed and of a random class, added one by one. Long times are usually caused by other
 /// programs, so the test is repeated on times cropped at each of 100 thresholds, and on the squared distances from the
 /// mean.
 class LeakTest {
 public:
     static constexpr std::size_t crops = 100;
-    static constexpr double enough = 10'000;  ///< least number of times for a test to count
+    static constexpr double enough = 10'000;  ///< minimum number of times for a test to count
 
-    /// `first`: at least one time. The thresholds are its quantiles; these times are not part of the test.
+    /// `first` contains at least one time. The thresholds are its quantiles; these times are not part of the test.
     explicit LeakTest(std::vector<double> first);
     /// `kind`: 0 fixed, 1 random.
     void add(unsigned kind, double time);
@@ -54,7 +54,7 @@ public:
         double whole_t = 0;     ///< t of the uncropped times
         double kept = 1;        ///< share of all times that the largest |t| is computed from
         bool squared = false;   ///< the largest |t| is that of the squared distances
-        std::size_t times = 0;  ///< of both classes together
+        std::size_t times = 0;  ///< number of times in both classes
         double fixed_mean = 0, random_mean = 0, deviation = 0;
     };
     [[nodiscard]] Outcome outcome() const;
@@ -63,7 +63,7 @@ private:
     using Both = std::array<Moments, 2>;
     double origin_;  ///< subtracted from every time, so that sums of squares keep their precision
     std::array<double, crops> thresholds_{};
-    std::array<Both, crops + 1> buckets_{};  ///< by the lowest threshold that is not below the time
+    std::array<Both, crops + 1> buckets_{};  ///< grouped by the lowest threshold that is not below the time
     Both squared_{};
     Both all_{};
 };

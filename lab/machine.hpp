@@ -8,7 +8,7 @@
 
 namespace lab {
 
-/// Describes this machine. `gpu`: the device that the run uses, -1 for none.
+/// Describes this machine. `gpu` is the device that the run uses, -1 for none.
 Machine look_around(int gpu);
 
 /// Returns the number of processors that this process may use.
@@ -21,9 +21,9 @@ std::string commit_of_build();
 /// Number of processors of the whole machine, not only those this process may use.
 unsigned all_processors();
 /// Processor seconds (user, system and interrupts) of the whole machine since boot; none if the system does not report
-/// them.
+/// this.
 std::optional<double> processor_seconds();
-/// Returns the same, without those of this process and of the programs that it has run.
+/// Like processor_seconds(), but excludes this process and the programs that it has run.
 std::optional<double> processor_seconds_of_others();
 
 }  // namespace lab

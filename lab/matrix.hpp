@@ -1,4 +1,4 @@
-// The conclusions by machine: the verdicts of several records side by side.
+// Conclusions by machine: shows the verdicts of several records side by side.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ struct Matrix {
     struct Row {
         const Claim* claim;
         std::vector<Verdict> verdicts;  ///< one for each column
-        /// Whether the records that decide it, at least two, decide it alike; none if fewer decide it.
+        /// Whether the records that decide it agree; none if fewer than two records decide it.
         [[nodiscard]] std::optional<bool> agrees() const;
     };
     std::vector<Column> columns;

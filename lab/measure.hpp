@@ -1,4 +1,4 @@
-// Samples of a measurement, and their statistics.
+// Takes samples of measurements and computes their statistics.
 #pragma once
 
 #include <chrono>
@@ -28,10 +28,10 @@ inline Effort effort(bool quick) {
 /// Seconds of single calls of `work`, after one warm-up call that is not counted. `work` returns the seconds that it
 /// took, by the host's clock or by events on a GPU.
 Summary sample(const Effort& effort, const std::function<double()>& work);
-/// Samples several subjects in turns, so that drift (clocks, temperature) affects all of them equally.
+/// Samples several subjects in turn, so that drift (clocks, temperature) affects all of them equally.
 std::vector<Summary> sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works);
 
-/// The same, and by how much `counter` has grown during each call that counts, such as the processor time.
+/// Like sample(), but also returns how much `counter`, such as the processor time, grew during each counted call.
 struct Counted {
     std::vector<Summary> seconds, grown;
 };

@@ -1,4 +1,4 @@
-// The occupancy calculator: how many warps of a kernel a multiprocessor holds at once, and which resource limits the
+// The occupancy calculator: how many warps of a kernel a multiprocessor holds at once, and which resource limits that
 // number (CUDA C++ Programming Guide, 5.2.3 and 16).
 #pragma once
 

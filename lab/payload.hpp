@@ -1,5 +1,5 @@
-// [H]'s generic data model for many messages, the part that runs on the CPU: a payload describes messages by offsets
-// into a data stream and a key stream; prepare() converts it so that each thread of a kernel can find its message.
+// The CPU part of [H]'s generic data model for many messages: a payload describes messages by offsets into a data
+// stream and a key stream; prepare() converts it so that each thread of a kernel can find its message.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace lab {
 
 /// `count` pieces of `size` bytes in a stream. The first is at `offset`; they are `stride` bytes apart (0: contiguous).
-/// Offsets rather than pointers, so that they hold wherever the stream is stored.
+/// Positions are offsets rather than pointers, so that they stay valid wherever the stream is stored.
 struct Elements {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
@@ -27,7 +27,7 @@ struct MessageDescriptor {
     Elements messages;    ///< in the data stream; the output has the same offsets in the output stream
     Elements ivs;         ///< in the data stream, 16 bytes each; none for ECB; a single IV serves all messages
     Elements associated;  ///< for authenticated modes, which [H] leaves to later work: must be empty
-    Elements tags;        ///< the same
+    Elements tags;        ///< as above
     std::uint64_t first_key = 0, keys = 1;  ///< keys in the key stream: message i uses key first_key + i % keys
 };
 
@@ -36,7 +36,7 @@ struct PayloadDescriptor {
     std::vector<MessageDescriptor> messages;
 };
 
-/// Key schedules, expanded on the CPU and cached in a hash table: equal keys share one place. AES-128, as in the paper.
+/// Key schedules, expanded on the CPU and cached in a hash table: equal keys share one entry. AES-128, as in the paper.
 class KeySchedules {
 public:
     static constexpr std::size_t key_bytes = 16, words = 44;
@@ -46,7 +46,7 @@ public:
     static std::array<std::uint32_t, words> expanded(std::span<const std::uint8_t> key);
     /// Returns the index of the schedule of `key`; expands the key on first use.
     std::uint32_t place(const Key& key);
-    /// `words` words for each place.
+    /// `words` words for each entry.
     [[nodiscard]] std::span<const std::uint32_t> schedules() const { return schedules_; }
     [[nodiscard]] std::size_t size() const { return places_.size(); }
 
@@ -67,7 +67,7 @@ struct LogicalMessage {
     std::uint32_t reserved = 0;
 };
 
-/// A payload in the form that the kernel reads. A message in a serial mode has one logical thread; a message in a
+/// A payload in the format that the kernel reads. A message in a serial mode has one logical thread; a message in a
 /// parallel mode has one per block. Only the first logical thread of each message is stored.
 struct PreparedPayload {
     std::vector<LogicalMessage> messages;
@@ -75,8 +75,9 @@ struct PreparedPayload {
     std::uint32_t threads = 0;         ///< number of logical threads
 };
 
-/// `key_stream`: keys one after the other. Throws std::invalid_argument if elements lie outside the streams, are not
-/// whole blocks, or belong to an authenticated mode, if a key does not exist, or for more than 2^31 - 1 threads.
+/// `key_stream`: keys one after the other. Throws std::invalid_argument if elements are outside the streams, are not
+/// whole blocks or belong to an authenticated mode, if a key does not exist, or if there are more than 2^31 - 1
+/// threads.
 PreparedPayload prepare(const PayloadDescriptor& payload, std::size_t data_bytes,
                         std::span<const std::uint8_t> key_stream, KeySchedules& schedules);
 

@@ -15,8 +15,8 @@ struct Finished {
     double seconds = 0;  ///< from start to end
 };
 
-/// Runs `arguments[0]`, found along PATH, with an empty standard input. `environment`: "NAME=value" each, in addition
-/// to this process's own. Throws std::system_error if the program cannot be started.
+/// Runs `arguments[0]`, found along PATH, with an empty standard input. `environment`: strings "NAME=value", in
+/// addition to this process's own variables. Throws std::system_error if the program cannot be started.
 Finished run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
 
 /// Returns the path of `program` along PATH.

@@ -57,7 +57,7 @@ struct Overlap {
 inline constexpr Overlap overlap{4, 13.4, 22.5, 0.65};
 
 /// The paper's conclusions.
-inline constexpr double best_granularity_gain = 0.30;  ///< 16 bytes per thread over the next best
+inline constexpr double best_granularity_gain = 0.30;  ///< speed of 16 bytes per thread over the next best
 inline constexpr double constant_t_box_loss = 7;       ///< time with constant memory over time with shared memory
 inline constexpr double constant_round_key_loss = 0.02;
 inline constexpr double four_tables_gain = 0.63;  ///< over one table, which is 40 % slower
@@ -96,7 +96,7 @@ inline constexpr std::array<Against, 5> against_manavski{{{2 << 10, 0.10, 0.50},
 
 /// Four threads per block were better than one and sixteen.
 inline constexpr int best_threads_per_block = 4;
-/// In the breakdown of time, computation dominates below the first size, transfers above the second.
+/// In the time breakdown, computation dominates below the first size, and transfers dominate above the second.
 inline constexpr std::uint64_t compute_dominates_below = 32 << 10, transfers_dominate_above = 128 << 10;
 /// Gbit/s with transfers, and of the kernel without them above 1 MB.
 inline constexpr double headline_with_transfers_least = 6, headline_with_transfers_most = 7, headline_kernel = 20;
@@ -106,7 +106,7 @@ inline constexpr double headline_with_transfers_least = 6, headline_with_transfe
 /// [P] Martín Berlanga, Paracrypt: a talk with few figures.
 namespace paracrypt {
 
-inline constexpr double stream_gain = 0.07;  ///< at most, four streams over one
+inline constexpr double stream_gain = 0.07;  ///< maximum gain of four streams over one
 inline constexpr int streams = 4;
 inline constexpr std::uint64_t best_staging_bytes = 8 << 20;
 /// Average gain over `openssl enc`, and the smallest file size with this gain.

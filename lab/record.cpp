@@ -193,7 +193,7 @@ void save(const Record& record, const std::filesystem::path& path) {
 
 namespace {
 
-/// Writes all of `text`, and flushes it to the disk if it is a file there. Returns 0 or a value of errno.
+/// Writes all of `text`, and flushes it if it is a file on a disk. Returns 0 or a value of errno.
 int write_all(int descriptor, const std::string& text, bool to_disk) {
     std::size_t written = 0;
     while (written < text.size()) {
@@ -213,7 +213,7 @@ void finish(int descriptor, const std::string& text, bool to_disk, const std::fi
     if (error != 0) throw_system_error(error, path.string());
 }
 
-/// Returns the descriptor that the name of an open file stands for: /dev/stdout, /dev/fd/3, /proc/self/fd/3.
+/// Returns the descriptor denoted by the name of an open file: /dev/stdout, /dev/fd/3, /proc/self/fd/3.
 std::optional<int> descriptor_of(const std::filesystem::path& path) {
     if (path == "/dev/stdout") return STDOUT_FILENO;
     if (path == "/dev/stderr") return STDERR_FILENO;
@@ -234,7 +234,7 @@ bool is_standard_output(const std::filesystem::path& path) {
 
 void replace_file(const std::filesystem::path& path, const std::string& text) {
     std::error_code none;
-    // A link stays, and leads to the new file.
+    // A link is kept and leads to the new file.
     std::filesystem::path target = path;
     for (int links = 0; !descriptor_of(target) && std::filesystem::is_symlink(target, none); ++links) {
         if (links == 40) throw_system_error(ELOOP, path.string());
@@ -249,7 +249,7 @@ void replace_file(const std::filesystem::path& path, const std::string& text) {
     struct stat before {};
     const bool exists = stat(target.c_str(), &before) == 0;
     if (exists && !S_ISREG(before.st_mode)) {
-        // A FIFO or a device gets the text. There is nothing to replace.
+        // The text is written to a FIFO or a device directly, because there is no file to replace.
         finish(open(target.c_str(), O_WRONLY | O_CLOEXEC), text, false, path);
         return;
     }

@@ -14,7 +14,7 @@
 
 namespace lab {
 
-/// A file that is not a record, or has another schema. The text contains the reason.
+/// The error for a file that is not a record or has an unsupported schema. The text contains the reason.
 class RecordError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -37,20 +37,20 @@ struct Machine {
     std::optional<Gpu> gpu;
     std::string cpu;
     unsigned threads = 0;                   ///< processors that this process may use
-    std::vector<std::string> instructions;  ///< those relevant to AES, by their names in /proc/cpuinfo
+    std::vector<std::string> instructions;  ///< the ones relevant to AES, as named in /proc/cpuinfo
     std::uint64_t memory_bytes = 0;
     std::string os;
     std::string openssl;
     std::optional<bool> is_virtual;  ///< it runs under a hypervisor; none if unknown
 };
 
-/// The options of the command line.
+/// Command-line options.
 struct Options {
     std::vector<std::string> keys;  ///< as given; empty: all experiments
     bool quick = false;
     int gpu = -1;  ///< device; -1: none
     unsigned threads = 1;
-    std::string disk, memory;  ///< folders of Context
+    std::string disk, memory;  ///< the folders in Context
 };
 
 enum class Status {
@@ -72,7 +72,7 @@ struct Entry {
     std::string citation, title, question;
     Status status = Status::not_run;
     std::string reason;
-    std::string commit;  ///< of the build that ran it, in the form of Record::commit; "" if it has not run
+    std::string commit;  ///< commit of the build that ran it, in the format of Record::commit; "" if it has not run
     double seconds = 0;
     /// Share of the machine's processor time that other processes used during the run; none if unknown.
     std::optional<double> load;
@@ -85,9 +85,9 @@ Entry make_entry(const Experiment& experiment);
 
 struct Record {
     static constexpr int schema = 1;
-    std::string version;  ///< of warpaes
-    std::string commit;   ///< of the build that began the run; "" if unknown; ends in "+" if the tree had uncommitted
-                          ///< changes
+    std::string version;  ///< version of warpaes
+    std::string commit;   ///< commit of the build that began the run; "" if unknown; ends in "+" if the tree had
+                          ///< uncommitted changes
     std::string date;     ///< start of the run, ISO 8601, UTC
     double seconds = 0;   ///< sum over all experiments
     Machine machine;
@@ -109,12 +109,12 @@ Record load(const std::filesystem::path& path);
 void save(const Record& record, const std::filesystem::path& path);
 /// "-", /dev/stdout, /dev/fd/1 or /proc/self/fd/1.
 bool is_standard_output(const std::filesystem::path& path);
-/// Replaces a file's contents by `text` in the same way; the new file has the permissions of the old one. A link stays
-/// and leads to the new file. FIFOs, devices and open files by the name of their descriptor are written to.
+/// Replaces a file's contents with `text` in the same way; the new file has the permissions of the old one. A link is
+/// kept and leads to the new file. FIFOs, devices and open files named by their descriptor are written directly.
 void replace_file(const std::filesystem::path& path, const std::string& text);
 
-/// Returns the record with figures of six significant digits, without verdicts, which the rules make again, and without
-/// the names of folders. A submission of a submission is identical. Throws RecordError, with a remedy, if the figures
+/// Returns the record with figures of six significant digits, without verdicts, which the rules compute again, and
+/// without folder names. A submission of a submission is identical. Throws RecordError, with a remedy, if the figures
 /// cannot be traced to a commit, an experiment failed, or none was measured.
 Record submission_of(const Record& record);
 

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// JSON has no NaN and no infinity: they become null.
+/// JSON has no NaN and no infinity, so they become null.
 json number(double value) {
     return std::isfinite(value) ? json(value) : json(nullptr);
 }

@@ -56,7 +56,7 @@ std::string for_html(std::string_view text) {
     return out;
 }
 
-/// "NVIDIA H200, 2026-11-23", with a mark for --quick.
+/// For example "NVIDIA H200, 2026-11-23", with a mark for --quick.
 std::string name_of_column(const nlohmann::json& column) {
     return column["machine"].get<std::string>() + ", " + column["date"].get<std::string>() +
            (column["quick"].get<bool>() ? ", --quick" : "");

@@ -1,4 +1,4 @@
-// Renders the record of a run as a web page: one self-contained file that needs no network and no library.
+// Renders the record of a run as a web page: a single self-contained file that needs no network or library.
 #pragma once
 
 #include <span>

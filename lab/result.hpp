@@ -1,4 +1,4 @@
-// The result of an experiment: panels, each of them a plot and a table, and verdicts on published conclusions.
+// The result of an experiment: panels, each of which is a plot and a table, and verdicts on published conclusions.
 // Everything that `warpaes lab` prints, stores, draws and compares is built from these types.
 #pragma once
 
@@ -15,12 +15,12 @@ struct Axis {
     std::string name;  ///< "input", "throughput"
     std::string unit;  ///< "B", "GB/s"; "" for categories and plain numbers
     Scale scale = Scale::linear;
-    std::vector<double> values;       ///< of linear and log axes; empty for an axis that only carries results
-    std::vector<std::string> labels;  ///< of category axes, one per category
+    std::vector<double> values;       ///< values of linear and log axes; empty for an axis that only carries results
+    std::vector<std::string> labels;  ///< labels of category axes, one per category
     [[nodiscard]] std::size_t size() const { return scale == Scale::category ? labels.size() : values.size(); }
 };
 
-/// A row of figures in the unit of its panel's `y` (of a surface: `z`).
+/// A row of figures in the unit of its panel's `y` (for a surface, `z`).
 struct Series {
     enum class Role {
         published,  ///< the paper's figure, converted to the panel's unit
@@ -33,7 +33,7 @@ struct Series {
     };
     std::string name;
     Role role = Role::measured;
-    /// One value for each position on `x` (of a surface: `y` rows of `x` values); none where there is no figure.
+    /// One value for each position on `x` (for a surface, `y` rows of `x` values); none where there is no figure.
     std::vector<std::optional<double>> values;
     std::vector<std::optional<Spread>> spread;  ///< empty, or one for each of `values`
 };
@@ -58,7 +58,7 @@ struct Verdict {
     enum class Holds { yes, partly, no, open };
     Holds holds = Holds::open;
     std::string sentence;  ///< computed from the figures, and quotes the most important of them
-    std::string claim;     ///< the `id` of a claim (lab/claims); empty in records of builds that had no claims
+    std::string claim;     ///< the `id` of a claim (lab/claims); empty in records from builds without claims
 };
 
 /// A figure that is not part of a plot: the error of a fit, the hidden share of transfers.

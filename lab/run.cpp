@@ -35,7 +35,7 @@ double estimate(const Experiment& experiment, const Context& context) {
     return context.quick ? experiment.quick_seconds : experiment.seconds;
 }
 
-/// Runs an experiment and writes the outcome to its entry. After an interrupt the entry says that it has not run.
+/// Runs an experiment and writes the outcome to its entry. After an interrupt, the entry states that it has not run.
 void run_one(const Experiment& experiment, const Context& context, const Conditions& conditions, Entry& entry) {
     entry.result = {};
     entry.reason.clear();
@@ -58,7 +58,7 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
         entry.status = Status::not_run;
         entry.reason = "interrupted";
     } catch (const std::exception& error) {
-        // A signal also reaches the programs that an experiment started. They fail, and so does the experiment.
+        // A signal also reaches the programs that an experiment started. They then fail, and so does the experiment.
         entry.status = conditions.interrupted() ? Status::not_run : Status::failed;
         entry.reason = conditions.interrupted() ? "interrupted" : error.what();
     }
@@ -88,8 +88,8 @@ void TimeLeft::skipped(std::size_t index) {
 }
 
 double TimeLeft::seconds(std::size_t index, double elapsed, double done) const {
-    // The ratio begins with a few seconds that took as long as expected, so that a short first experiment has little
-    // weight.
+    // The ratio starts with a few assumed seconds that took as long as expected, so that a short first experiment has
+    // little weight.
     constexpr double belief = 5;
     const double factor = (seen_ + belief) / (expected_ + belief);
     double left = 0;
@@ -153,7 +153,7 @@ bool run(Record& record, const Conditions& conditions) {
             }
             return nullptr;
         };
-        record.seconds -= entry.seconds;  // of an earlier run that failed or is repeated
+        record.seconds -= entry.seconds;  // from an earlier run that failed or is repeated
         run_one(experiment, context, conditions, entry);
         if (entry.status == Status::measured) {
             first = false;

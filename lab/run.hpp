@@ -1,4 +1,4 @@
-// Carries out a run: executes the experiments of a record in order, and stores the record after each.
+// Performs a run: executes the experiments of a record in order, and stores the record after each.
 #pragma once
 
 #include <filesystem>
@@ -19,9 +19,10 @@ class TimeLeft {
 public:
     /// `estimates`: seconds of each experiment of the run.
     explicit TimeLeft(std::vector<double> estimates) : estimates_(std::move(estimates)) {}
-    /// The experiment is done, and took `seconds`.
+    /// Records that the experiment is done and took `seconds`.
     void finished(std::size_t index, double seconds);
-    /// The experiment is done, but its duration is no estimate for the others: it was left out, or it failed.
+    /// Records that the experiment is done but its duration says nothing about the others, because it was left out or
+    /// failed.
     void skipped(std::size_t index);
     /// Remaining seconds. Experiment `index` has run for `elapsed` seconds and completed the share `done`.
     [[nodiscard]] double seconds(std::size_t index, double elapsed, double done) const;
@@ -34,10 +35,10 @@ private:
 /// Progress of a run, reported while it runs.
 struct Progress {
     const Entry& entry;
-    std::size_t index, count;  ///< of the record's experiments
+    std::size_t index, count;  ///< index in the record's experiments
     double done;               ///< completed share of this experiment, 0 to 1
     const std::string& next;   ///< its current step
-    double seconds_left;       ///< for the whole run
+    double seconds_left;       ///< estimate for the whole run
 };
 
 /// The parameters of a run except its record.
@@ -58,7 +59,7 @@ struct Conditions {
 /// Creates a record without results.
 Record make_record(std::span<const Experiment> experiments, Machine machine, Options options);
 
-/// Runs every experiment that has not run or has failed. Returns true if all of them had their turn, false after an
+/// Runs every experiment that has not run or has failed. Returns true if all of them were executed, false after an
 /// interrupt or if the time limit did not suffice; the stored record lists the remaining experiments, and another call
 /// continues with it. Throws std::system_error if the record cannot be stored, RecordError if it names an unknown
 /// experiment.

@@ -1,4 +1,4 @@
-// Folders for the files of experiments.
+// Folders for experiment files.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// [D]'s measurement: a file is processed through a buffer; the time is a surface over file length and buffer length.
+// [D]'s measurement: a file is processed through a buffer; the time is a surface over the file length and the buffer
+// length.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace lab {
 class BufferCipher {
 public:
     virtual ~BufferCipher() = default;
-    /// Returns the buffer that holds the input, and afterwards the output.
+    /// Returns the buffer, which holds the input before the call and the output afterwards.
     virtual std::span<std::uint8_t> buffer() = 0;
     /// Processes the first `bytes` bytes of the buffer, whole blocks, in place; complete on return.
     virtual void run(std::size_t bytes) = 0;
@@ -46,8 +47,8 @@ struct Surface {
 
 struct Surfaces {
     std::vector<std::uint64_t> files, buffers;  ///< lengths, bytes
-    std::vector<std::string> implementations;   ///< those that can run here
-    std::vector<Surface> list;                  ///< each implementation, key size and direction
+    std::vector<std::string> implementations;   ///< implementations that can run here
+    std::vector<Surface> list;                  ///< surfaces for each implementation, key size and direction
     std::vector<std::string> notes;             ///< omissions, with reasons
     std::string place;                          ///< where the files were: "a tmpfs", "a disk"
 

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t guard = 4096;
 constexpr std::uint8_t poison_byte = 0xc3;
-/// Launches on a short text are timed together, up to `most_launches` of them or `timed_bytes` in all, to exceed the
-/// resolution of events.
+/// Launches on a short text are timed together, up to `most_launches` of them or `timed_bytes` bytes in total, to
+/// exceed the resolution of events.
 constexpr std::size_t timed_bytes = std::size_t{1} << 20, most_launches = 8;
 /// Bytes that the GPU fills before the clock starts, about 0.1 ms, so that the host has enqueued all launches when the
 /// GPU reaches the first. Omitted for the short texts of tests.

@@ -27,8 +27,8 @@ constexpr gpu::Geometry usual_geometry(const gpu::Variant& variant) {
     return {variant.tables == gpu::TableMemory::replicated ? 1024u : 256u, 0};
 }
 
-/// One key, a random text and libcrypto's output, all prepared once. In ECB and CTR any prefix of the text can be
-/// tried, too.
+/// One key, a random text and libcrypto's output, all prepared once. In ECB and CTR, any prefix of the text can also be
+/// tried.
 class Trial {
 public:
     /// Enqueues the work on the trial's stream.
@@ -55,7 +55,7 @@ public:
     /// Returns the counter mode with a cached first round; AES-128 in CTR.
     [[nodiscard]] Work cached_counter() const;
 
-    /// [G]'s third scheme with 4 or 8 blocks a group; AES-128 encryption in ECB.
+    /// Returns [G]'s third scheme with 4 or 8 blocks per group; AES-128 encryption in ECB.
     [[nodiscard]] Work grouped(unsigned blocks_of_group) const;
 
     /// Enqueues `work` on the whole text.
@@ -78,7 +78,7 @@ public:
     /// Returns a callback that maps shares to the range `from` to `to` of an experiment's progress.
     static Told part_of(const Context& context, double from, double to);
 
-    /// speed() of several subjects, measured in turns.
+    /// speed() of several subjects, measured in turn.
     [[nodiscard]] std::vector<Summary> speeds(const Effort& effort, const std::vector<Subject>& subjects,
                                               std::size_t bytes, const Told& told) const;
     /// Returns the speed of each variant with the best thread-block size among `threads`. Variants with a copy of the

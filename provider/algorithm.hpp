@@ -100,11 +100,11 @@ const OSSL_DISPATCH* cipher_functions() noexcept {
     return list;
 }
 
-/// Of GCM, GCM-SIV and SIV.
+/// The tag length of GCM, GCM-SIV and SIV.
 inline constexpr std::size_t tag_bytes = 16;
 /// A length that was not set.
 inline constexpr std::size_t not_set = ~std::size_t{0};
-/// Lengths in a record of TLS 1.2 in GCM and CCM: the fixed and the explicit part of the IV, and the associated data.
+/// Lengths in a TLS 1.2 record in GCM and CCM: the fixed and the explicit part of the IV, and the associated data.
 inline constexpr std::size_t tls_fixed_bytes = 4, tls_explicit_bytes = 8, tls_aad_bytes = 13;
 
 /// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL has since 3.4.
@@ -157,8 +157,8 @@ inline bool get_size(const Context* context, const OSSL_PARAM params[], const ch
     WARPAES_RAISE(context, PROV_R_FAILED_TO_GET_PARAMETER);
     return false;
 }
-/// For GCM and CCM: stores the associated data of a record of TLS 1.2, if `params` has it, with the length of the text.
-/// `tag` is the length of the record's tag. The error is `refused` if the data is not that of such a record.
+/// For GCM and CCM: stores the associated data of a TLS 1.2 record, if `params` contains it, and also the length of the
+/// text. `tag` is the length of the record's tag. If the data is not that of such a record, the error is `refused`.
 template <class Aead>
 bool set_tls_aad(Aead& c, const OSSL_PARAM params[], std::size_t tag, int refused) noexcept {
     const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD);

@@ -61,7 +61,7 @@ Engine* Bulk::engine(Slot& slot, bool cpus, bool waits) noexcept {
     if (const Made* const made = found()) return made->engine;
     std::uint64_t before = slot.making.load(std::memory_order_relaxed);
     if (before == here + 1 || !slot.making.compare_exchange_strong(before, here + 1)) {
-        // Waits only for a thread of this process: a child has another fork count.
+        // Waits only for a thread of this process; a child has a different fork count.
         while (waits && found() == nullptr && slot.making.load() == here + 1) ::sched_yield();
         const Made* const made = found();
         return made != nullptr ? made->engine : nullptr;
@@ -134,7 +134,7 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
                 stretch.digest = &*digest;
                 stretch.first_block = r.first_block;
             }
-            outcome = Bulked::failed;  // from here on, input in place may be overwritten
+            outcome = Bulked::failed;  // from now on, in-place input may be overwritten
             executor.run(stretch);
             const bool on_gpu = executor.ran().device >= 0 && (executor.ran().notes & WARPAES_NOTE_DEVICE_FAILED) == 0;
             outcome = Bulked::done;

@@ -23,7 +23,7 @@ struct BulkRun {
     Direction direction;
     const Key* key;
     const Key* tweak_key;       ///< XTS
-    const std::uint8_t* chain;  ///< one block: as in Run; for GCM, J0
+    const std::uint8_t* chain;  ///< one block, as in Run; for GCM, J0
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t bytes;
@@ -31,11 +31,11 @@ struct BulkRun {
     std::uint8_t* digest;       ///< GCM: receives the stretch's own digest, one block
 };
 
-/// done: all of it is done. untouched: nothing was done, and the CPU kernels must do it. failed: the output is
-/// undefined.
+/// done: the whole update is done. untouched: nothing was done, and the CPU kernels must process the update. failed:
+/// the output is undefined.
 enum class Bulked { done, untouched, failed };
 
-/// The engine for one set of settings. A child process of fork() gets another engine without GPUs, because a CUDA
+/// The engine for one set of settings. A child process of fork() gets a separate engine without GPUs, because a CUDA
 /// context does not survive fork(). No lock is held across fork(): an engine that a thread of the parent was creating
 /// is abandoned in the child.
 class Bulk {
@@ -59,12 +59,12 @@ private:
         std::uint64_t forks;
         Engine* engine;  ///< null: creation failed
     };
-    /// Holds an engine, or the note that one is being created.
+    /// Holds an engine, or a mark that one is being created.
     struct Slot {
         std::atomic<const Made*> made{nullptr};
         std::atomic<std::uint64_t> making{0};  ///< fork count of the creating process, plus one
     };
-    /// Null also while another thread creates the engine, unless `waits`.
+    /// Also null while another thread creates the engine, unless `waits`.
     Engine* engine(Slot& slot, bool cpus, bool waits) noexcept;
 
     const Settings& settings_;

@@ -1,4 +1,4 @@
-// CCM as the default provider offers it: the complete text in one update.
+// CCM with the interface of the default provider: the complete text in one update.
 #include <openssl/crypto.h>
 
 #include "aes/cmac.hpp"
@@ -238,7 +238,7 @@ int ccm_get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
         OSSL_PARAM* const p = OSSL_PARAM_locate(params, name);
         if (p == nullptr) continue;
         if (iv_length(c) > p->data_size) return WARPAES_RAISE(&c, PROV_R_INVALID_IV_LENGTH);
-        // As many bytes as fit, but not past the end of the IV. The default provider reads further.
+        // As many bytes as fit, but not past the end of the IV. The default provider reads past the end.
         const std::size_t bytes = p->data_size < sizeof c.iv ? p->data_size : sizeof c.iv;
         if (OSSL_PARAM_set_octet_string(p, c.iv, bytes) != 1 && OSSL_PARAM_set_octet_ptr(p, c.iv, bytes) != 1) {
             return WARPAES_RAISE(&c, PROV_R_FAILED_TO_SET_PARAMETER);

@@ -1,4 +1,4 @@
-// CMAC as an EVP_MAC. AES uses this provider's code, any other cipher OpenSSL's own.
+// CMAC as an EVP_MAC. AES uses this provider's code; any other cipher uses OpenSSL's own.
 #include "base/clean_stack.hpp"
 #include "provider/algorithm.hpp"
 #include "provider/delegate.hpp"
@@ -58,7 +58,7 @@ int cmac_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_MAC_PARAM_CIPHER)) {
         if (p->data_type != OSSL_PARAM_UTF8_STRING || p->data == nullptr) return 0;
         const Algorithm* const found = find_algorithm(cbc_ciphers(), static_cast<const char*>(p->data));
-        // Properties may ask for another provider.
+        // Properties may request a different provider.
         const bool ours = found != nullptr && OSSL_PARAM_locate_const(params, OSSL_MAC_PARAM_PROPERTIES) == nullptr;
         if (!ours) {
             if (c.other == nullptr) c.other = open_mac("CMAC");

@@ -66,7 +66,7 @@ private:
     bool held_ = false;
 };
 
-/// Reads the file's numbers: zeros if it is new or was truncated. False if it is not a file of counters.
+/// Reads the file's numbers: zeros if it is new or was truncated. Returns false if it is not a counter file.
 bool read_numbers(int file, Numbers& numbers) noexcept {
     char bytes[sizeof numbers + 1];
     const ssize_t n = ::pread(file, bytes, sizeof bytes, 0);
@@ -79,7 +79,7 @@ bool read_numbers(int file, Numbers& numbers) noexcept {
         return true;
     }
     std::memcpy(&numbers, bytes, sizeof numbers);
-    return n == sizeof numbers;  // a longer file is another version's
+    return n == sizeof numbers;  // a longer file belongs to a different version
 }
 
 /// A write beyond the limit would kill the process.
@@ -92,7 +92,7 @@ bool may_write(std::size_t bytes) noexcept {
 
 int CounterFile::file() noexcept {
     struct stat about {};
-    // Hosts close descriptors that they have not opened, so the number may belong to another file.
+    // Some hosts close descriptors that they did not open, so the number may now belong to a different file.
     const bool ours = file_ >= 0 && ::fstat(file_, &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
     if (ours && about.st_nlink != 0) return file_;
     if (ours) ::close(file_);

@@ -11,20 +11,20 @@
 
 namespace warpaes::provider {
 
-/// One object per process; each child process has its own. Counts are added to the file at once, under a file lock;
-/// those that cannot be added wait for the next call. It takes no lock that others could hold for long, and releases
-/// none in a child.
+/// One object per process; each child process has its own. Counts are added to the file immediately, under a file lock;
+/// those that cannot be added wait for the next call. It takes no lock that others could hold for a long time, and
+/// releases no lock in a child.
 class CounterFile {
 public:
-    /// Uses the file from then on. False, with the reason in `why`, if it cannot be opened or is not a file of
-    /// counters.
+    /// Uses this file from now on. Returns false, with the reason in `why`, if it cannot be opened or is not a counter
+    /// file.
     bool open(const std::string& path, std::string& why);
     [[nodiscard]] bool is_open() const noexcept { return path_.load(std::memory_order_acquire) != nullptr; }
 
     void add(Kind kind, Where where, std::uint64_t calls, std::uint64_t bytes) noexcept;
     void add_load() noexcept;
 
-    /// For a fork() handler in the child: waiting counts are the parent's to write, and `busy_` may be held by a thread
+    /// For a fork() handler in the child. The parent will write the waiting counts, and `busy_` may be held by a thread
     /// that does not exist here.
     void forked() noexcept;
 

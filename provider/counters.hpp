@@ -1,5 +1,5 @@
 // Counts the provider's work: calls and bytes by algorithm and by backend. The counts are kept in the process and, if
-// the configuration names a file, also there, summed over all processes that use the file.
+// the configuration names a file, also in that file, summed over all processes that use it.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ inline constexpr std::size_t kinds = 15;
 inline constexpr std::array<const char*, kinds> kind_names{"ECB", "CBC", "CFB", "CFB8",    "CFB1", "OFB",  "CTR", "XTS",
                                                            "GCM", "CCM", "SIV", "GCM-SIV", "WRAP", "CMAC", "GMAC"};
 
-/// The place where work ran: kernels on the calling thread; the engine, on several threads; a GPU; or OpenSSL's own
-/// code, for work that only it can do.
+/// Where work ran: kernels on the calling thread; the engine, on several threads; a GPU; or OpenSSL's own code, for
+/// work that only it can do.
 enum class Where : std::uint32_t { kernels, engine, gpu, delegated };
 inline constexpr std::size_t wheres = 4;
 inline constexpr std::array<const char*, wheres> where_names{"kernels", "threads", "gpu", "delegated"};

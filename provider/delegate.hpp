@@ -1,4 +1,4 @@
-// Work that only OpenSSL's own code does, in a separate library context with only its default provider.
+// Work that only OpenSSL's own code can do, in a separate library context with only the default provider.
 #pragma once
 
 #include <openssl/evp.h>

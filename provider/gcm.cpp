@@ -17,7 +17,7 @@ void hash(Gcm& c, const Byte* data, std::size_t blocks) noexcept {
     c.kernels->hash(c.hash.powers, c.message.digest, data, blocks);
 }
 
-/// Multiplies the digest by H, which completes the block in hand.
+/// Multiplies the digest by H, which completes the current block.
 void close_block(Gcm& c) noexcept {
     constexpr Byte zeros[16] = {};
     hash(c, zeros, 1);
@@ -175,7 +175,7 @@ bool crypt(Gcm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
 void finish(Gcm& c) noexcept {
     GcmMessage& m = c.message;
     const std::uint64_t last = m.text_bytes != 0 ? m.text_bytes : m.aad_bytes;
-    // The block in hand, whose bytes are in the digest already, and the lengths.
+    // The current block, whose bytes are already in the digest, and the lengths.
     Byte blocks[32] = {};
     const Block lengths = store_element(length_block(m.aad_bytes, m.text_bytes));
     std::memcpy(blocks + 16, lengths.data(), 16);
@@ -184,7 +184,7 @@ void finish(Gcm& c) noexcept {
     for (std::size_t i = 0; i < 16; ++i) m.digest[i] ^= m.mask[i];
 }
 
-/// Writes `tag`, or compares with it.
+/// Writes the tag to `tag`, or compares it with `tag`.
 bool final_tag(Gcm& c, Byte* tag) noexcept {
     finish(c);
     if (c.enc) {
@@ -205,7 +205,7 @@ bool generate_iv(Gcm& c) noexcept {
     return true;
 }
 
-/// The next IV of the sequence that tlsivfixed began.
+/// The next IV in the sequence that tlsivfixed started.
 bool next_iv(Gcm& c, Byte* out, std::size_t bytes) noexcept {
     if (!c.iv_gen || !c.key_set) return false;
     set_iv(c);

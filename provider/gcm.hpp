@@ -1,4 +1,4 @@
-// GCM as the default provider offers it. GMAC is based on it.
+// GCM with the same interface as in the default provider. GMAC is based on it.
 #pragma once
 
 #include "provider/algorithm.hpp"
@@ -11,8 +11,8 @@ enum class IvState { none, buffered, copied, finished };
 /// The state of a message in progress.
 struct GcmMessage {
     alignas(16) std::uint8_t counter[16];     ///< the next counter block
-    alignas(16) std::uint8_t digest[16];      ///< bytes of the block in hand are XORed in one by one
-    alignas(16) std::uint8_t key_stream[16];  ///< of the block in hand
+    alignas(16) std::uint8_t digest[16];      ///< bytes of the current block are XORed in one by one
+    alignas(16) std::uint8_t key_stream[16];  ///< bytes of the current block
     alignas(16) std::uint8_t mask[16];        ///< E(J0)
     alignas(16) std::uint8_t j0[16];
     std::uint64_t aad_bytes, text_bytes;

@@ -1,5 +1,5 @@
-// GCM-SIV (RFC 8452) with the parameters that OpenSSL has for it since 3.2: associated data in any number of updates,
-// and the text in one.
+// GCM-SIV (RFC 8452) with the parameters that OpenSSL has defined for it since 3.2: associated data in any number of
+// updates, and the text in one.
 #include <openssl/crypto.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// ECB, CBC, CFB, CFB8, CFB1, OFB and CTR as the default provider offers them.
+// ECB, CBC, CFB, CFB8, CFB1, OFB and CTR with the same interface as in the default provider.
 #include "provider/generic.hpp"
 
 #include "provider/bulk.hpp"
@@ -42,7 +42,7 @@ int generic_init(void* context, const Byte* key, std::size_t keylen, const Byte*
     return generic_set_ctx_params(context, params);
 }
 
-/// A record of TLS up to 1.2. OpenSSL's own code processes it.
+/// A TLS record, up to TLS 1.2, which OpenSSL's own code processes.
 int tls_record(Generic& c, Byte* out, std::size_t* outl, const Byte* in, std::size_t inl) noexcept {
     if (in == nullptr || in != out || !c.pad || c.algorithm->kind != Kind::cbc) {
         return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
@@ -93,7 +93,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
         c.bufsz += n;
         next = inl / block * block;
     }
-    // Decryption holds the last block back, because it may be padding.
+    // Decryption holds back the last block, because it may contain padding.
     if (c.bufsz == block && (c.enc || inl > 0 || !c.pad)) {
         if (outsize < block) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
         if (inl != 0 && (overlap_in_part(in, inl, out, block) || in == out)) {
@@ -187,7 +187,7 @@ int stream_update(void* context, Byte* out, std::size_t* outl, std::size_t outsi
         return 1;
     }
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
-    if (overlap_in_part(in, inl, out, inl)) [[unlikely]]  // CFB1's may be bits
+    if (overlap_in_part(in, inl, out, inl)) [[unlikely]]  // may be in bits for CFB1
         WARPAES_REFUSE_OVERLAP(&c, in, bytes_of(c, inl), out, bytes_of(c, inl));
     if (text(c, out, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
     *outl = inl;
@@ -201,7 +201,7 @@ int stream_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*
     return 1;
 }
 
-/// For EVP_Cipher: no padding, and nothing waits. ECB and CBC ignore an incomplete block.
+/// For EVP_Cipher: there is no padding, and no input is held back. ECB and CBC ignore an incomplete block.
 int generic_cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
                    std::size_t inl) noexcept {
     Generic& c = *static_cast<Generic*>(context);

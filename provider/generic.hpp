@@ -8,10 +8,10 @@
 namespace warpaes::provider {
 
 struct Generic;
-/// Processes text, in complete blocks or of any length, as the mode requires. The context has a key. Returns 0 on
+/// Processes text, in complete blocks or of any length depending on the mode. The context has a key. Returns 0 on
 /// failure.
 using TextFunction = int (*)(Generic& c, unsigned char* out, const unsigned char* in, std::size_t bytes) noexcept;
-/// `device_memory`: whether text may be there.
+/// `device_memory` is whether text may be there.
 TextFunction text_function(Kind kind, bool device_memory) noexcept;
 
 struct Generic : Context {
@@ -21,10 +21,10 @@ struct Generic : Context {
     const cpu::UpdateKernels* kernels;
     alignas(16) std::uint8_t iv[16];   ///< current value
     alignas(16) std::uint8_t oiv[16];  ///< value as set by the caller
-    alignas(16) std::uint8_t buf[16];  ///< ECB, CBC: waiting input; CTR: key stream of the block in hand
+    alignas(16) std::uint8_t buf[16];  ///< ECB, CBC: waiting input; CTR: key stream of the current block
     std::size_t bufsz;
     std::size_t ivlen, keylen, blocksize;
-    unsigned num;  ///< CFB128, OFB, CTR: used bytes of the block in hand
+    unsigned num;  ///< CFB128, OFB, CTR: used bytes of the current block
     unsigned tlsversion;
     std::size_t tlsmacsize;
     bool enc, pad, use_bits, key_set, iv_set;
@@ -47,14 +47,14 @@ void* new_generic(void* provider) noexcept {
     return make_generic(provider, A);
 }
 
-/// At this length and above, the provider overwrites what kernels have left in vector registers and on the stack, like
-/// every call of the library. Shorter updates are not cleaned up, as in libcrypto, because cleaning would take as long
+/// At this length and above, the provider overwrites data that kernels have left in vector registers and on the stack,
+/// as every library call does. Shorter updates are not cleaned up, as in libcrypto, because cleaning would take as long
 /// as the update itself: for 1 KiB of CTR it costs more than the kernel saves.
 inline constexpr std::size_t cleaned_bytes = 2048;
 static_assert(cleaned_bytes <= cpu::update_table_bytes);
 
-/// Wraps all the work on an update of `bytes` bytes, because the code around a kernel leaves as much of the text
-/// there as the kernel.
+/// Wraps all the work on an update of `bytes` bytes, because the code around a kernel leaves as much text there as the
+/// kernel itself.
 template <typename Work>
 auto cleaned(std::size_t bytes, const Work& work) {
     if (bytes < cleaned_bytes) [[likely]]

@@ -1,4 +1,4 @@
-// GMAC as an EVP_MAC: GCM without text. AES uses this provider's GCM, any other cipher OpenSSL's own code.
+// GMAC as an EVP_MAC: GCM without text. AES uses this provider's GCM; any other cipher uses OpenSSL's own code.
 #include "provider/delegate.hpp"
 #include "provider/gcm.hpp"
 

@@ -8,11 +8,11 @@
 
 namespace warpaes::provider {
 
-/// One key schedule, like the default provider's. set() decides which of the two it is.
+/// One key schedule, as in the default provider. set() determines which of the two schedules it is.
 struct Key {
     alignas(64) std::uint8_t schedule[240];
     std::uint8_t bytes[32];
-    std::uint32_t length;  ///< of `bytes`
+    std::uint32_t length;  ///< length of `bytes`
     std::uint32_t rounds;  ///< 0: no key set
     bool inverse;          ///< schedule of the equivalent inverse cipher
     const cpu::serial::Kernels* serial;

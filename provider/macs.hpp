@@ -1,4 +1,4 @@
-// CMAC under a schedule of the AES cipher, update by update.
+// CMAC under an AES key schedule, update by update.
 #pragma once
 
 #include <openssl/crypto.h>

@@ -36,11 +36,11 @@ struct Provider {
     Provider* next = nullptr;
 
     [[nodiscard]] const Settings* settings() const noexcept { return chosen.load(std::memory_order_acquire); }
-    /// Queues one of libcrypto's own errors, the one that the default provider would queue.
+    /// Queues the same libcrypto error that the default provider would queue.
     [[gnu::cold]] void raise(std::uint32_t code, const char* file, int line, const char* function) const noexcept;
 };
 
-/// The beginning of every context. Contexts are plain memory: they are copied, wiped and freed as such.
+/// The beginning of every context. Contexts are plain memory and are copied, wiped and freed as such.
 struct Context {
     Provider* provider;
     Tally tally;
@@ -74,8 +74,9 @@ void free_context(Type* context) noexcept {
     std::free(context);
 }
 
-/// Overwrites the vector registers, through which keys have been copied or expanded just before: what memcpy() leaves
-/// in them differs from one processor and C library to the next, and no kernel may follow that would overwrite it.
+/// Overwrites the vector registers, through which keys have been copied or expanded just before: memcpy() leaves
+/// different data in them depending on the processor and the C library, and there may be no later kernel that would
+/// overwrite it.
 inline void clear_registers() noexcept {
     asm volatile("" ::: "memory");
     detail::clear_vector_registers();
@@ -98,7 +99,8 @@ inline bool overlap_in_part(const void* in, std::size_t in_bytes, const void* ou
     return a != b && (a < b ? b - a < in_bytes : a - b < out_bytes);
 }
 
-/// Refuses such buffers, which kernels do not support. The default provider computes wrong output for them.
+/// Refuses partially overlapping buffers, which kernels do not support. The default provider computes wrong output for
+/// them.
 #define WARPAES_REFUSE_OVERLAP(context, in, in_bytes, out, out_bytes)             \
     do {                                                                          \
         if (overlap_in_part(in, in_bytes, out, out_bytes)) [[unlikely]] {         \

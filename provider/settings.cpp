@@ -102,7 +102,7 @@ const Settings& settings_of(const std::function<const char*(const char*)>& get) 
     } catch (const Bad& bad) {
         wrong = bad.sentence;
     }
-    // If the user may not write the file, the provider still offers its ciphers.
+    // Even if the user may not write to the file, the provider offers its ciphers.
     std::string uncounted;
     if (!wanted.counters.empty() && !share_counters(wanted.counters, uncounted)) wanted.uncounted = uncounted;
     Known& list = known();

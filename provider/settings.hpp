@@ -16,7 +16,7 @@ struct Settings {
     std::string backend;          ///< auto, aesni, vaes, armv8, cuda, libcrypto
     int device = -1;              ///< CUDA device number; -1: the engine's choice
     unsigned threads = 1;         ///< 0: the engine's choice
-    std::uint64_t threshold = 0;  ///< from this many bytes on, the engine is queried
+    std::uint64_t threshold = 0;  ///< at this many bytes and above, the engine is queried
     bool cbc = false;
     bool device_memory = false;  ///< applications may pass pointers to device memory
     std::string counters;
@@ -29,10 +29,10 @@ struct Settings {
 
 /// Reads a section; `get(name)` returns a parameter's text or null. If a value is invalid, the provider stays active,
 /// offers no algorithms and reports the reason. OpenSSL 3.0 would drop the messages of a provider that cannot be
-/// activated, and this way the host continues with OpenSSL's own algorithms.
+/// activated, and in this way the host continues with OpenSSL's own algorithms.
 const Settings& settings_of(const std::function<const char*(const char*)>& get);
 
-/// Minimum threshold for the engine, whatever the section says: below it, planning would cost more than the work.
+/// Minimum threshold for the engine, regardless of the section: below it, planning would cost more than the work.
 inline constexpr std::uint64_t least_threshold = 65536;
 inline constexpr std::uint64_t usual_threshold = std::uint64_t{1} << 20;
 

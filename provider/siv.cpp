@@ -1,5 +1,5 @@
-// SIV (RFC 5297) as the default provider of OpenSSL 3.0 offers it: associated data in any number of updates, each of
-// them a component, and the text in one.
+// SIV (RFC 5297) with the interface of OpenSSL 3.0's default provider: associated data in any number of updates, each
+// of them a component, and the text in one.
 #include "aes/siv.hpp"
 
 #include <openssl/crypto.h>
@@ -46,7 +46,7 @@ void add_aad(Siv& c, const Byte* data, std::size_t bytes) noexcept {
 Block synthetic_iv(Siv& c, const Byte* text, std::size_t bytes) noexcept {
     const std::size_t before = bytes >= 16 ? bytes - 16 : 0;
     const Block end = siv_end(block_at(c.d), {text + before, bytes - before});
-    // The default provider keeps the doubled value. It affects a further text, which benchmarks may pass.
+    // The default provider keeps the doubled value. It affects a second text, which benchmarks may pass.
     if (bytes < 16) {
         const Block d = doubled(block_at(c.d));
         std::memcpy(c.d, d.data(), 16);
@@ -110,7 +110,7 @@ void* copy_siv(void* context) noexcept {
 int siv_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     if (params == nullptr) return 1;
-    // An earlier success was under another tag.
+    // An earlier success was with a different tag.
     c.final_result = -1;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
         if (c.enc) return 1;

@@ -1,4 +1,4 @@
-// The modes, processed update by update.
+// Processes the modes update by update.
 #include <algorithm>
 
 #include "provider/bulk.hpp"
@@ -39,7 +39,8 @@ Bulked run_in_engine(Generic& c, Mode mode, Direction direction, Byte* out, cons
                                                             .digest = nullptr});
 }
 
-/// Returns whether the engine did the update. Sets `failed` if the engine failed and the kernels cannot do it either.
+/// Returns whether the engine did the update. Sets `failed` if the engine failed and the kernels cannot process the
+/// update either.
 bool in_bulk(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
              bool& failed) noexcept {
     if (!c.provider->settings()->bulk->wants(bytes)) [[likely]]
@@ -93,7 +94,7 @@ int cbc(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return 1;
 }
 
-/// Processes bytes up to the end of the block in hand or of the text.
+/// Processes bytes up to the end of the current block or of the text.
 template <typename Step>
 void in_hand(Generic& c, Byte*& out, const Byte*& in, std::size_t& bytes, const Step& step) noexcept {
     unsigned n = c.num;
@@ -127,8 +128,8 @@ int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         if (c.enc) {
             c.key.serial->cfb(c.key.schedule, c.iv, in, out, blocks);
         } else if (blocks <= 2) {
-            // For so few blocks a wide kernel is slower. `before`: the preceding ciphertext blocks, saved because the
-            // text may be overwritten.
+            // For this few blocks, a wide kernel is slower. `before` are the preceding ciphertext blocks, saved because
+            // the text may be overwritten.
             Byte before[32], last[16];
             std::memcpy(before, c.iv, 16);
             std::memcpy(before + 16, in, 16 * (blocks - 1));

@@ -1,4 +1,4 @@
-// Key wrap (RFC 3394, RFC 5649) as the default provider offers it. INV swaps the cipher and its inverse.
+// Key wrap (RFC 3394, RFC 5649) with the interface of the default provider. INV swaps the cipher and its inverse.
 #include <openssl/crypto.h>
 
 #include "aes/key_wrap.hpp"

@@ -1,7 +1,7 @@
-// The claims: every published statement of the papers, one row each: a line of a table, a curve, or a sentence. They
-// are rows of lab/claims/statements, one file per paper, which names the experiment that measures a claim or the reason
-// why none does, and quotes each judged sentence. Every verdict is computed here, only from the figures of a record, so
-// that an old record is judged by the current rules.
+// The claims: every published statement in the papers, one row each: a line of a table, a curve, or a sentence. They
+// are rows of lab/claims/statements, one file per paper, which names the experiment that measures a claim, or the
+// reason why none does, and quotes each judged sentence. Every verdict is computed here, only from the figures of a
+// record, so that an old record is judged by the current rules.
 #pragma once
 
 #include <span>
@@ -26,13 +26,14 @@ struct Claim {
     std::string says;        ///< the published statement, paraphrased, with its figures
     std::string experiment;  ///< key of the experiment that measures it; empty if none does
     std::string rule;  ///< conclusion: when it holds; otherwise where the figures are shown, or why there are none
-    /// Of a published conclusion: where it stands, its words, their translation (empty if they are English), and what
-    /// they speak of.
+    /// For a published conclusion: its location, its words, their translation (empty if they are English), and their
+    /// subject.
     std::string place, original, translation, series, sizes, condition, baseline;
     /// Conclusion: the part of the machine that decides how fast the measured subjects are, on current GPUs; empty if
     /// there is no single one. "(counted)": by the profiler, docs/lab-profile.md.
     std::string limit;
-    bool whole_run = false;  ///< conclusion: `--quick` measures other sizes than the rule needs, so it is not judged
+    bool whole_run =
+        false;  ///< conclusion: `--quick` does not measure the sizes that the rule needs, so it is not judged
     /// Throws Missing if the record lacks a figure that the rule needs.
     Verdict (*judge)(const Figures& figures) = nullptr;
 };
@@ -54,7 +55,7 @@ const Claim& claim_of(const std::string& id);
 /// The verdict on one conclusion. It is `open`, with the reason, if the record lacks the figures, or was made on a
 /// machine under load.
 Verdict judge(const Claim& claim, const Record& record);
-/// Replaces the verdicts in the results of all experiments by those of the current rules.
+/// Replaces the verdicts in the results of all experiments with those of the current rules.
 void judge(Record& record);
 
 /// Number of conclusions by verdict, each conclusion counted once.
@@ -76,7 +77,8 @@ nlohmann::json summary_of(const Record& record);
 void refresh(Record& record);
 
 namespace claims {
-/// Rank correlation of [N]'s thirteen kernels, published and here: of all, and without the two that are last in both.
+/// Rank correlation between the published and the measured speeds of [N]'s thirteen kernels: for all kernels, and
+/// without the two that are last in both.
 std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures);
 
 /// Returns the rule of the conclusion `id`.
@@ -89,7 +91,7 @@ std::vector<Rule> rules_of_gu();
 std::vector<Rule> rules_of_paracrypt();
 std::vector<Rule> rules_of_damjanovic();
 std::vector<Rule> rules_of_harrison();
-/// The later studies, and our own conclusions of them.
+/// The later studies, and our own conclusions about them.
 std::vector<Rule> rules_of_jiang();
 std::vector<Rule> rules_of_tezcan();
 std::vector<Rule> rules_of_hajihassani();

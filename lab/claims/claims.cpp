@@ -115,8 +115,8 @@ void refresh(Record& record) {
                                        "Published: GeForce GTX 285; of one table, with round keys in shared memory.");
                 }
             }
-            // Older builds drew these as published, but a maximum is not a curve, and a share of a measured figure is
-            // not the paper's figure.
+            // Older builds showed these as published, but a maximum is not a curve, and a share of a measured figure is
+            // not one of the paper's figures.
             std::erase_if(panel.series, [](const Series& s) {
                 return s.role == Series::Role::published &&
                        (s.name == "published, at most" || s.name == "published: at most 7 % more with four");

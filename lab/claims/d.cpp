@@ -46,7 +46,7 @@ struct Surface {
 Holds badly(const Ratio& r) {
     return at_both_ends(r, [](double x) { return x >= 2 ? Holds::yes : x >= 1 + tie ? Holds::partly : Holds::no; });
 }
-constexpr double slightly = 0.85;  ///< of AES-NI's speed: "tek neznatno zaostaju"
+constexpr double slightly = 0.85;  ///< share of AES-NI's speed: "tek neznatno zaostaju"
 bool is_close(double x) {
     return x >= slightly && x < 1 + tie;
 }

@@ -188,7 +188,7 @@ Verdict over_cpu_with(const Figures& figures) {
                                fastest_thread(figures, ctr.with)));
 }
 
-/// Verdict on the data model's overhead with transfers, in per cent, at the message sizes for which [H] has a figure.
+/// Verdict on the data model's overhead with transfers, in per cent, at the message sizes that [H] reports.
 Verdict overhead(const Figures& figures, std::initializer_list<std::pair<double, double>> published) {
     const Row cost = figures.row("H.overhead", "Overhead of many messages", "[H]'s model, with transfers");
     std::string said;
@@ -217,7 +217,8 @@ Verdict overhead_short(const Figures& figures) {
     return overhead(figures, {{16, 45}});
 }
 
-/// Steps at which a cost in per cent grows, or falls by at most one per cent, from the fewest messages to the most.
+/// The number of steps, from the fewest to the most messages, in which a percentage cost grows or falls by at most one
+/// point.
 Count growing(const std::vector<double>& costs) {
     Count grows;
     for (std::size_t i = 1; i < costs.size(); ++i) grows.add(costs[i] >= costs[i - 1] - 1);
@@ -291,7 +292,7 @@ Verdict serial_collapse(const Figures& figures) {
                     panel.y.values.back(), gb_per_s(longest.back()), gb_per_s(best_figure(longest))));
 }
 
-/// The model's serial and parallel messages of 2,048 blocks, by their number.
+/// The model's serial and parallel messages of 2,048 blocks, by number of messages.
 struct SerialAndParallel {
     explicit SerialAndParallel(const Figures& figures)
         : panel(figures.panel_like("H.modes", "Serial beside parallel messages")),

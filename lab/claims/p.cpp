@@ -74,7 +74,7 @@ Ratio smallest(const Figures& figures, const std::string& experiment) {
     try {
         return over(on_a_disk(figures, experiment, without_instructions)[0], gpu[0]);
     } catch (const Missing&) {
-        // Such a small file takes milliseconds. Without AES instructions it takes 30 µs more.
+        // Such a small file takes milliseconds; the lack of AES instructions adds only 30 µs.
         return over(on_a_disk(figures, experiment, with_instructions)[0], gpu[0]);
     }
 }
@@ -177,7 +177,7 @@ Verdict differ_little(const Figures& figures, std::initializer_list<const char*>
     try {
         panel = &figures.panel("P.memory", "From disk to disk, by kernel");
     } catch (const Missing&) {
-        (void)figures.panel("P.memory", "Tables by memory, keys by memory");  // throws if nothing was measured
+        (void)figures.panel("P.memory", "Tables by memory, keys by memory");  // throws Missing if nothing was measured
         throw Missing("what was published is of files on a disk, and no kernel was measured with one");
     }
     const Row speed = Figures::row(*panel, "speed");

@@ -21,7 +21,7 @@ json figures_of(const Row& row) {
     return values;
 }
 
-/// The GPU's competitor for the data's memory.
+/// The GPU's competitor for this location of the data.
 struct Against {
     std::string name;            ///< "all 16 threads of the CPU"
     std::optional<double> from;  ///< the smallest size at which the GPU is ahead; none if there is no such size
@@ -29,11 +29,11 @@ struct Against {
     std::string speed;           ///< with the longest text
 };
 
-/// The data's memory, and the sizes at which the GPU is faster there.
+/// The location of the data, and the sizes at which the GPU is faster there.
 struct Answer {
     std::string where;
     std::vector<Against> against;
-    std::string gpu, at;  ///< the GPU's speed, in both units, with a text of this length
+    std::string gpu, at;  ///< the GPU's speed, in both units, for a text of this length
     std::string note;     ///< a sentence, or empty
 
     [[nodiscard]] std::string sentence() const {
@@ -71,7 +71,7 @@ struct Worth {
     std::vector<std::string> sentences;
     json elsewhere;  ///< without a GPU: another machine and its answers
 
-    /// Adds the answers of the newest committed record, for machines without a GPU.
+    /// Adds the answers from the newest committed record, for machines without a GPU.
     void add_elsewhere() {
         sentences.emplace_back("There is no GPU here.");
         elsewhere = json::parse(elsewhere::answer);
@@ -210,7 +210,7 @@ Worth of_memory(const Figures& figures) {
     return worth;
 }
 
-/// The same for records without W.worth: whole processes on files, and text in page-locked and device memory.
+/// Answers from records without W.worth: whole processes on files, and text in page-locked and device memory.
 Worth of_files(const Figures& figures) {
     Worth worth;
     worth.from = "P.encryption, H.ctr";

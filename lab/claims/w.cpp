@@ -264,7 +264,7 @@ Verdict contenders_ctr(const Figures& figures) {
     return contenders(figures, "CTR");
 }
 
-/// |t| above which a difference is beyond chance, and beyond doubt.
+/// The |t| above which a difference is beyond chance, and the |t| above which it is beyond doubt.
 constexpr double chance = 4.5, doubt = 10;
 
 constexpr std::initializer_list<const char*> text_and_key{"text", "key"};
@@ -300,7 +300,7 @@ std::string power(const Figures& figures, std::initializer_list<const char*> ker
     }
     if (!unit.empty()) return fmt::format(" No difference above {:.2g} {} was found.", most, unit);
     const double n = figures.fact("W.leakage", "measurements of each kernel");
-    // The deviation of a difference of two means, each from half of the times.
+    // The standard deviation of the difference of two means, each computed from half of the times.
     return fmt::format(" With {:.0f} times of each, no difference above {:.3f} standard deviations was found.", n,
                        chance * 2 / std::sqrt(n));
 }
@@ -343,8 +343,8 @@ Verdict production_silent(const Figures& figures) {
     return silent(figures, {"production's functions"});
 }
 
-/// Verdict on production's launches, if the test finds T-tables that are launched with the same classes of texts or
-/// keys.
+/// Verdict on production's launches, provided that the test detects T-tables when launched with the same classes of
+/// texts or keys.
 Verdict launches_silent(const Figures& figures, const std::string& control, const char* secret,
                         std::initializer_list<const char*> launches) {
     try {

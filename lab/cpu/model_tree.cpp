@@ -96,8 +96,8 @@ std::optional<Split> best_split(const Examples& examples, const Rows& rows) {
     return best;
 }
 
-/// Returns the linear model with the attributes `use`. Attributes are dropped one after the other as long as the
-/// estimated error does not grow.
+/// Returns the linear model over the attributes `use`. Attributes are dropped one by one as long as the estimated error
+/// does not grow.
 LinearModel fit_simplified(const Examples& examples, const Rows& rows, std::set<std::size_t> use) {
     const auto fit = [&](const std::set<std::size_t>& attributes) {
         const Rows list(attributes.begin(), attributes.end());

@@ -3,7 +3,7 @@
 //
 // A node is split where the split reduces the standard deviation of the targets most. Each inner node gets a linear
 // model of the attributes that its subtree tests, without those whose removal improves the model; the error of a model
-// of v parameters on n examples is its mean absolute residual times (n + v) / (n - v). A subtree that is not better
+// with v parameters on n examples is its mean absolute residual times (n + v) / (n - v). A subtree that is not better
 // than the model of its root becomes a leaf. A prediction is smoothed on its way up by the models of the nodes that it
 // passes.
 #pragma once
@@ -50,7 +50,7 @@ public:
 
     [[nodiscard]] double predict(std::span<const double> attributes) const;
     [[nodiscard]] std::size_t leaves() const;
-    /// Returns the tree as text, one line per node. `names`: the names of the attributes.
+    /// Returns the tree as text, one line per node. `names` are the names of the attributes.
     [[nodiscard]] std::string describe(std::span<const std::string> names) const;
 
     struct Node {
@@ -71,9 +71,9 @@ private:
 struct Quality {
     double relative_absolute_error = 0;  ///< sum of |error| over the same sum for predicting the mean
     double r_squared = 0;                ///< 1 - sum of squared errors over the same sum for predicting the mean
-    std::vector<double> predictions;     ///< of each example, by a tree that was trained without it
+    std::vector<double> predictions;     ///< prediction for each example, by a tree that was trained without it
 };
-/// `folds`: at least 2, at most the number of examples. The assignment to folds is deterministic.
+/// `folds` is at least 2 and at most the number of examples. The assignment to folds is deterministic.
 Quality cross_validate(const Examples& examples, std::size_t folds, const ModelTree::Options& options = {});
 
 }  // namespace lab

@@ -1,6 +1,6 @@
 // The textbook AES for a CPU without AES instructions: four T-tables (src/aes/t_tables.hpp), one block at a time, one
-// thread. [D]'s C++ implementation is of this kind. Its time depends on key and text through the cache, so it serves
-// only as an object of measurement.
+// thread. [D]'s C++ implementation is of this kind. Because of the cache, its running time depends on the key and the
+// text, so it is only meant to be measured.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ private:
     Direction direction_;
 };
 
-/// Returns the passes of a GPU's shared memory for the table lookups of a warp, without the last round's: each of 32
+/// Returns the passes of a GPU's shared memory for the table lookups of a warp, excluding the last round: each of 32
 /// lanes encrypts one block of `text` (512 bytes) with a single copy of the tables, and a lookup takes as many passes
 /// as lanes read different words of one of 32 banks. `key`: 16, 24 or 32 bytes; otherwise throws std::invalid_argument.
 std::uint64_t shared_memory_passes(std::span<const std::uint8_t> key, std::span<const std::uint8_t, 512> text);

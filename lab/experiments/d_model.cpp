@@ -1,7 +1,7 @@
 // D.model repeats [D]'s model trees: M5' fitted to the surfaces of D.surfaces, or to surfaces measured here if that
 // experiment has no result. One tree per implementation predicts the time from file length, buffer length, key size and
 // direction. Errors are those of a 10-fold cross-validation. The last panels show where each implementation is fastest,
-// measured and predicted.
+// as measured and as predicted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -89,7 +89,7 @@ Panel measured_beside_model(const Surfaces& surfaces, const Model& model) {
     return panel;
 }
 
-/// How many times as fast `a` is as `b`, measured and predicted.
+/// The ratio of the speed of `a` to that of `b`, measured and predicted.
 Panel ratio_panel(const Surfaces& surfaces, const Model& a, const Model& b) {
     Panel panel =
         surface_panel(surfaces, fmt::format("{} against {}", a.implementation, b.implementation),

@@ -1,4 +1,4 @@
-// [G]'s kernels by length of the text, 2 KiB to 128 MiB in device memory: AES-128, kernels alone. Launches are timed by
+// [G]'s kernels by length of the text, 2 KiB to 128 MiB in device memory: AES-128, kernels only. Launches are timed by
 // events; transfers and key expansion are excluded.
 //
 // G.schemes compares the three schemes with one, four and sixteen threads per block, in ECB and CTR with tables in
@@ -63,7 +63,7 @@ constexpr std::array<const char*, 3> scheme_names{"1: a thread a block, text mov
 
 // ------------------------------------------------------------------------------------------------------------ schemes
 
-/// The third scheme with groups that leave after 1, 4 and 8 blocks, and the second.
+/// The third scheme with groups that exit after 1, 4 and 8 blocks, and the second scheme.
 Panel measure_groups(const Context& context, const std::vector<std::size_t>& over) {
     const Trial trial({}, over.back());
     Panel panel = lines("The third scheme by blocks a group", sizes("text", over), throughput(),
@@ -81,8 +81,8 @@ Result run_schemes(const Context& context) {
     use_gpu(context);
     const std::vector<std::size_t> over = lengths_of_the_paper(context);
     {
-        // Runs each kernel once on the longest text, then the three schemes as published once on each of the paper's
-        // lengths, before anything else: tools/profile_lab.py profiles these launches, in this order.
+        // Runs each kernel once on the longest text, then each of the three schemes as published once on each of the
+        // paper's lengths, before anything else. tools/profile_lab.py profiles these launches, in this order.
         const Trial trial({}, over.back());
         for (const auto& variants : {gpu::schemes, gpu::schemes_in_shared}) {
             for (std::size_t i = 0; i < variants.size(); ++i) {
@@ -126,7 +126,7 @@ Result run_schemes(const Context& context) {
 
 // ------------------------------------------------------------------------------------------------------------- tables
 
-/// Figures of Manavski's program, which the paper compares with.
+/// Figures for Manavski's program, which the paper uses for comparison.
 Series manavski(std::span<const std::size_t> over) {
     Series series = published("Manavski, published", {});
     for (const std::size_t bytes : over) {

@@ -2,10 +2,10 @@
 //
 // G.transfers: throughput by input size, 2 KiB to 1 GiB, for five ways: page-locked memory with copy in, kernel and
 // copy out one after the other; the same in chunks that overlap; mapped memory that the kernel reads and writes in
-// place; mapped write-combined memory; and production. Times include transfers. They are by events from the first copy
-// to the last, or around the kernel where there are no copies; production's are by the host's clock around the call.
-// Allocation and key expansion are excluded. G.breakdown shows the shares of copying in, computing and copying out, by
-// input size, for [G]'s best scheme and the lab's conflict-free kernel.
+// place; mapped write-combined memory; and production. Times include transfers. They are measured by events from the
+// first copy to the last, or around the kernel if there are no copies; those of production are measured by the host's
+// clock around the call. Allocation and key expansion are excluded. G.breakdown shows the shares of copying in,
+// computing and copying out, by input size, for [G]'s best scheme and the lab's conflict-free kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,8 +68,8 @@ struct WaysOfTransfer {
           locked(text, Kind::page_locked),
           write_combined(text, Kind::mapped_write_combined),
           overlap(most, most_lanes_of_a_cut) {
-        // Which thread count uses the bus best, and whether persistent threads do, depends on the machine, so several
-        // are tried.
+        // The best thread count for the bus, and whether persistent threads are better, depends on the machine, so
+        // several are tried.
         const auto processors = static_cast<unsigned>(properties.multiprocessors);
         mapped_kernels.push_back({"four tables in shared memory, 1,024 threads", kernels[0].entry, {.threads = 1024}});
         mapped_kernels.push_back({"four tables in shared memory, threads that stay",

@@ -19,11 +19,11 @@ namespace {
 
 using Work = std::function<double()>;
 
-/// A subject that is measured at every message size, in turns with the others. Its output is verified before and after.
+/// A subject that is measured at every message size, in turn with the others. Its output is verified before and after.
 struct MessageSubject {
     Series series;
     Work work;           ///< empty: no figure at this size
-    bool whole = false;  ///< its output is that of one message
+    bool whole = false;  ///< its output is that of a single message
 };
 
 void measure_in_turns(const Context& context, Messages& messages, std::vector<MessageSubject>& subjects) {
@@ -62,7 +62,7 @@ warpaes::Message whole_message(const warpaes::Key& key, const Messages& messages
     return message;
 }
 
-/// Number of calls per sample, so that the figure is that of continuous work.
+/// Number of calls per sample, enough to measure continuous work.
 constexpr unsigned calls = 8;
 
 /// Average seconds of `calls` calls enqueued back to back on a stream, by the host's clock.
@@ -96,8 +96,8 @@ double whole_model(const Messages& messages, KeySchedules& schedules, gpu::Paylo
     });
 }
 
-/// Returns the same with the copies of text from and to page-locked memory, as in the paper's runtime. `whole`: as one
-/// message.
+/// Like the function above, but includes the copies of the text from and to page-locked memory, as in the paper's
+/// runtime. `whole` means as one message.
 double model_with_transfers(const Messages& messages, gpu::PayloadOnDevice& payload, bool whole,
                             const gpu::DeviceMemory& input, const gpu::DeviceMemory& output,
                             const gpu::Stream& stream) {

@@ -2,7 +2,7 @@
 // AES-128, in device memory, in seven orders; then up to 64 (--quick: 16) times as many messages. It compares the data
 // model's kernel with natural and with striped threads, timed by events, with production's batch of one entry per
 // message, timed by the host's clock from submission to completion. Preparation of the payload is excluded. All orders
-// are measured in turns.
+// are measured in turn.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr const char* order_names[harrison::mixed_orders] = {"1: a serial one in
 struct Message {
     std::uint64_t blocks;
     bool serial;
-    std::uint64_t offset = 0;  ///< of its text in the data
+    std::uint64_t offset = 0;  ///< offset of its text in the data
 };
 using List = std::vector<Message>;
 
@@ -61,7 +61,7 @@ Messages32 all_messages(std::uint64_t periods) {
 }
 
 /// Orders 1 and 2. Thirty-two serial messages alternating with 31 short ones make 1,024 threads: 32 groups of 32
-/// threads with one serial message each. `spread`: the long messages are distributed among them.
+/// threads with one serial message each. `spread` means that the long messages are distributed among them.
 List one_in_each_group(const Messages32& m, bool spread) {
     List list;
     auto next_long = m.longs.begin(), next_short = m.shorts.begin();
@@ -213,7 +213,7 @@ Orders measure_orders(const Context& context, std::uint64_t periods) {
     const double amount = static_cast<double>(data.bytes) / 1e9;
     std::mt19937 random(1);
     Orders out;
-    // In turns, so that other load on the machine affects all orders equally.
+    // Measured in turn, so that other load on the machine affects all orders equally.
     std::vector<Prepared> orders;
     orders.reserve(harrison::mixed_orders);
     std::vector<std::function<double()>> works;

@@ -68,7 +68,7 @@ Panel measure_distances(const Context& context) {
 
 Result run_reads(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
-    // Table sizes: that of the four T-tables, one that exceeds the first-level caches, and one that exceeds the
+    // Table sizes: the size of the four T-tables, a size that exceeds the first-level caches, and one that exceeds the
     // second-level cache.
     const auto words = [&](std::uint64_t wanted) {
         std::uint64_t fitting = 1024;

@@ -1,6 +1,6 @@
 // K.last_round: the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each lane,
-// and the warp's clocks. In [K] the attacker knows less: only the time of a whole launch. The lookups of the last round
-// make the warp wait as often as the right key byte predicts.
+// and the warp's clocks. In [K] the attacker knows less: only the time of a whole launch. In the last round, the
+// lookups make the warp wait as often as the right key byte predicts.
 #include <algorithm>
 #include <array>
 
@@ -91,10 +91,10 @@ private:
 
 struct Curve {
     std::vector<std::pair<std::size_t, Attempt>> points;
-    std::size_t needed = 0;  ///< traces with which all bytes are right; 0: never
+    std::size_t needed = 0;  ///< number of traces needed to get all bytes right; 0: never
 };
 
-/// Attacks with 256, 512, … traces up to `most`, and finally with `most`; stops when it has the key.
+/// Attacks with 256, 512, … traces up to `most`, and finally with `most`; stops once the key is found.
 Curve attack(const Context& context, gpu::WarpTimer& timer, gpu::Timed subject, std::size_t most, double from,
              double to) {
     Attack attack(context, subject);

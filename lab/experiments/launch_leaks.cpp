@@ -19,7 +19,7 @@ namespace {
 /// Numbers of random texts and keys: several, because a single random one could be as special as the fixed one.
 /// `most_at_once` launches, of up to five queue entries each, fit on a stream before it blocks the host.
 constexpr std::size_t most_texts = 256, most_keys = 64, most_at_once = 160;
-/// Bytes of the blocks of a warp, a block each lane.
+/// The bytes of a warp's blocks, one block per lane.
 constexpr std::size_t warp_bytes = 512;
 
 /// Returns the one of `count` numbered random texts or keys whose lookups take the most passes of shared memory.
@@ -47,9 +47,9 @@ std::vector<std::uint8_t> repeated(std::span<const std::uint8_t> part, std::size
 }
 
 /// Precautions against other causes of different times. Each text is copied to the kernel's input before the clock
-/// starts, because memory at another address could be faster. The fixed text or key exists in as many copies as there
-/// are random ones, because recently used memory is faster. No timed work begins before all of it is enqueued;
-/// otherwise the GPU could wait for the host, for a time that depends on the previous copy.
+/// starts, because memory at a different address could be faster. The fixed text or key exists in as many copies as
+/// there are random ones, because recently used memory is faster. Timed work does not begin before all of it is
+/// enqueued; otherwise the GPU could wait for the host, for a time that depends on the previous copy.
 class LaunchTest {
 public:
     LaunchTest(const Context& context, const LaunchSubject& subject)

@@ -1,4 +1,4 @@
-// Tests whether the time of whole kernel launches depends on text or key.
+// Tests whether the duration of whole kernel launches depends on the text or the key.
 #pragma once
 
 #include <string>
@@ -11,17 +11,18 @@ namespace lab::experiments {
 /// A kernel and its secret, which is fixed in one class of launches and random in the other.
 struct LaunchSubject {
     enum class Secret {
-        text,  ///< every text repeats the 32 blocks of a warp, so that all warps take equally long; the fixed one is
-               ///< the one of many with the most bank conflicts of T-tables
-        key,   ///< encrypts one such text; the fixed key is the one of many with the most bank conflicts
-        equal_blocks  ///< text; the fixed one repeats one block, so that all lanes do the same, the random ones none
+        text,  ///< every text repeats the 32 blocks of a warp, so that all warps take equally long; the fixed text is
+               ///< the one of many that causes the most bank conflicts in T-tables
+        key,   ///< encrypts one such text; the fixed key is the one of many that causes the most bank conflicts
+        equal_blocks  ///< text; the fixed text repeats one block, so that all lanes do the same, while the random texts
+                      ///< repeat none
     };
     std::string name;
     Secret secret = Secret::text;
     bool counter = false, encrypt = true;
     unsigned key_bytes = 16;
-    bool tables = false;  ///< true: T-tables in shared memory instead of production's kernels. This is the control,
-                          ///< whose leak the test must find
+    bool tables = false;  ///< true: T-tables in shared memory instead of production's kernels. This is the control; the
+                          ///< test must find its leak
 };
 
 /// The fixed text or key is chosen among this many random ones.

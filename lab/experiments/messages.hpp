@@ -1,4 +1,4 @@
-// Many messages for [H]'s experiments: as a payload of its data model and as entries of production's batches, with
+// Many messages for [H]'s experiments: as a payload for its data model and as entries for production's batches, with
 // libcrypto's output for both.
 #pragma once
 
@@ -24,7 +24,7 @@ struct NamedMode {
 struct Shape {
     Mode mode = Mode::ctr;
     std::uint64_t count = 1;
-    std::uint64_t blocks = 1;         ///< per message
+    std::uint64_t blocks = 1;         ///< blocks per message
     std::uint64_t stride_blocks = 0;  ///< distance between neighbouring messages; 0: contiguous
     bool own_keys = false;            ///< true: each message has its own key; false: one key for all
 
@@ -62,8 +62,8 @@ public:
     /// Throws Mismatch, naming `what`, unless the output equals libcrypto's and the gaps between messages are
     /// untouched. `whole`: checks all texts as a single message.
     void check(const std::string& what, bool whole = false);
-    /// The same for `count` longer messages: message i consists of `runs` of these messages, namely number i and every
-    /// `count`th after it.
+    /// Like check() above, for `count` longer messages: message i consists of `runs` of these messages, namely number i
+    /// and every `count`th after it.
     void check_runs(const std::string& what, std::uint64_t count, std::uint64_t runs) const;
 
 private:

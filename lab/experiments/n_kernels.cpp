@@ -1,11 +1,11 @@
 // [N]'s comparison of thirteen kernels, and its parameters one by one. All kernels compute AES-128-ECB on up to 256 MiB
-// of random text in device memory. Launches are timed by events; transfers and key expansion are excluded. Each variant
-// counts with its best thread-block size of 128, 256 and 512 unless stated otherwise, and every output is verified.
+// of random text in device memory. Launches are timed by events; transfers and key expansion are excluded. For each
+// variant, the best thread-block size of 128, 256 and 512 counts unless stated otherwise, and every output is verified.
 //
 // N.implementations: the thirteen kernels of the paper, and production. N.granularity: 16, 8, 4 and 1 bytes of a block
 // per thread, by the way threads exchange columns. N.tables: memory and number of lookup tables. N.baselines: the
-// earlier programs that the paper compares with. N.layout: the state in registers or in shared memory. N.persistent:
-// persistent threads against one thread per block of text.
+// earlier programs that the paper uses for comparison. N.layout: the state in registers or in shared memory.
+// N.persistent: persistent threads against one thread per block of text.
 #include <algorithm>
 #include <array>
 
@@ -36,7 +36,7 @@ std::string how(std::size_t bytes) {
         size_name(bytes));
 }
 
-/// Speeds of the variants with their best thread-block sizes, measured in turns.
+/// Speeds of the variants with their best thread-block sizes, measured in turn.
 std::vector<Summary> best_speeds(const Context& context, const Trial& trial, std::span<const gpu::Variant> variants) {
     return trial.best_speeds(effort(context.quick), variants, thread_counts, Trial::part_of(context, 0, 0.95));
 }
@@ -158,8 +158,8 @@ Result run_place_and_number_of_tables(const Context& context) {
 
 // ---------------------------------------------------------------------------------------------------------- baselines
 
-/// Programs that the paper compares with. Each is represented by a kernel of the same design on this GPU, with 256
-/// threads per thread block and the text length of the original (at most what the context allows).
+/// Programs that the paper uses for comparison. Each is represented by a kernel of the same design on this GPU, with
+/// 256 threads per thread block and the text length of the original (at most what the context allows).
 Result run_baselines(const Context& context) {
     use_gpu(context);
     const auto s_box = std::find_if(gpu::table_places.begin(), gpu::table_places.end(), [](const gpu::Variant& v) {

@@ -1,7 +1,7 @@
-// N.overlap repeats [N]'s overlap of transfers and computation. A text in page-locked memory (256 MiB;
-// AES-128-ECB) is divided into 1 to 64 chunks; each chunk is copied in, encrypted and copied out on one of up to eight
-// streams. Events time everything from the first copy to the end of the last. Kernels: the paper's implementation 3,
-// and the lab's conflict-free one; production for comparison, by the host's clock. The second panel is the share of the
+// N.overlap repeats [N]'s overlap of transfers and computation. A text in page-locked memory (256 MiB; AES-128-ECB) is
+// divided into 1 to 64 chunks; each chunk is copied in, encrypted and copied out on one of up to eight streams. Events
+// time everything from the first copy to the end of the last. Kernels: the paper's implementation 3, and the lab's
+// conflict-free one; and production for comparison, timed by the host's clock. The second panel is the share of the
 // transfer time that overlapping saves.
 #include <fmt/format.h>
 

@@ -43,7 +43,7 @@ constexpr const char* openssl_name = "openssl enc";
 constexpr const char* openssl_synced_name = "openssl enc, then fsync";
 
 /// Returns the value of OPENSSL_ia32cap(3) that disables AES instructions (and carry-less products) in libcrypto. Empty
-/// if this processor has no such variable.
+/// if there is no such value for this processor.
 std::vector<std::string> without_aes_instructions() {
 #if defined(__x86_64__)
     return {"OPENSSL_ia32cap=~0x200000200000000"};
@@ -83,7 +83,7 @@ std::vector<CommandSubject> subjects_of(const Context& context, const std::vecto
     return subjects;
 }
 
-/// The key and IV of the runs.
+/// The key and IV used in the runs.
 struct Secrets {
     std::vector<std::uint8_t> key = random_bytes(16, 1), iv = random_bytes(16, 2);
 };
@@ -104,7 +104,7 @@ double run_subject(const CommandSubject& subject, const Place& place) {
     return finished.seconds + (subject.sync ? time_of([&] { File::read_write(output).sync(); }) : 0);
 }
 
-/// A disk may be slow, and each file is processed many times, so the largest size is for the tmpfs only.
+/// A disk may be slow, and each file is processed many times, so the largest size is used only on the tmpfs.
 std::vector<std::uint64_t> sizes_for(const Context& context, const Place& place) {
     if (context.quick) return {16 << 10, 1 << 20, 64 << 20};
     std::vector<std::uint64_t> list{16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20};

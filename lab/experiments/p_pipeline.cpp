@@ -1,4 +1,4 @@
-// Measures the ways of a file to the cipher and back: AES-128-CTR on a file of up to 256 MiB (--quick: 64 MiB), on a
+// Measures the ways to move a file through a cipher: AES-128-CTR on a file of up to 256 MiB (--quick: 64 MiB), on a
 // disk and on a tmpfs. The host's clock measures from opening the files to the end of the job. On a disk the input is
 // first evicted from the page cache, outside the time, and the time includes flushing the output to the disk.
 //
@@ -23,7 +23,7 @@ namespace lab::experiments {
 
 namespace {
 
-/// A file in a place, with libcrypto's CTR output.
+/// A file in one of the folders, with libcrypto's CTR output.
 struct FileTrial {
     FileTrial(const Place& where, std::uint64_t bytes)
         : place(where), key_bytes(random_bytes(16, 1)), iv(random_bytes(16, 2)), key(key_bytes) {

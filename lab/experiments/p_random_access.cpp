@@ -1,8 +1,8 @@
 // P.random_access measures [P]'s random access, for which the paper has no figures: decrypting a range of an encrypted
 // file of up to 256 MiB (--quick: 64 MiB), by the length of the range, 16 bytes to the whole file. Two formats: plain
 // CTR, by a file job with a range, and authenticated segments of 16 KiB, by a reader. The host's clock measures the
-// time, including the copy of the output to a file in memory. Every range is at another offset, and is compared with
-// the plaintext outside the time.
+// time, including the copy of the output to a file in memory. Every range is at a different offset, and is compared
+// with the plaintext outside the timed section.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -53,7 +53,7 @@ public:
             warpaes::check(warpaes_file_run(engine_.get(), &job, nullptr));
         });
     }
-    /// Replaces the contents of the output file by `bytes`.
+    /// Replaces the contents of the output file with `bytes`.
     void put(std::span<const std::uint8_t> bytes) const {
         if (ftruncate(output_, 0) != 0 || lseek(output_, 0, SEEK_SET) != 0) {
             throw std::system_error(errno, std::generic_category(), "memfd");
@@ -83,7 +83,7 @@ private:
     int output_;
 };
 
-/// A different offset each time, so that cached data of earlier ranges does not help.
+/// A different offset each time, so that cached data from earlier ranges does not help.
 class Offsets {
 public:
     explicit Offsets(std::uint64_t room) : room_(room) {}

@@ -20,7 +20,7 @@ inline Axis categories(std::string name, std::vector<std::string> labels) {
 inline Axis numbers(std::string name, std::string unit, Axis::Scale scale, std::vector<double> values) {
     return {std::move(name), std::move(unit), scale, std::move(values), {}};
 }
-/// Returns the axis of lines over sizes.
+/// Returns the x axis for lines over sizes.
 inline Axis sizes(std::string name, std::span<const std::size_t> bytes) {
     return numbers(std::move(name), "B", Axis::Scale::log, {bytes.begin(), bytes.end()});
 }
@@ -62,7 +62,7 @@ inline std::string how_fast(double a, double b) {
     if (percent < -99) return fmt::format("{:.1f} % slower", -percent);
     return percent > 0 ? fmt::format("{:.0f} % faster", percent) : fmt::format("{:.0f} % slower", -percent);
 }
-/// Returns the same followed by "than" or "as".
+/// Like how_fast(), but followed by "than" or "as".
 inline std::string compared(double a, double b) {
     const std::string how = how_fast(a, b);
     return how + (how.ends_with('t') ? " as" : " than");

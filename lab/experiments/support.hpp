@@ -23,8 +23,8 @@ inline constexpr std::size_t kib = 1 << 10, mib = 1 << 20;
 /// Selects the context's GPU for this thread and returns its properties. Throws LeftOut if there is none.
 gpu::Properties gpu_of(const Context& context);
 
-/// `wanted` bytes, or fewer if needed: the largest power of two that the context allows and of which the GPU's free
-/// memory holds eight copies and the host's memory sixteen.
+/// `wanted` bytes, or fewer if needed: the largest power of two that the context allows such that eight copies fit in
+/// the GPU's free memory and sixteen in the host's.
 std::size_t room_for(const Context& context, std::size_t wanted);
 
 /// Returns the size of the text in device memory for comparisons of kernels: 256 MiB, or less if the context does not
@@ -56,10 +56,10 @@ private:
     std::size_t total_, done_ = 0;
 };
 
-/// Index of the fastest work function: each is called once to warm up, then counts with the better of two calls.
+/// Index of the fastest work function: each is called once to warm up, and then the better of two calls counts.
 std::size_t quickest(const std::vector<std::function<double()>>& works);
 
-/// A random text on the host, with libcrypto's ciphertext on the device. Outputs are compared on the device, so that
+/// A random text on the host, with libcrypto's ciphertext on the device. Outputs are compared on the device, because
 /// they may be in host memory that the CPU reads slowly.
 class Text {
 public:
@@ -94,8 +94,7 @@ struct NamedKernel {
     gpu::Geometry geometry;
 };
 /// published_kernel(): the fastest of the published kernels, with one thread per block and four tables in shared
-/// memory. conflict_free_kernel(): the one closest to production's, with tables without bank conflicts and persistent
-/// threads.
+/// memory. conflict_free_kernel(): the one closest to production's, with conflict-free tables and persistent threads.
 NamedKernel published_kernel(bool counter = false);
 NamedKernel conflict_free_kernel(const gpu::Properties& properties, bool counter = false);
 /// ECB for the chunks of a text. `variants` must outlive the result.

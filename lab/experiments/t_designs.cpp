@@ -1,6 +1,6 @@
-// T.designs: designs published since 2019 in the lab's own kernels, with production and earlier designs. AES-128 in
-// ECB and CTR, text in device memory, without transfers: GB/s, and GB/s per watt from the energy counter of the board.
-// Then AES-128 and AES-256 from host to host, where [T] expects no visible loss.
+// T.designs: designs published since 2019, implemented as the lab's own kernels, compared with production and earlier
+// designs. AES-128 in ECB and CTR, text in device memory, without transfers: GB/s, and GB/s per watt from the energy
+// counter of the board. Then AES-128 and AES-256 from host to host, where [T] expects no visible loss.
 #include <array>
 #include <warpaes/warpaes.hpp>
 
@@ -12,7 +12,7 @@ namespace lab::experiments {
 
 namespace {
 
-/// Work for a mode, or none if the design is for the other mode.
+/// The work for a mode, or none if the design supports only the other mode.
 struct Design {
     const char* name;
     Trial::Work (*work)(const Trial& trial, const Context& context);
@@ -33,7 +33,7 @@ constexpr Design designs[] = {
     {"production", [](const Trial& t, const Context& c) { return t.production(c); }},
 };
 
-/// Gigabytes for each joule of the board, over about `seconds` of launches; none if the energy cannot be read.
+/// Gigabytes per joule of board energy, over about `seconds` of launches; none if the energy cannot be read.
 std::optional<double> gigabytes_per_joule(const Context& context, const Trial& trial, const Trial::Work& work,
                                           double seconds) {
     const auto run_for = [&](double limit) {
@@ -47,7 +47,7 @@ std::optional<double> gigabytes_per_joule(const Context& context, const Trial& t
         return calls;
     };
     if (!context.joules()) return {};
-    run_for(seconds / 4);  // clocks and power settle
+    run_for(seconds / 4);  // until clocks and power settle
     const std::optional<double> before = context.joules();
     const std::size_t calls = run_for(seconds);
     const std::optional<double> after = context.joules();

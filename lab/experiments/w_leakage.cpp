@@ -1,7 +1,7 @@
-// W.leakage, beyond the papers: tests which kernels' time depends on text or key. Each measurement has a fixed or a
-// random text (or key), chosen at random; the test is Welch's t as in dudect (lab/leak_test.hpp). Single warps are
-// timed by the multiprocessor's clock (lab/gpu/leakage.hpp), whole launches by events (launch_leaks.hpp). Launches of
-// T-tables are the control whose leak must be found.
+// W.leakage, beyond the papers: tests which kernels' duration depends on the text or the key. Each measurement has a
+// fixed or a random text (or key), chosen at random; the test is Welch's t as in dudect (lab/leak_test.hpp). Single
+// warps are timed by the multiprocessor's clock (lab/gpu/leakage.hpp), whole launches by events (launch_leaks.hpp).
+// Launches of T-tables are the control whose leak must be found.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,7 +30,7 @@ std::vector<std::uint8_t> draw_classes(std::size_t count, std::uint64_t seed) {
     return classes;
 }
 
-/// |t| above which a difference is beyond chance.
+/// The |t| above which a difference is beyond chance.
 constexpr double leaks_from = 4.5;
 
 enum class Secret { text, key };
@@ -43,7 +43,7 @@ struct Figure {
 using OfKernels = std::array<LeakTest::Outcome, gpu::timed_subjects>;
 
 /// Inputs of a batch of measurements. All are prepared before the timing, and both classes read the same amounts from
-/// the same places.
+/// the same locations.
 struct Batch {
     std::vector<std::uint8_t> classes, texts, keys;  ///< one text or key for all measurements, if it is not the secret
     std::vector<std::uint32_t> schedules;
@@ -107,7 +107,7 @@ OfKernels test_warps(const Context& context, Secret secret, std::size_t count, d
 
 /// Whole launches of production, and of T-tables launched in the same way as a control for each class of inputs. Two
 /// texts of many different blocks have about the same number of bank conflicts, and a launch takes as long as its
-/// slowest multiprocessor; so texts repeat the blocks of a warp, and then T-tables leak.
+/// slowest multiprocessor; so each text repeats the blocks of one warp, which makes T-tables leak.
 const std::vector<LaunchSubject>& launch_subjects() {
     using Secret = LaunchSubject::Secret;
     static const std::vector<LaunchSubject> list{
@@ -124,7 +124,7 @@ const std::vector<LaunchSubject>& launch_subjects() {
     return list;
 }
 
-/// Smallest difference of means that a test with this many times would distinguish from chance.
+/// The smallest difference of means that a test with this many times could distinguish from chance.
 double least_found(const LeakTest::Outcome& outcome) {
     return leaks_from * 2 * outcome.deviation / std::sqrt(static_cast<double>(std::max<std::size_t>(outcome.times, 1)));
 }

@@ -128,7 +128,7 @@ inline constexpr std::array<Variant, 8> table_study{{
     {.tables = TableMemory::replicated, .table_count = 4, .persistent = true},
 }};
 
-/// [P]: tables by memory, for keys by memory.
+/// [P]: tables and keys, each in every kind of memory.
 inline constexpr std::array<Variant, 9> memories{{
     {.tables = TableMemory::constant, .keys = KeyMemory::constant},
     {.tables = TableMemory::constant, .keys = KeyMemory::shared},

@@ -84,7 +84,7 @@ public:
         pageable,
         page_locked,
         mapped,                ///< page-locked, and accessed in place by kernels
-        mapped_write_combined  ///< the same, bypassing the CPU's caches: the CPU should only write to it
+        mapped_write_combined  ///< like mapped, but bypasses the CPU's caches: the CPU should only write to it
     };
     HostMemory() = default;
     HostMemory(std::size_t bytes, Kind kind);
@@ -129,7 +129,7 @@ private:
 };
 
 /// Blocks a stream until it is opened, so that work enqueued before then runs without gaps for launches. It opens by
-/// itself after 20 ms: a stream takes a few hundred entries, and the host blocks on any more.
+/// itself after 20 ms: a stream holds a few hundred entries, and the host blocks when it adds more.
 class Gate {
 public:
     explicit Gate(const Stream& stream);
@@ -154,7 +154,7 @@ public:
         return *this;
     }
     ~Event();
-    /// Marks the point after all work that is on `stream` at this time.
+    /// Marks the point after all work that is currently on `stream`.
     void record(const Stream& stream);
     /// Makes the host wait for the event.
     void synchronize() const;

@@ -16,10 +16,10 @@ constexpr std::uint64_t piece = 512;
 
 struct LevelParams {
     const uint4* nodes;
-    uint4* children;           ///< of all levels but the last
-    const uint4* corrections;  ///< for each key and level, of the left and the right child
+    uint4* children;           ///< of all levels except the last
+    const uint4* corrections;  ///< corrections of the left and the right child, for each key and level
     const uint4* table;        ///< the last level's
-    uint4* partial;            ///< sums of the last level's pieces
+    uint4* partial;            ///< sums over pieces of the last level
     std::uint64_t count;       ///< nodes of all keys
     unsigned level, depth;
 };
@@ -121,7 +121,7 @@ __device__ __forceinline__ uint4 summed(uint4 v) {
     return v;
 }
 
-/// The last level, whose children are not stored: entries of the table are summed where the control bit is 1.
+/// The last level, whose children are not stored: table entries are summed where the control bit is 1.
 template <Prg P>
 __global__ void __launch_bounds__(threads) sum_leaves(const __grid_constant__ LevelParams p, std::uint64_t of_piece) {
     const Generator<P> generator;
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(threads) sum_leaves(const __grid_constant__ Le
     }
 }
 
-/// A warp for each key.
+/// One warp per key.
 __global__ void __launch_bounds__(warp) sum_pieces(const uint4* partial, std::uint64_t pieces, uint4* answers) {
     uint4 sum = make_uint4(0, 0, 0, 0);
     for (std::uint64_t i = threadIdx.x; i < pieces; i += warp) sum = add(sum, partial[blockIdx.x * pieces + i]);

@@ -1,4 +1,5 @@
-// Evaluates many distributed point functions on all entries of a table, as a server of private information retrieval.
+// Evaluates many distributed point functions on all entries of a table, as a server for private information retrieval
+// does.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ public:
     DpfServer(std::span<const DpfNode> table, unsigned depth, std::size_t batch);
     /// Copies the keys to the device. Throws std::invalid_argument unless there are `batch` keys of `depth` levels.
     void load(std::span<const DpfKey> keys);
-    /// Enqueues the evaluation of all keys, the sums included.
+    /// Enqueues the evaluation of all keys, including the sums.
     void run(Prg prg, const Stream& stream);
     /// Returns the sum of the chosen entries for each key.
     [[nodiscard]] std::vector<DpfNode> answers() const;

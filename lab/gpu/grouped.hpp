@@ -1,5 +1,6 @@
-// [G]'s third scheme with groups that take several blocks: sixteen threads load the text of 4 or 8 blocks at once, 64
-// or 128 bytes, and encrypt one block after the other with a lookup each. AES-128-ECB, four tables in constant memory.
+// [G]'s third scheme with groups that process several blocks: sixteen threads load the text of 4 or 8 blocks at once,
+// 64 or 128 bytes, and encrypt one block after the other with a lookup each. AES-128-ECB, four tables in constant
+// memory.
 #pragma once
 
 #include <cstdint>

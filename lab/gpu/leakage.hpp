@@ -1,4 +1,4 @@
-// Times a warp that encrypts 32 blocks, one per lane, by the multiprocessor's clock. A test of timing leakage prepares
+// Times a warp that encrypts 32 blocks, one per lane, with the multiprocessor's clock. A timing leakage test prepares
 // the inputs.
 #pragma once
 
@@ -40,8 +40,8 @@ struct WarpInputs {
 };
 
 struct WarpTimes {
-    std::vector<std::uint32_t> cycles;      ///< of each measurement
-    std::vector<std::uint8_t> ciphertexts;  ///< 512 bytes each, if requested
+    std::vector<std::uint32_t> cycles;      ///< clocks of each measurement
+    std::vector<std::uint8_t> ciphertexts;  ///< outputs of 512 bytes each, if requested
 };
 
 /// Measures on the current device; reuses its memory in later calls.

@@ -60,7 +60,7 @@ public:
             return Row == 0 ? entry(byte_of<Byte>(word)) : rotate_left(entry(byte_of<Byte>(word)), 8 * Row);
         }
     }
-    /// Returns the same with a row that differs by lane; `x` is a byte.
+    /// Like t(), with a row that differs by lane; `x` is a byte.
     __device__ __forceinline__ std::uint32_t t(unsigned row, std::uint32_t x) const {
         return V.table_count == 4 ? entry(256 * row + x) : rotate_left(entry(x), 8 * row);
     }

@@ -21,7 +21,7 @@ __host__ __device__ constexpr std::uint32_t word_at(std::uint32_t i) {
     return mix(i + 0x9e3779b9u);
 }
 
-/// First index of a thread's `j`th sequence of reads.
+/// The first index of a thread's `j`th sequence of reads.
 __host__ __device__ constexpr std::uint32_t first_index(ReadPattern pattern, std::uint32_t thread, std::uint32_t j,
                                                         std::uint32_t words) {
     const std::uint32_t lane = thread % lanes, warp = thread - lane;

@@ -12,7 +12,7 @@ namespace lab::gpu {
 enum class ReadFrom {
     constant,
     shared,
-    replicated,  ///< shared memory with 32 copies of each word, one per bank: every lane reads its own copy
+    replicated,  ///< shared memory with 32 copies of each word, one per bank; every lane reads its own copy
     texture,
     l1,     ///< global memory through the first-level cache
     l2,     ///< global memory bypassing the first-level cache

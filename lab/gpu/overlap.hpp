@@ -31,20 +31,21 @@ struct Steps {
 /// Device buffers and streams. Events measure from the first copy to the last.
 class Overlap {
 public:
-    /// `most_bytes`: device memory for input, and as much for output; at least lanes times the chunk size.
+    /// `most_bytes` is the size of the device memory for the input, and of that for the output: at least the number of
+    /// lanes times the chunk size.
     Overlap(std::size_t most_bytes, unsigned most_lanes);
 
     [[nodiscard]] std::size_t room() const { return input_.size(); }
     /// Returns the seconds for `bytes` bytes from `input` to `output`, both in page-locked memory.
     double run(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const Chunks& chunks,
                const ChunkKernel& kernel);
-    /// Returns the same in one chunk, one step after the other, with the time of each step.
+    /// Processes the text in one chunk, one step after the other, and returns the time of each step.
     Steps steps(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const ChunkKernel& kernel);
 
 private:
     struct Lane {
         Stream stream;
-        Event in, kernel, out;  ///< after the lane's last chunk passed this step
+        Event in, kernel, out;  ///< after this step of the lane's last chunk
     };
     DeviceMemory input_, output_;
     std::vector<Lane> lanes_;

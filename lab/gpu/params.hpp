@@ -9,7 +9,7 @@
 
 namespace lab::gpu {
 
-/// Lookup tables: T0 to T3 one after the other, then the S-box; or those of the inverse cipher.
+/// Lookup tables: T0 to T3 one after the other, then the S-box; or the tables of the inverse cipher.
 struct Tables {
     std::uint32_t t[1024];
     std::uint8_t s[256];
@@ -35,7 +35,7 @@ struct Params {
     std::uint64_t blocks;
     const Tables* tables;        ///< in device memory, for the kernel's direction
     Texture words, bytes;        ///< the same tables as textures: t as 32-bit words, s as bytes
-    Texture text;                ///< the input as a texture of blocks, if the kernel reads it so
+    Texture text;                ///< the input as a texture of blocks, if the kernel reads it through textures
     const std::uint32_t* keys;   ///< in device memory
     std::uint64_t counter_high;  ///< CTR: high and low half of the first counter block as a number
     std::uint64_t counter_low;

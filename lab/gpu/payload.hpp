@@ -17,8 +17,8 @@ enum class ThreadMapping : std::uint32_t {
     striped   ///< neighbouring groups of 32 logical threads go to different thread blocks
 };
 
-/// Placement of every message's blocks, to measure the cost of distance: block j lies j / blocks * distance + j %
-/// blocks * 16 bytes after the message's beginning. `blocks` is a power of two; 0: contiguous.
+/// Placement of every message's blocks, to measure the cost of distance between blocks: block j is j / blocks *
+/// distance + j % blocks * 16 bytes after the message's beginning. `blocks` is a power of two; 0: contiguous.
 struct Runs {
     std::uint32_t blocks = 0;
     std::uint64_t distance = 0;
@@ -32,12 +32,12 @@ public:
     PayloadOnDevice();
     /// Copies the output of prepare() to the device; returns when the copy is complete.
     void load(const PreparedPayload& payload, const KeySchedules& schedules);
-    /// Enqueues the kernel. `input`: the data stream; `output`: as long. Both are accessible to the device and
+    /// Enqueues the kernel. `input` is the data stream, and `output` is as long. Both are accessible to the device and
     /// multiples of 16; in place is allowed.
     void run(const std::uint8_t* input, std::uint8_t* output, ThreadMapping mapping, const Runs& runs,
              const Stream& stream) const;
 
-    /// The same by a kernel that is compiled for one mode, or for all modes, without a register limit. Throws
+    /// Enqueues a kernel that is compiled for one mode, or for all modes, without a register limit. Throws
     /// std::invalid_argument if the payload has other modes.
     void run_freely(std::optional<Mode> alone, const std::uint8_t* input, std::uint8_t* output,
                     const Stream& stream) const;

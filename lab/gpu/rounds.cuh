@@ -12,7 +12,7 @@ constexpr unsigned team(const Variant& v) {
 }
 
 /// Returns the bytes of shared memory after tables and keys, for one of: states (two buffers where threads exchange, so
-/// that one is read while the other is written); shares of columns and bytes of state; staged text.
+/// that one is read while the other is written); shares of columns, with the bytes of the state; staged text.
 constexpr unsigned state_bytes(const Variant& v, unsigned threads) {
     if (v.staged) return 16 * threads;
     if (v.state == StateMemory::registers) return 0;
@@ -34,9 +34,9 @@ __device__ __forceinline__ void wait_for_team() {
     if constexpr (V.exchange == Exchange::warp_synchronous) __syncwarp();
 }
 
-/// The state, of which a thread owns `columns` columns, beginning with column `first`. Shared memory is volatile:
-/// otherwise the compiler would see that a thread without partners reads its own writes, and keep the state in
-/// registers.
+/// The state. A thread owns `columns` of its columns, beginning with column `first`. Shared memory is volatile.
+/// Otherwise the compiler would see that a thread without partners reads only its own writes, and would keep the state
+/// in registers.
 template <Variant V>
 class State {
 public:
@@ -47,7 +47,7 @@ public:
 
     [[nodiscard]] __device__ __forceinline__ unsigned first() const { return first_; }
 
-    /// Publishes this thread's columns of round `r` to the other threads of the block, and reads theirs.
+    /// Publishes this thread's columns of round `r` to the other threads of the block, and reads their columns.
     __device__ __forceinline__ void put(int r, const std::uint32_t (&own)[columns]) {
         if constexpr (V.state != StateMemory::registers) {
             volatile std::uint32_t* const to = buffer(V.exchange == Exchange::none ? 0 : r);

@@ -16,9 +16,9 @@ public:
     StreamReads(std::uint32_t streams, std::uint32_t stream_blocks, std::uint32_t most_distance);
 
     [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{16} * streams_ * stream_blocks_; }
-    /// Seconds by events to read all streams. `distance`: blocks between neighbouring streams, a power of two. A stream
-    /// longer than `distance` is divided into runs of that length, interleaved with the runs of other streams, so that
-    /// every distance up to the stream's length reads the same blocks.
+    /// Reads all streams and returns the seconds, measured by events. `distance`: blocks between neighbouring streams,
+    /// a power of two. A stream longer than `distance` is divided into runs of that length, interleaved with the runs
+    /// of other streams, so that every distance up to the stream's length reads the same blocks.
     double run(std::uint32_t distance);
     /// Whether every thread's sum of the last run is correct.
     [[nodiscard]] bool verify() const;

@@ -1,4 +1,4 @@
-// The published ways to compute AES on a GPU as points of one design space. A variant is a value; the kernels
+// The published ways to compute AES on a GPU as points in one design space. A variant is a value; the kernels
 // (variants.cuh) take it as a template argument, so that each is compiled for exactly one variant.
 #pragma once
 
@@ -29,7 +29,7 @@ enum class Exchange : std::uint8_t {
 };
 enum class Access : std::uint8_t {
     words,
-    bytes  ///< text, and a state in shared memory, are read and written one byte at a time
+    bytes  ///< the text, and any state in shared memory, is read and written one byte at a time
 };
 /// How the text is read. It is always written by ordinary stores.
 enum class TextMemory : std::uint8_t {

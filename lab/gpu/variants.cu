@@ -113,7 +113,7 @@ void Variants::run(const Entry& entry, const Geometry& geometry, const std::uint
                    std::size_t bytes, std::span<const std::uint8_t> counter, const Stream& stream) const {
     const std::size_t index = index_of(entry);
     const auto& [variant, cipher] = entry;
-    if (cipher.rounds != state_->rounds) throw std::invalid_argument("entry: the key has another length");
+    if (cipher.rounds != state_->rounds) throw std::invalid_argument("entry: the key has a different length");
     if (geometry.threads == 0 || geometry.threads > 1024 || geometry.threads % 32 != 0) {
         throw std::invalid_argument("threads: must be a multiple of 32, at most 1024");
     }

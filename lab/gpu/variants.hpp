@@ -22,10 +22,10 @@ struct Geometry {
 
 /// Resource usage of a kernel.
 struct Resources {
-    int registers = 0;              ///< per thread
+    int registers = 0;              ///< registers per thread
     std::size_t local_bytes = 0;    ///< per thread: spilled registers
-    std::size_t shared_bytes = 0;   ///< per thread block
-    int blocks_per_multiprocessor;  ///< resident thread blocks, as the runtime reports
+    std::size_t shared_bytes = 0;   ///< shared memory per thread block
+    int blocks_per_multiprocessor;  ///< resident thread blocks, as reported by the runtime
 };
 
 /// A key and tables on a device, and the kernels that use them. Constructed for the device that use() selected.
@@ -37,10 +37,10 @@ public:
     Variants& operator=(Variants&&) noexcept;
     ~Variants();
 
-    /// `bytes` of text, whole blocks; both pointers are in device memory and multiples of 16. `counter`: the first
-    /// counter block, 16 bytes; empty for ECB. In place is allowed if text is read by ordinary loads. Throws
-    /// std::invalid_argument if no such kernel exists, or if the key has another length. Text that is read through a
-    /// texture must stay where it is for the life of this object.
+    /// Processes `bytes` bytes of text, whole blocks; both pointers are in device memory and multiples of 16. `counter`
+    /// is the first counter block, 16 bytes; empty for ECB. In place is allowed if text is read by ordinary loads.
+    /// Throws std::invalid_argument if no such kernel exists, or if the key has a different length. Text that is read
+    /// through a texture must stay where it is as long as this object lives.
     void run(const Entry& entry, const Geometry& geometry, const std::uint8_t* input, std::uint8_t* output,
              std::size_t bytes, std::span<const std::uint8_t> counter, const Stream& stream) const;
     [[nodiscard]] static Resources resources(const Entry& entry, unsigned threads);

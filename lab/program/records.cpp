@@ -68,7 +68,7 @@ Example:
   warpaes lab submit warpaes-lab/record.json
 )";
 
-/// Adds the figures that two records have to `out`.
+/// Adds to `out` the figures that two records have in common.
 void add_figures(const lab::Comparison& comparison, json& out) {
     json figures = json::array();
     for (const lab::Compared& f : comparison.figures) {

@@ -1,6 +1,6 @@
-// Commands on records of the lab: pages, verdicts, comparisons and submissions, which need neither a GPU nor kernels.
-// `warpaes lab report`, `judge`, `compare` and `submit` are in the command itself, the rest of the lab in a separate
-// program.
+// Commands that work on lab records: pages, verdicts, comparisons and submissions. They need neither a GPU nor kernels.
+// `warpaes lab report`, `judge`, `compare` and `submit` are part of the command itself; the rest of the lab is a
+// separate program.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace cli {
 
-/// Throws Failure if there is no such file, or no record in it.
+/// Throws Failure if there is no such file, or if it is not a record.
 lab::Record load_record(const std::string& path);
 /// Writes the page of the first record, with the verdicts of all; "-" and /dev/stdout are the standard output. Throws
 /// Failure.
