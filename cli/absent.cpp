@@ -1,4 +1,4 @@
-// In place of the commands that the program of `make demo` lacks.
+// Replaces the commands that the program of `make demo` lacks.
 #include <fmt/format.h>
 
 #include "command.hpp"

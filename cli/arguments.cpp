@@ -26,7 +26,7 @@ std::span<char*> arguments;
 constexpr std::size_t most_letters = 8;
 
 /// Whether `text` exists or could exist as a path: its directory exists. A single '/' at the beginning does not count,
-/// because a key in base64 may begin with it.
+/// because a base64 key may begin with it.
 bool is_path(const std::string& text) {
     if (::access(text.c_str(), F_OK) == 0) return true;
     const std::size_t slash = text.rfind('/');

@@ -1,4 +1,4 @@
-// `warpaes bench`: throughput by backend, mode, key, size and place of the data.
+// `warpaes bench`: throughput by backend, mode, key, size and location of the data.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -137,7 +137,7 @@ json host_facts() {
         const auto colon = line.find(": ");
         if (colon == std::string::npos) continue;
         if (line.starts_with("model name")) cpu = line.substr(colon + 2);
-        if (line.starts_with("CPU implementer")) cpu = "implementer " + line.substr(colon + 2);  // Arm has numbers
+        if (line.starts_with("CPU implementer")) cpu = "implementer " + line.substr(colon + 2);  // Arm reports numbers
         if (line.starts_with("CPU part")) cpu += ", part " + line.substr(colon + 2);
         if (line.starts_with("flags") || line.starts_with("Features")) {
             for (const char* flag : {"aes", "vaes", "avx2", "avx512f", "pclmulqdq", "vpclmulqdq", "pmull"}) {

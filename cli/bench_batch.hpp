@@ -40,7 +40,7 @@ struct BatchCase {
 /// Times the row, checks every byte against libcrypto, and for a CPU backend also times libcrypto.
 nlohmann::json bench_batch(const BatchCase& c, unsigned samples, double seconds);
 
-/// One line of the printed table; without a row, the table's head.
+/// Returns one line of the printed table; without a row, the table's header.
 void print_batch_row(const nlohmann::json* row);
 
 }  // namespace cli

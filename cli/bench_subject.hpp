@@ -33,7 +33,7 @@ struct Case {
     warpaes_memory memory;
     unsigned threads;
     std::size_t data_unit;  ///< XTS
-    std::size_t segment;    ///< GCM: bytes of a segment, each with its own tag; 0: one message
+    std::size_t segment;    ///< GCM: bytes per segment, each segment has its own tag; 0: one message
 };
 
 /// Input and output buffers of a case, in its kind of memory. The input is random.
@@ -74,8 +74,8 @@ public:
 
     /// Makes the input an authentic ciphertext, in place, for GCM decryption. Call it once per case.
     void seal_input();
-    /// Seconds per call over `calls` calls back to back. Where calls can be asynchronous, they are enqueued, and only
-    /// the last one is waited for.
+    /// Returns the seconds per call over `calls` back-to-back calls. Where calls can be asynchronous, they are
+    /// enqueued, and only the last one is waited for.
     double time(unsigned calls);
     /// Throws if the first bytes of the timed output, or any tag, differ from libcrypto's for the same input.
     void verify() const;
@@ -105,7 +105,7 @@ private:
                              0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
     warpaes_message message_{};
     warpaes_result result_ = WARPAES_RESULT_INIT;
-    std::vector<warpaes_batch_entry> segments_;  ///< all but the last segment, which may be shorter; then the last
+    std::vector<warpaes_batch_entry> segments_;  ///< all segments except the last, which may be shorter; then the last
     struct DeviceFree {
         warpaes_engine* engine;
         void operator()(void* pointer) const { warpaes_free(engine, pointer); }

@@ -84,7 +84,7 @@ bool is_bracketed(const std::string& text) {
 
 namespace {
 
-/// The edit distance: the number of characters to add, remove, replace or swap with their neighbour.
+/// The edit distance: the number of characters to add, remove, replace or swap with a neighbour.
 std::size_t difference(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before, last(b.size() + 1), now(b.size() + 1);
     std::iota(last.begin(), last.end(), std::size_t{0});

@@ -19,7 +19,7 @@ class App;
 
 namespace cli {
 
-/// Ends the command with a sentence for standard error and an exit status, which is a warpaes_status.
+/// Ends the command with a message for standard error and an exit status, which is a warpaes_status.
 class Failure : public std::runtime_error {
 public:
     Failure(warpaes_status status, const std::string& sentence)
@@ -30,13 +30,13 @@ private:
     warpaes_status status_;
 };
 
-/// A wrong command line.
+/// An invalid command line.
 class UsageError : public Failure {
 public:
     explicit UsageError(const std::string& sentence) : Failure(WARPAES_ERROR_ARGUMENT, sentence) {}
 };
 
-/// Throws Failure with the library's own sentence.
+/// Throws Failure with the library's own message.
 inline void check(warpaes_status status) {
     if (status != WARPAES_OK) throw Failure(status, warpaes_last_error());
 }
@@ -84,8 +84,8 @@ void say(const std::string& text) noexcept;
 /// Flushes standard output. Returns the error number of the first flush that failed, or 0: a failed flush discards its
 /// data, so that the next one succeeds.
 int flush_output() noexcept;
-/// Shows a row of a table before the next row, which takes long to measure. Throws std::system_error if standard output
-/// does not accept it, so that the command stops measuring when nothing reads the result.
+/// Prints a table row immediately, because measuring the next row takes a while. Throws std::system_error if standard
+/// output does not accept it, so that the command stops measuring if nothing reads the result.
 void show_row();
 
 /// `text`, in bold and in colour if standard error is a terminal that supports it and NO_COLOR is not set.
@@ -110,7 +110,7 @@ std::vector<warpaes_backend_info> list_backends();
 /// Returns "; did you mean 'X'?" with the known word closest to `text`, or nothing if no word is close.
 std::string did_you_mean(std::string_view text, std::span<const std::string> known);
 
-/// Text of `--help`, at most a screen, and of `--help-all`, the source of the man page.
+/// The text of `--help`, which fits on a screen, and of `--help-all`, the source of the man page.
 struct Help {
     std::string brief;
     std::string full;
@@ -124,13 +124,13 @@ std::string did_you_mean_file(const std::string& path);
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help = nullptr);
 bool parse_options(CLI::App& app, int argc, char** argv, const Help& help);
 
-/// For subcommands whose only option is --json: returns whether it is given, or nothing if the call printed the help.
+/// For subcommands whose only option is --json: returns whether it was given, or nothing if the help was printed.
 std::optional<bool> parse_json_option(int argc, char** argv, const char* help);
 
 struct Command {
     const char* name;
     const char* summary;
-    /// argv[0] is the subcommand's name. Returns the exit code or throws.
+    /// Runs the subcommand. argv[0] is its name. Returns the exit code or throws.
     int (*run)(int argc, char** argv);
     bool has_more_help = false;  ///< --help-all prints more than --help
 };

@@ -95,7 +95,8 @@ private:
         return places;
     }
 
-    /// For --skip-existing: whether there is a file at the result's path, which is an error if it is not a result.
+    /// For --skip-existing: returns whether there is a file at the result's path. It is an error if that file is not a
+    /// result.
     bool is_skipped(std::size_t i) {
         const std::string& output = tasks_[i].output;
         if (!o_.skip_existing || ::access(output.c_str(), F_OK) != 0) return false;
@@ -168,8 +169,7 @@ private:
         }
     }
 
-    /// Encrypts the names of the files that are under the new key, and then the names of directories, the deepest
-    /// first.
+    /// Encrypts the names of the files that are under the new key, and then the names of directories, deepest first.
     void rename_under_new_key() {
         for (std::size_t i = 0; i < tasks_.size() && caught_signal() == 0; ++i) {
             if (results_.outcomes[i].status != WARPAES_OK) continue;

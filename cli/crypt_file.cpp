@@ -208,7 +208,7 @@ void FileCrypt::crypt(warpaes_engine* engine, const FileTask& task, FileOutcome&
     std::optional<ListedFile> listed;
     std::string path = task.input;
     if (!task.root.empty()) path = warpaes::path_of(listed.emplace(open_listed(task)).file.get());
-    std::shared_ptr<const Keys> own;  // from here on, these are the keys of this file
+    std::shared_ptr<const Keys> own;  // from now on, these are the keys of this file
     std::optional<Descriptor> input;
     if (o_.own && o_.action == Action::encrypt) {
         job.prefix = k_.front.data();

@@ -32,10 +32,10 @@ struct FileOutcome {
     std::uint32_t key_id = 0;
     std::string backend;
     int device = -1;
-    std::vector<Hole> holes;  ///< of --salvage
+    std::vector<Hole> holes;  ///< ranges found by --salvage
 };
 
-/// The keys with which a command processes files, their names and associated data.
+/// The keys that a command uses for files, with their names and the associated data.
 class CryptKeys {
 public:
     /// Loads them. Throws Failure, UsageError.
@@ -49,7 +49,7 @@ public:
     [[nodiscard]] std::string aad_of(const FileTask& task) const {
         return names == nullptr ? aad : bound_aad(task.plain, aad);
     }
-    /// Whether the key with number `id`, which processed a file, is a raw key.
+    /// Whether the key with ID `id`, which was used for a file, is a raw key.
     [[nodiscard]] bool is_raw(std::uint32_t id) const {
         return options.to.keys.empty() ? cli::is_raw(keys, id) : to.raw;
     }
@@ -57,11 +57,11 @@ public:
     [[nodiscard]] std::string raw_template() const { return is_raw_only(keys.format) ? keys.format : ""; }
 
     const CryptOptions& options;
-    OwnKeysets own;  ///< of files that are decrypted
+    OwnKeysets own;  ///< keys of files to decrypt
     Keys keys;
-    std::string front{};                      ///< with the keyset of files that are encrypted, if that is their own
-    Keys to;                                  ///< reencrypt: of --to
-    Keyset new_primary{};                     ///< reencrypt: holds only the new key, unless that is raw
+    std::string front{};   ///< front with the keyset of files to encrypt, if they get their own keyset
+    Keys to;               ///< reencrypt: of --to
+    Keyset new_primary{};  ///< reencrypt: holds only the new key, unless that is raw
     const warpaes_keyset* new_key = nullptr;  ///< reencrypt
     std::uint32_t new_id = 0;
     std::string aad;

@@ -74,7 +74,7 @@ std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
     for (const std::string& text : o.keys.keys) {
         const KeysetPlace place = parse_keyset_place("-k", text);
         if (place.is_own() && o.keys.keys.size() > 1)
-            throw UsageError("-k: own: cannot be combined with another keyset");
+            throw UsageError("-k: 'own:' cannot be combined with another keyset");
         if (place.is_own()) own = options_at(place, o.keys);
     }
     if (o.keys.keys.empty() && is_set && !makes_own) {
@@ -82,8 +82,8 @@ std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
         if (place.is_own()) own = options_at(place, o.keys);
     }
     if (makes_own && !o.keys.keys.empty() && !own) {
-        throw UsageError(
-            fmt::format("{}: stores a keyset in each file, but -k names another keyset: leave one out", flag));
+        throw UsageError(fmt::format(
+            "{}: stores a keyset in each file, but -k names a separate keyset; use only one of them", flag));
     }
     const bool has_opener = o.keys.passphrase_from || o.keys.kek.place;
     const bool needs_none = o.action == Action::encrypt ? makes_own || has_opener : o.action != Action::reencrypt;
@@ -95,10 +95,9 @@ std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
             "passphrase in place");
     }
     if (own && own->raw)
-        throw UsageError("--raw: does not apply, because the files contain their own keysets; leave it out");
+        throw UsageError("--raw: not applicable, because the files contain their own keysets; omit it");
     if (own && o.action != Action::encrypt && own->template_name) {
-        throw UsageError(
-            "--template: does not apply, because the keysets in the files determine the formats; leave it out");
+        throw UsageError("--template: not applicable, because the keysets in the files determine the formats; omit it");
     }
     if (!own && o.passphrase_seconds) throw UsageError("--passphrase-seconds: requires --passphrase");
     return own;
@@ -138,7 +137,7 @@ void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
                                        : "give --output-dir DIRECTORY for the results, or --name PATH for one file"));
     }
     if (o.action == Action::decrypt && !o.output_dir && o.names.size() != 1) {
-        throw UsageError("--name: there are several files: give --output-dir DIRECTORY for the results");
+        throw UsageError("--name: there are several files; give --output-dir DIRECTORY for the results");
     }
     if (o.range && o.names.size() != 1) throw UsageError("--range: requires exactly one --name");
 }
@@ -180,7 +179,7 @@ void check_options(const CryptOptions& o) {
     if (o.skip_existing && o.force) throw UsageError("--skip-existing: cannot be combined with -f");
     if (o.skip_existing && !o.output_dir) throw UsageError("--skip-existing: requires --output-dir");
     if (o.files.size() > 1 && !o.output_dir && (o.action == Action::decrypt || o.output || reads_stdin)) {
-        throw UsageError("there are several files: give --output-dir DIRECTORY for the results");
+        throw UsageError("there are several files; give --output-dir DIRECTORY for the results");
     }
     if (o.salvage && o.range) throw UsageError("--salvage: cannot be combined with --range");
     if (o.salvage && o.skip_existing) throw UsageError("--salvage: cannot be combined with --skip-existing");

@@ -27,11 +27,11 @@ struct CryptOptions {
     bool passphrase = false;           ///< the files have their own keyset, under a passphrase
     std::vector<std::string> to_keks;  ///< encrypt: key-encryption keys of the files' own keyset
     std::optional<double> passphrase_seconds;
-    std::optional<KeyOptions> own;  ///< the files have their own keyset, which is opened so
+    std::optional<KeyOptions> own;  ///< how the files' own keyset is opened
     std::optional<std::string> output;
     std::optional<std::string> output_dir;
     bool encrypted_names = false;      ///< --encrypt-names, --encrypted-names
-    std::vector<std::string> names;    ///< of them only these files, by their plain paths
+    std::vector<std::string> names;    ///< only these files, by their plain paths
     std::vector<std::string> include;  ///< patterns
     std::vector<std::string> exclude;  ///< patterns, which count more
     bool dry_run = false;

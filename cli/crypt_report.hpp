@@ -1,4 +1,4 @@
-// What the commands on files report: lines, the record of --json, and the exit status.
+// Reports by the commands on files: lines, the record of --json, and the exit status.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ struct CryptResults {
     [[nodiscard]] warpaes_status status() const;
 };
 
-/// Prints what became of the files. Throws Failure if one of them failed.
+/// Prints the results for the files. Throws Failure if one of them failed.
 void report(const CryptResults& results);
 /// Prints the record of a run that failed before it processed any file.
 void print_failure(const CryptOptions& options, const Failure& failure);

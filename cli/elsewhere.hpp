@@ -1,4 +1,4 @@
-// Commands in other programs: in the same folder, if they were installed, or in the Python package.
+// Runs commands of other programs: programs in the same folder, if they are installed, or the Python package.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ std::filesystem::path neighbour(const std::string& name);
 
 /// Replaces this process with Python, which runs the command `argv[0]` of the package `warpaes` with the arguments
 /// after it. WARPAES_PYTHON names the interpreter, which is `python3` by default. Throws Failure if there is no
-/// interpreter. If the interpreter does not have the package, it explains how to install it and exits with the same
+/// interpreter. If the package is not installed for the interpreter, explains how to install it and exits with the same
 /// status.
 [[noreturn]] int run_in_package(int argc, char** argv);
 

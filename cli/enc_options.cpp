@@ -106,7 +106,7 @@ constexpr EncMode enc_modes[] = {{"ecb", WARPAES_ECB},       {"cbc", WARPAES_CBC
                                  {"cfb128", WARPAES_CFB128}, {"cfb8", WARPAES_CFB8}, {"cfb1", WARPAES_CFB1},
                                  {"ofb", WARPAES_OFB},       {"ctr", WARPAES_CTR}};
 
-/// A flag's name for messages: text joined to a flag that takes a secret is part of the secret.
+/// A flag's name for messages: text attached to a flag that takes a secret is part of the secret.
 std::string without_secret(const std::string& name) {
     for (const char* flag : {"pass", "kfile", "k", "K"}) {
         if (name.starts_with(flag)) return std::string(flag) + "…";
@@ -114,7 +114,8 @@ std::string without_secret(const std::string& name) {
     return name;
 }
 
-/// Parses aes-256-ctr, aes256 (CBC, as in openssl), in any case. False if it is not the name of an AES cipher.
+/// Parses aes-256-ctr, aes256 (CBC, as in openssl), in upper or lower case. Returns false if it is not the name of an
+/// AES cipher.
 bool parse_cipher(const std::string& flag, EncOptions& options) {
     std::string name = flag;
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });

@@ -16,12 +16,12 @@ struct EncOptions {
     std::string input;   ///< empty: standard input
     std::string output;  ///< empty: standard output
     bool base64 = false;
-    bool one_line = false;  ///< of base64; without base64 it has no effect, as with openssl
+    bool one_line = false;  ///< single line of base64; has no effect without base64, as with openssl
     bool no_padding = false;
 
     // Secrets stay in argv, where they can be overwritten.
     char* key = nullptr;
-    bool raw = false;  ///< -K file: is the key itself, whatever it looks like
+    bool raw = false;  ///< -K file: holds the key itself, even if it looks like text
     std::optional<std::string> iv;
     char* pass = nullptr;
     char* passphrase = nullptr;

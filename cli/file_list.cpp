@@ -34,7 +34,7 @@ fs::path result_name(const fs::path& name, Action action) {
 }
 
 /// The name in the output directory of a file or directory from the command line; none for "." and similar, whose
-/// content goes there directly.
+/// content is placed there directly.
 fs::path own_name(const fs::path& path) {
     fs::path name = path.lexically_normal();
     if (!name.has_filename()) name = name.parent_path();  // "photos/"
@@ -285,8 +285,8 @@ private:
         return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
     }
 
-    /// A pattern with a slash matches the path, one without the name; one that ends with a slash matches directories
-    /// only. For encrypted files it may also match the name of the result.
+    /// A pattern with a slash matches the path, and one without a slash matches the name. A pattern that ends with a
+    /// slash matches only directories. For encrypted files it may also match the name of the result.
     [[nodiscard]] bool is_matched(const std::vector<std::string>& patterns, const fs::path& below,
                                   bool directory) const {
         const fs::path plain = directory || names_ != nullptr ? below : result_name(below, Action::decrypt);
@@ -311,8 +311,8 @@ private:
     FileList list_;
 };
 
-/// Identifies the target of a path, whatever the path: a file or, if it does not exist, the nearest existing directory
-/// and the rest of the path.
+/// Identifies the target of any path: a file or, if it does not exist, the nearest existing directory and the rest of
+/// the path.
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 
 std::optional<Identity> identity(const fs::path& path) {
@@ -375,11 +375,10 @@ FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* nam
     }
     if (list.files.empty()) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      list.foreign == 0
-                          ? "the arguments name no files"
-                          : fmt::format("none of {} file{} looks encrypted; a file is processed "
-                                        "in any case if the command line names it instead of its directory",
-                                        list.foreign, list.foreign == 1 ? "" : "s"));
+                      list.foreign == 0 ? "the arguments name no files"
+                                        : fmt::format("none of {} file{} looks encrypted; to process a file "
+                                                      "anyway, name it on the command line instead of its directory",
+                                                      list.foreign, list.foreign == 1 ? "" : "s"));
     }
     if (std::count_if(list.files.begin(), list.files.end(), [](const FileTask& t) { return t.input.empty(); }) > 1) {
         throw UsageError("'-': standard input can be read only once");

@@ -24,10 +24,10 @@ struct FileTask {
     std::string plain{};                    ///< with encrypted names: the plain path below the root of the tree
     bool stored = false;                    ///< the name of the input is encrypted
     std::uint64_t bytes = 0;                ///< size of a regular file
-    warpaes_status status = WARPAES_OK;     ///< otherwise nothing is done; `error` says why
+    warpaes_status status = WARPAES_OK;     ///< false: the file is not processed; `error` is the reason
     std::string error{};
 
-    /// The name in messages.
+    /// The name for messages.
     [[nodiscard]] const std::string& called() const { return stored && !plain.empty() ? plain : input; }
 };
 
@@ -36,20 +36,20 @@ struct DirectoryTask {
     std::string input;
     std::string output;
     std::string plain{};            ///< with encrypted names: its plain path
-    std::filesystem::path root{};   ///< of the tree with encrypted names, which is read or written
+    std::filesystem::path root{};   ///< root of the tree with encrypted names, which is read or written
     std::filesystem::path below{};  ///< the stored path below the root
 };
 
 struct FileList {
     std::vector<FileTask> files;
     std::vector<DirectoryTask> directories;  ///< each before the directories in it
-    std::size_t foreign = 0;                 ///< files in directories that are not encrypted files
+    std::size_t foreign = 0;                 ///< number of files in directories that are not encrypted files
 };
 
-/// Lists the files in the order of the command line, and directories in sorted order. `unmarked`: the files to decrypt
-/// have no mark that distinguishes them from others. `names`: of --encrypt-names and --encrypted-names, or null. Warns
-/// about everything that it skips. Throws Failure for an input that does not exist, for an empty list, for two results
-/// with the same path, and for a result that would replace an input.
+/// Lists the files in the order of the command line, and directories in sorted order. `unmarked` means that the files
+/// to decrypt have no mark that distinguishes them from others. `names` are those of --encrypt-names and
+/// --encrypted-names, or null. Warns about everything that it skips. Throws Failure for an input that does not exist,
+/// for an empty list, for two results with the same path, and for a result that would replace an input.
 FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* names);
 
 struct ListedFile {
@@ -62,7 +62,7 @@ struct ListedFile {
 ListedFile open_listed(const FileTask& task);
 
 /// For --skip-existing: the reason why the file at a result's path is not a result; nothing if it is a result, or if
-/// there is no file. `raw_template`: the template of a raw key whose files have no mark; otherwise nothing.
+/// there is no file. `raw_template` is the template of a raw key whose files have no mark; otherwise nothing.
 std::string objection_to_result(const CryptOptions& options, const std::string& output,
                                 const std::string& raw_template);
 

@@ -37,7 +37,7 @@ constexpr Beginning beginnings[] = {
     {"7z\xbc\xaf\x27\x1c", "a 7z archive: `7z x` opens it"},
     {"\x1f\x8b", "gzip data, which is not encrypted"},
     {"\x28\xb5\x2f\xfd", "zstd data, which is not encrypted"},
-    {"warpaes-own-1 ", "a file with its own keyset: leave out -k, and give --passphrase or --kek"},
+    {"warpaes-own-1 ", "a file with its own keyset: omit -k, and give --passphrase or --kek"},
     {"{\"primaryKeyId\"", "a keyset; use it with -k"},
     {"{\n  \"primaryKeyId\"", "a keyset; use it with -k"},
 };

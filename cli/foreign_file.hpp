@@ -8,7 +8,7 @@ namespace cli {
 /// Whether the path is a regular file: opening a FIFO that was already read would wait for another writer.
 bool can_be_read_again(const std::string& path);
 
-/// Whether the file begins like one of Tink's streaming AEAD.
+/// Whether the file begins like a file in Tink's streaming AEAD format.
 bool looks_like_ours(const std::string& path);
 
 /// The probable format of a named file.

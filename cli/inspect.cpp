@@ -88,7 +88,7 @@ std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes
     return list;
 }
 
-/// The facts that are proved by opening the file: its key and, from the last segment, the length of the plaintext.
+/// The facts that opening the file proves: its key and, from the last segment, the length of the plaintext.
 struct Opened {
     warpaes_key_info key{};
     std::uint64_t plaintext_bytes = 0;
@@ -200,7 +200,7 @@ json inspect_file(const std::string& path, const InspectOptions& o, const std::v
         info.key_bits = opened.key.key_bits;
         info.segment_bytes = opened.key.segment_bytes;
         info.plaintext_bytes = opened.plaintext_bytes;
-        // Tink counts the header as part of the first segment. Parameters without a template are Tink's.
+        // Tink counts the header as part of the first segment. Parameters that match no template belong to Tink.
         if (*name == '\0') info.segments = (info.file_bytes + info.segment_bytes - 1) / info.segment_bytes;
     } else {
         info = inspect(path, o.keys.template_name ? o.keys.template_name->c_str() : nullptr);

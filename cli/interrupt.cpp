@@ -52,7 +52,7 @@ void catch_signals() {
     std::signal(SIGXFSZ, SIG_IGN);
     struct sigaction action {};
     action.sa_handler = remember;
-    // No SA_RESTART: a blocking call returns, and the job sees the signal.
+    // Without SA_RESTART, a blocking call returns and the job notices the signal.
     sigemptyset(&action.sa_mask);
     for (const int signal : ending_signals()) {
         struct sigaction before {};

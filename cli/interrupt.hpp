@@ -14,8 +14,8 @@ namespace cli {
 void catch_signals();
 /// The signal that was received, or 0.
 int caught_signal() noexcept;
-/// read() and waitpid() for calls that may wait long. A signal ends the wait with -1 and EINTR, even if it arrives just
-/// before the call.
+/// read() and waitpid() for calls that may wait for a long time. A signal ends the wait with -1 and EINTR, even if it
+/// arrives just before the call.
 ssize_t read_or_interrupted(int fd, void* buffer, std::size_t bytes) noexcept;
 pid_t wait_or_interrupted(pid_t process, int* status) noexcept;
 /// Ends the process with the default action of `signal`.

@@ -6,13 +6,13 @@
 
 namespace cli {
 
-/// Warns if other users of the machine can read the open file. `name` is its name in the sentence.
+/// Warns if other users of the machine can read the open file. `name` is its name in the message.
 void warn_if_others_can_read(const std::string& name, int fd);
 
 /// Records the open file as one that the command needs, if it is a regular file.
 void note_needed_file(const std::string& name, int fd);
 
-/// Does both, for a file of keys or of a passphrase.
+/// Does both, for a file that contains keys or a passphrase.
 void note_key_file(const std::string& name, int fd);
 
 /// Throws Failure{SAME_FILE} if an output is one of the recorded files, under any name. `path`: empty for standard

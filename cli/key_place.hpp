@@ -22,11 +22,11 @@ using warpaes::places::SecretText;
 /// Reads everything from `fd`. Throws Failure.
 void read_text(SecretText& text, const std::string& what, int fd);
 
-/// Reads `place`, which `option` gave. Records a file as one that the command needs, and warns if other users can read
-/// it. Throws Failure.
+/// Reads `place`, the value of `option`. Records a file as one that the command needs, and warns if other users can
+/// read it. Throws Failure.
 PlacedKey read_key_place(const std::string& option, const std::string& place);
 
-/// The same for a passphrase. No message repeats the place, which may be the passphrase itself.
+/// Like read_place(), for a passphrase. No message repeats the place, which may be the passphrase itself.
 SecretBytes read_passphrase_place(const std::string& option, const std::string& place);
 
 /// Throws Failure{NOT_FOUND} if there is no file `place` and the text may be a passphrase; the sentence does not repeat
@@ -43,13 +43,13 @@ struct Kek {
 };
 
 struct KekOptions {
-    std::string option = "--kek";  ///< the option that gave the place, for messages
+    std::string option = "--kek";  ///< the option that contained the place, for messages
     std::optional<std::string> place, aad;
     /// The key, once it has been read, because a descriptor can be read only once.
     std::shared_ptr<std::shared_ptr<const Kek>> read = std::make_shared<std::shared_ptr<const Kek>>();
 
     void add(CLI::App& app);
-    /// Returns the key at `place`, which must be given. Throws Failure.
+    /// Returns the key at `place`, which must not be empty. Throws Failure.
     [[nodiscard]] std::shared_ptr<const Kek> take() const;
 };
 

@@ -1,4 +1,4 @@
-// `warpaes keygen`: a new keyset, or a raw key if the format has no keysets.
+// `warpaes keygen`: creates a keyset, or a raw key if the format has no keysets.
 #include <fmt/format.h>
 #include <sys/random.h>
 

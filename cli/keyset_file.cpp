@@ -32,7 +32,7 @@ bool is_same(const struct stat& a, const struct stat& b) {
 }
 
 /// A new file next to `path`, which is removed unless it replaces `path`. The folder is opened only once, so that
-/// another user who changes the path can neither redirect keys nor have another file replaced.
+/// another user who changes the path can neither redirect keys nor cause a different file to be replaced.
 class Draft {
 public:
     /// `owner`: attributes of the file that it replaces. Changing another user's keyset does not change its owner.
@@ -44,14 +44,14 @@ public:
         Descriptor file(create());
         if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file next to", path);
         if (owner != nullptr && !give_to(*owner, file.get())) give_up("keep the owner of", path);
-        // A mount of object storage stores a file when it is closed, and cannot rename it earlier.
+        // An object storage mount stores a file when it is closed, and cannot rename it earlier.
         if (!write(file.get()) || !file.close()) give_up("write", path);
     }
     Draft(const Draft&) = delete;
     Draft& operator=(const Draft&) = delete;
     ~Draft() { remove(); }
 
-    /// Replaces the file with the attributes `old`, and no other.
+    /// Replaces only the file that has the attributes `old`.
     void replace(const struct stat& old) {
         refuse_if_interrupted();
         struct stat now {};
@@ -106,7 +106,7 @@ private:
         }
         return -1;
     }
-    /// Where RENAME_NOREPLACE is not supported, link() also replaces no file.
+    /// Where RENAME_NOREPLACE is not supported, link() does not replace a file either.
     int link() {
         const int result = ::linkat(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), 0);
         if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);

@@ -21,7 +21,7 @@ void create_key_file(const std::string& path, std::string_view content);
 /// A keyset that is being changed. Other processes that change it wait until this object is destroyed.
 class KeysetFile {
 public:
-    /// `place`: the place of a file. `options`: how to open the keyset, if the place does not contain this.
+    /// `place` is the place of a file. `options` determine how to open the keyset if the place does not.
     KeysetFile(const KeysetPlace& place, const KeyOptions& options);
     [[nodiscard]] warpaes_keyset* keyset() const noexcept { return keys_.keyset.get(); }
     /// The lock that save() encrypts it with.

@@ -1,4 +1,4 @@
-// Places of keysets (src/places), whose errors are failures of the command here.
+// Places of keysets (src/places); their errors become failures of the command.
 #pragma once
 
 #include <string>

@@ -194,11 +194,10 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
 
 void refuse_unused_locks(const KeyOptions& options) {
     if (options.kek.place && !*options.kek.read) {
-        throw UsageError("--kek: none of the keysets is encrypted under a key: leave --kek out");
+        throw UsageError("--kek: none of the keysets is encrypted under a key; omit --kek");
     }
     if (options.passphrase_from && !*options.passphrase) {
-        throw UsageError(
-            "--passphrase-from: none of the keysets is encrypted under a passphrase: leave the option out");
+        throw UsageError("--passphrase-from: none of the keysets is encrypted under a passphrase; omit this option");
     }
 }
 
@@ -245,8 +244,8 @@ std::vector<Keys> load_each(const KeyOptions& options) {
     for (const std::string& place : options.keys) all.push_back(load_place("-k", place, options));
     if (std::none_of(all.begin(), all.end(), [](const Keys& keys) { return keys.raw; })) {
         if (options.template_name)
-            throw UsageError("--template: applies only to raw keys, and no -k is a raw key: leave it out");
-        if (options.raw) throw UsageError("--raw: no key has 16 or 32 bytes: leave it out");
+            throw UsageError("--template: applies only to raw keys, and no -k is a raw key; omit it");
+        if (options.raw) throw UsageError("--raw: no key has 16 or 32 bytes; omit it");
     }
     return all;
 }

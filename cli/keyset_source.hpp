@@ -1,4 +1,4 @@
-// Sources of keys for files: a file, a descriptor, the environment or a program. The keys are a Tink keyset or a raw
+// Loads keys for files from a file, a descriptor, the environment or a program. The keys are a Tink keyset or a raw
 // key.
 #pragma once
 
@@ -21,18 +21,18 @@ struct Keys {
     std::string format{};        ///< the template of a raw key
     std::optional<Lock> lock{};  ///< for an encrypted keyset
     bool other_raw = false;      ///< the keys tried after the first include raw keys, whose number is 1
-    bool peeked = false;         ///< not decrypted: only numbers and states of its keys, and the lock's cost
+    bool peeked = false;         ///< not decrypted; contains only the IDs and states of its keys, and the lock's cost
 };
 
 /// The places of keys on the command line.
 struct KeyOptions {
     std::vector<std::string> keys;               ///< places (keyset_place.hpp); none: WARPAES_KEYSET's
-    std::optional<std::string> template_name;    ///< of a raw key; nothing: by its length
-    bool raw = false;                            ///< every key is the bytes themselves, whatever they look like
+    std::optional<std::string> template_name;    ///< template of a raw key; nothing: determined by its length
+    bool raw = false;                            ///< every key is the bytes themselves, even if they look like text
     std::optional<std::string> passphrase_from;  ///< for a keyset under a passphrase; nothing: ask for it
-    std::string passphrase_option = "--passphrase-from";  ///< which gave it, for messages
-    bool asks = false;  ///< the place of the keyset requires one under a passphrase that is asked for
-    /// The passphrase, once it has been read: a descriptor gives it only once.
+    std::string passphrase_option = "--passphrase-from";  ///< the option that contained it, for messages
+    bool asks = false;  ///< the place requires a keyset under a passphrase, which the user must enter
+    /// The passphrase, once it has been read, because a descriptor can be read only once.
     std::shared_ptr<std::optional<SecretBytes>> passphrase = std::make_shared<std::optional<SecretBytes>>();
     KekOptions kek;     ///< for a keyset under a key-encryption key
     bool peek = false;  ///< the unencrypted parts of an encrypted keyset suffice
@@ -43,9 +43,9 @@ void add_key_options(CLI::App& app, KeyOptions& options);
 /// Throws UsageError.
 void refuse_keys_in_arguments(int argc, char** argv);
 
-/// Loads each keyset separately. Warns about a file that other users can read. Throws Failure, also for an unencrypted
-/// keyset without the mark clear: if an option requires encryption, because anyone who can replace an encrypted keyset
-/// could otherwise choose the keys.
+/// Loads each keyset separately. Warns about a file that other users can read. Throws Failure. An unencrypted keyset
+/// without the mark clear: is also a failure if an option requires encryption, because anyone who can replace an
+/// encrypted keyset could otherwise choose the keys.
 std::vector<Keys> load_each(const KeyOptions& options);
 
 /// Loads all keysets as one: the first key encrypts, and decryption tries all keys in order.
@@ -57,7 +57,7 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
 /// Decrypts the text of an encrypted keyset. Throws Failure.
 Keys unwrap_keyset(const std::string& what, std::string_view text, const KeyOptions& options);
 
-/// The options for a keyset at this place, which can itself determine how the keyset is opened.
+/// The options for a keyset at this place. The place itself can determine how the keyset is opened.
 KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options);
 
 /// Throws UsageError if --kek or --passphrase-from was given and opened none of the keysets. Call it after all keysets

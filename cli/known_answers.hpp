@@ -8,7 +8,7 @@
 namespace vectors {
 
 struct Example {
-    std::string section;  ///< of SP 800-38A, encryption; the section after it is decryption
+    std::string section;  ///< section of SP 800-38A for encryption; the next section is decryption
     std::string mode;
     std::string key;
     std::string iv;

@@ -1,4 +1,4 @@
-// `warpaes list`: the plain names of a directory whose names are encrypted.
+// `warpaes list`: prints the plain names of a directory with encrypted names.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -40,10 +40,10 @@ Example
   warpaes list -k keyset.json backup
 )";
 
-/// The prefix of the place of the key of a `warpaes bulk` dataset.
+/// The prefix of the place that holds the key of a `warpaes bulk` dataset.
 constexpr std::string_view dataset_prefix = "dataset:";
 
-/// Refuses options that the place of a dataset's key contains: they would have no effect.
+/// Refuses options that the place of a dataset's key already contains, because they would have no effect.
 void refuse_options_of_files(const KeyOptions& options) {
     const char* option = options.kek.place         ? "--kek"
                          : options.passphrase_from ? "--passphrase-from"
@@ -52,7 +52,7 @@ void refuse_options_of_files(const KeyOptions& options) {
                                                    : nullptr;
     if (option == nullptr) return;
     throw UsageError(
-        fmt::format("{}: has no effect on the key of a dataset: leave it out. `-k 'dataset:kek=PLACE;PLACE'` "
+        fmt::format("{}: has no effect on the key of a dataset; omit it. `-k 'dataset:kek=PLACE;PLACE'` "
                     "and `passphrase=` name what opens an encrypted keyset",
                     option));
 }

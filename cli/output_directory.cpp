@@ -53,7 +53,7 @@ MadeDirectory made_directory(const Descriptor& directory) {
 void refuse_planted(const Descriptor& directory, const std::string& name, const std::string& path) {
     struct stat status {};
     if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || S_ISREG(status.st_mode)) return;
-    throw Failure(WARPAES_ERROR_WRITE, fmt::format("output: '{}' is {} that warpaes did not create: move it away", path,
+    throw Failure(WARPAES_ERROR_WRITE, fmt::format("output: '{}' is {} that warpaes did not create; move it away", path,
                                                    S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"));
 }
 
@@ -88,7 +88,7 @@ void require_space(const std::string& directory, std::uint64_t bytes) {
     const auto unit = static_cast<std::uint64_t>(status.f_frsize > 0 ? status.f_frsize : status.f_bsize);
     if (bytes / unit <= status.f_bfree) return;
     throw Failure(WARPAES_ERROR_WRITE,
-                  fmt::format("--output-dir: the results need {}, and the file system of '{}' has {} free: free some "
+                  fmt::format("--output-dir: the results need {}, and the file system of '{}' has {} free; free some "
                               "space or give another directory; nothing was done",
                               human_bytes(static_cast<double>(bytes)), place.string(),
                               human_bytes(static_cast<double>(status.f_bfree * unit))));

@@ -21,7 +21,7 @@ Descriptor open_below(const std::filesystem::path& root, const std::filesystem::
 
 /// A directory of results.
 struct MadeDirectory {
-    std::string path;  ///< with a link at its end resolved
+    std::string path;  ///< path, with a link at its end resolved
     dev_t device;
     ino_t inode;
 };
@@ -41,11 +41,11 @@ void make_directory(const std::filesystem::path& folder);
 /// `path`, or the nearest directory above it that exists.
 std::filesystem::path nearest_directory(const std::filesystem::path& path);
 
-/// Throws Failure{WRITE} if results of this size do not fit on the file system of `directory`, which need not exist.
-/// File systems that compress or that report no size are not checked.
+/// Throws Failure{WRITE} if `bytes` bytes of results do not fit on the file system of `directory`. The directory need
+/// not exist yet. File systems that compress or that report no size are not checked.
 void require_space(const std::string& directory, std::uint64_t bytes);
 
-/// Gives the owner of a directory write permission, if an earlier run created it as a copy of a directory without that
+/// Gives the owner write permission for a directory that an earlier run created as a copy of a directory without that
 /// permission. keep_attributes() removes the permission at the end.
 void open_to_owner(const std::string& directory);
 

@@ -34,12 +34,12 @@ void OutputNotes::add(std::uint32_t notes, const std::string& path) {
 void OutputNotes::tell() const {
     if (attributes_.files != 0) {
         warn(fmt::format(
-            "'{}'{}: complete, but the file system did not store the permissions or times: the mode is {:03o}",
+            "'{}'{}: complete, but the file system did not store the permissions or times; the mode is {:03o}",
             attributes_.first, others(attributes_.files), mode_of(attributes_.first)));
     }
     if (early_.files != 0) {
         warn(
-            fmt::format("'{}'{}: complete, but the file system cannot rename files: the name existed while the file "
+            fmt::format("'{}'{}: complete, but the file system cannot rename files, so its name existed while it "
                         "was written",
                         early_.first, others(early_.files)));
     }

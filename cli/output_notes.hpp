@@ -1,4 +1,4 @@
-// Warnings about complete outputs that their file system stores with weaker guarantees than requested.
+// Warnings about complete outputs that the file system stores with weaker guarantees than requested.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace cli {
 
-/// Collects the warnings for all outputs of a run, so that many files cause only one line.
+/// Collects the warnings for all outputs of a run, so that many files produce only one line.
 class OutputNotes {
 public:
     /// `notes`: from warpaes_file_result. `path`: empty for standard output. Thread-safe.

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t digits = 6, first_line = own_mark.size() + digits + 1;
 constexpr std::size_t page = 4096, most_front = std::size_t{64} << 10, most_slots = 16;
-/// The limit for all slots of a front together: 128 n r p bytes, the library's limit for one keyset.
+/// The total limit for all slots of a front: 128 n r p bytes, the library's limit for one keyset.
 constexpr std::uint64_t most_work = std::uint64_t{8} << 30;
 constexpr std::size_t most_kept = 1024;
 
@@ -58,7 +58,8 @@ void find_slots(const std::string& what, Front& front) {
         Front::Slot slot{.at = begin, .json = std::string(json)};
         const warpaes_status status = warpaes_keyset_peek(json.data(), json.size(), &slot.cost, nullptr);
         if (status != WARPAES_OK) {
-            // A cost beyond the limits is refused and not skipped. An interrupted change leaves too few closing braces.
+            // A cost beyond the limits is refused, not skipped. After an interrupted change, closing braces are
+            // missing.
             const bool whole = json.back() == '}' && std::ranges::count(json, '{') == std::ranges::count(json, '}');
             if (!whole || !is_wrapped(json)) continue;
             throw Failure(status, fmt::format("{}: its own keyset: {}", what, warpaes_last_error()));
@@ -163,12 +164,13 @@ std::shared_ptr<const Keys> OwnKeysets::open(const std::string& what, const Fron
         }
     }
     if (refusal) throw *refusal;
-    throw Failure(WARPAES_ERROR_KEYSET,
-                  by_passphrase || by_kek
-                      ? fmt::format("{}: its own keyset is not under a {}: give {}", what,
-                                    by_passphrase ? "passphrase" : "key-encryption key",
-                                    by_passphrase ? "--kek PLACE" : "--passphrase")
-                      : fmt::format("{}: its own keyset is under a key-encryption key: give --kek PLACE", what));
+    throw Failure(
+        WARPAES_ERROR_KEYSET,
+        by_passphrase || by_kek
+            ? fmt::format("{}: its own keyset is not encrypted under a {}; give {}", what,
+                          by_passphrase ? "passphrase" : "key-encryption key",
+                          by_passphrase ? "--kek PLACE" : "--passphrase")
+            : fmt::format("{}: its own keyset is encrypted under a key-encryption key; give --kek PLACE", what));
 }
 
 std::shared_ptr<const Keys> OwnKeysets::open_slot(const std::string& what, const Front::Slot& slot) {
@@ -198,7 +200,7 @@ NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::s
     }
     const bool under_passphrase = options.asks || options.passphrase_from;
     if (!under_passphrase && seconds) {
-        throw UsageError("--passphrase-seconds: applies only to a new passphrase; leave it out");
+        throw UsageError("--passphrase-seconds: applies only to a new passphrase; omit it");
     }
     if (!under_passphrase && keks.empty()) {
         throw UsageError(

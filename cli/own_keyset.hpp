@@ -30,8 +30,8 @@ struct Front {
 /// Whether the file at `path`, which must be readable more than once, has its own keyset.
 bool has_own_keyset(const std::string& path);
 
-/// Reads it from the position of `fd`, which is then at the ciphertext. Refuses a cost beyond that of one keyset before
-/// any key is derived. `option` requires an own keyset, for messages. Throws Failure.
+/// Reads the keyset at the position of `fd`, which is then at the ciphertext. Before deriving any key, refuses a cost
+/// beyond the limit for one keyset. `option` is the option that requires an own keyset, for messages. Throws Failure.
 Front read_front(const std::string& what, int fd, const std::string& option);
 
 /// Opens the keysets of many files, each only once. Thread-safe.
@@ -62,8 +62,9 @@ struct NewOwnKeyset {
 NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::string>& to,
                              std::optional<double> seconds);
 
-/// Puts the keyset in front of the file under a new passphrase instead of the one that opens it, in place: the
-/// ciphertext is not read. A crash leaves the old passphrase, the new one, or both. Throws Failure.
+/// Re-encrypts the keyset at the start of the file under a new passphrase, replacing the one that opens it. This is
+/// done in place, without reading the ciphertext. A crash leaves the old passphrase, the new one, or both. Throws
+/// Failure.
 void change_own_passphrase(const std::string& path, const KeyOptions& options, const NewPassphrase& passphrase);
 
 }  // namespace cli

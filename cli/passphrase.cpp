@@ -31,7 +31,7 @@ void NewPassphrase::add_options(CLI::App& app) {
 }
 
 void NewPassphrase::refuse_cost() const {
-    if (seconds_) throw UsageError("--passphrase-seconds: applies only to a new passphrase; leave it out");
+    if (seconds_) throw UsageError("--passphrase-seconds: applies only to a new passphrase; omit it");
 }
 
 Lock NewPassphrase::take(const std::string& what) const {

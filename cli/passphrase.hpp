@@ -13,9 +13,9 @@
 
 namespace cli {
 
-/// Reads one line of any bytes, without its end. `place`: a path, env:NAME, fd:N or exec:COMMAND, which `option` gave;
-/// nothing: ask `question` on the terminal, twice if it is a `new_one`. Throws Failure; no message repeats a place,
-/// which may be the passphrase itself.
+/// Reads one line of any bytes, without its line ending. `place` is a path, env:NAME, fd:N or exec:COMMAND, the value
+/// of `option`. Without a place, asks `question` on the terminal, twice if it is a `new_one`. Throws Failure; no
+/// message repeats a place, which may be the passphrase itself.
 SecretBytes take_passphrase(const std::string& option, const std::optional<std::string>& place,
                             const std::string& question, bool new_one);
 
@@ -33,7 +33,7 @@ class NewPassphrase {
 public:
     explicit NewPassphrase(const char* from_option) : from_option_(from_option) {}
     void add_options(CLI::App& app);
-    /// Whether a place was given.
+    /// Whether a place was specified.
     [[nodiscard]] bool is_given() const noexcept { return from_.has_value(); }
     /// Throws UsageError if --passphrase-seconds was given without a passphrase.
     void refuse_cost() const;
@@ -51,7 +51,7 @@ private:
 /// in `argv`.
 void refuse_passphrase_in_argument(int argc, char** argv);
 
-/// The cost of a guess, for example "256 MiB (scrypt, n = 262144, r = 8, p = 1)".
+/// Returns the cost of a guess as text, for example "256 MiB (scrypt, n = 262144, r = 8, p = 1)".
 std::string cost_text(const warpaes_scrypt& cost);
 
 }  // namespace cli

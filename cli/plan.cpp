@@ -1,4 +1,4 @@
-// `warpaes plan`: the predicted time of a call on each backend, the library's choice, and the reason.
+// `warpaes plan`: shows the predicted time of a call on each backend, the library's choice, and the reason.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

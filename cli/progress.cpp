@@ -20,7 +20,8 @@ std::size_t columns() {
     return size.ws_col;
 }
 
-/// The first form that leaves one column free, because some terminals begin a new line when the last column is written.
+/// Returns the first variant that leaves one column free, because some terminals begin a new line when the last column
+/// is written.
 std::string fitting(const std::array<std::string, 3>& forms) {
     const std::size_t room = columns() - 1;
     for (const std::string& form : forms) {

@@ -1,4 +1,4 @@
-// The progress of a job on standard error: on a terminal a line that is redrawn, elsewhere a new line each second.
+// Shows a job's progress on standard error: as a redrawn line on a terminal, and otherwise as a new line every second.
 #pragma once
 
 #include <unistd.h>
@@ -34,10 +34,10 @@ private:
 /// One progress line for all files. Thread-safe.
 class SharedProgress {
 public:
-    /// `bytes`: of all files; the size of a single file is given to update().
+    /// `bytes` is the total for all files; update() gets each file's size.
     SharedProgress(bool shown, std::size_t files, std::uint64_t bytes)
         : line_(shown), single_(files == 1), total_(bytes) {}
-    /// `done`, `total`: bytes of a file. `before`: `done` of the file's last call; 0 for the first.
+    /// `done` and `total` are bytes of one file. `before` is `done` in the file's previous call, or 0 in its first.
     void update(std::uint64_t& before, std::uint64_t done, std::uint64_t total) {
         const std::lock_guard lock(mutex_);
         done_ += done - before;

@@ -235,7 +235,7 @@ struct Counts {
     explicit Counts(const std::string& path) {
         const std::string data = read_file(path);
         constexpr std::string_view mark = "warpaes1";
-        // No process has counted yet, or none since the file was truncated.
+        // No process has counted anything yet, or not since the file was truncated.
         if (data.size() < sizeof numbers && mark.substr(0, data.size()) == data.substr(0, mark.size())) return;
         if (data.size() != sizeof numbers || data.compare(0, mark.size(), mark) != 0) {
             throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a counters file of the provider", path));
@@ -275,7 +275,7 @@ std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     return unknown;
 }
 
-/// Settings that name an unusable GPU, for which the provider computes on CPUs without a message. The command and the
+/// Settings that name an unusable GPU; with these, the provider computes on CPUs without a message. The command and the
 /// provider find the same GPUs.
 std::vector<std::string> idle_settings(const OpensslConfig& config) {
     const std::string section = config.section_of_provider();
@@ -289,7 +289,7 @@ std::vector<std::string> idle_settings(const OpensslConfig& config) {
         if (info.usable != 0) usable.push_back(std::to_string(info.device));
         if (info.usable == 0) why = info.reason;
     }
-    if (backend != "cuda" && usable.empty()) return {};  // "auto" asks for a GPU only if there is one
+    if (backend != "cuda" && usable.empty()) return {};  // "auto" requests a GPU only if there is one
     if (device.empty() ? !usable.empty() : std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
     const std::string name = device.empty() ? "backend = cuda" : fmt::format("device = {}", device);
     const std::string problem =

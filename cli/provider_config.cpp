@@ -154,7 +154,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     add(provider_section, "module", module);
     for (const auto& [name, value] : parameters) block += fmt::format("{} = {}\n", name, value);
     block += "activate = 1\n";
-    // The block begins on its own line, and leaves every other byte unchanged.
+    // The block begins on its own line, and all other bytes stay unchanged.
     if (!made.empty() && made.back() != '\n') {
         throw Failure(WARPAES_ERROR_FORMAT,
                       fmt::format("the last line of '{}' does not end with a line break; add one", path));

@@ -7,7 +7,8 @@
 
 namespace cli {
 
-/// The values of names in the sections of openssl.cnf. Sections of the same name are one; the later of two values wins.
+/// The values of names in the sections of openssl.cnf. Sections of the same name are merged; the later of two values
+/// wins.
 class OpensslConfig {
 public:
     /// `path`: the path of the text, whose `.include`s are read where they occur. Throws Failure.

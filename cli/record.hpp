@@ -1,4 +1,4 @@
-// Output for programs: JSON.
+// JSON output for other programs.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Re-encrypts a file of authenticated segments under another key, in place.
+// Re-encrypts a file of authenticated segments in place, under a different key.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::stri
 
 /// Returns the number of bytes of plaintext. Replaces the file after all of it is authenticated and the new file is
 /// complete. If that fails, or if another process has changed the file, the file is unchanged and the call throws
-/// Failure. `opened`: a path of the open file, such as that of its descriptor. `path`: the path to replace, if it still
-/// refers to that file.
+/// Failure. `opened` is a path of the open file, such as that of its descriptor. `path` is the path to replace, if it
+/// still refers to that file.
 std::uint64_t reencrypt_file(const Reencryption& how, const std::string& opened, const std::string& path);
 
 }  // namespace cli

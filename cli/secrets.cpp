@@ -22,7 +22,7 @@ using warpaes::Descriptor;
 
 namespace {
 
-/// Reads one byte, so that the bytes after the line are left for the next reader of the descriptor.
+/// Reads one byte, so that the bytes after the line remain for the next reader of the descriptor.
 bool read_byte(const std::string& what, int fd, char& c) {
     const ssize_t n = read_or_interrupted(fd, &c, 1);
     if (n < 0 && errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, what + ": interrupted");
@@ -91,7 +91,7 @@ SecretBytes read_pass_line(const std::string& what, int fd) {
     return line;
 }
 
-/// openssl's way of counting also refuses a passphrase of one character.
+/// openssl counts in such a way that it also refuses a passphrase of one character.
 SecretBytes read_kfile_line(const std::string& what, int fd) {
     SecretBytes line = read_line(what, fd, most_of_kfile_line);
     while (line.size() > 1 && (line.view().back() == '\n' || line.view().back() == '\r'))
@@ -239,7 +239,7 @@ SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes,
     } else {
         text = take_argument(what, argument, "use file:PATH, env:NAME, fd:N or prompt");
     }
-    if (raw && !may_be_raw) throw UsageError("--raw: applies only to keys in files: -K file:PATH or fd:N");
+    if (raw && !may_be_raw) throw UsageError("--raw: applies only to keys in files (-K file:PATH or fd:N)");
     if (raw && text.size() != bytes) {
         throw Failure(WARPAES_ERROR_KEY_LENGTH,
                       fmt::format("{}: has {} bytes, but a raw key for this cipher has {}", what, text.size(), bytes));

@@ -1,5 +1,5 @@
-// Sources of keys and passphrases: a file, a descriptor, the environment, the terminal; or, with a warning, the command
-// line, which every process on the machine can read.
+// Reads keys and passphrases from a file, a descriptor, the environment or the terminal; or, with a warning, the
+// command line, which every process on the machine can read.
 #pragma once
 
 #include <optional>
@@ -26,10 +26,10 @@ using warpaes::places::trimmed;
 /// overwritten.
 SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes, bool raw);
 
-/// Throws Failure{KEYSET} if a raw key is text: warpaes_keyset_check_raw. The sentence names --raw.
+/// Throws Failure{KEYSET} if a raw key is text (warpaes_keyset_check_raw). The message names --raw.
 void refuse_text(const std::string& what, std::string_view key);
 
-/// Decodes `hex`: an even number of digits, `bytes` bytes. `status`: the status for a wrong length.
+/// Decodes `hex`: an even number of digits, `bytes` bytes. `status` is the status for a wrong length.
 std::vector<unsigned char> parse_hex(const std::string& what, const std::string& hex, std::size_t bytes, int status);
 
 /// openssl's -pass: pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin. Takes as much of a line as openssl does, and warns
@@ -40,13 +40,13 @@ SecretBytes read_passphrase_file(const std::string& what, const std::string& pat
 /// openssl's -k: the argument itself.
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice);
 
-/// A variable of the environment.
+/// Reads an environment variable.
 SecretBytes read_environment(const std::string& what, const std::string& name);
 
 /// Overwrites an argument, which may be null, with stars: other processes can read the command line.
 void conceal(char* argument);
 
-/// Asks on the terminal, without echo; twice if `confirm`. Nothing if there is no terminal.
+/// Asks on the terminal, without echo; twice if `confirm`. Returns nothing if there is no terminal.
 std::optional<SecretBytes> prompt(const std::string& question, bool confirm);
 
 }  // namespace cli

@@ -80,7 +80,7 @@ Bytes crypt_xts(warpaes_engine* engine, warpaes_direction direction, const Bytes
     return output;
 }
 
-/// Input or output of a mode with a tag.
+/// The input or output of a mode with a tag.
 struct Tagged {
     Bytes text, tag;
     friend bool operator==(const Tagged&, const Tagged&) = default;
@@ -104,7 +104,7 @@ std::optional<Tagged> crypt_tagged(warpaes_engine* engine, warpaes_mode mode, wa
     return output;
 }
 
-/// The examples that one backend got wrong, by name.
+/// The names of the examples that one backend computed incorrectly.
 struct Report {
     unsigned examples = 0;
     std::vector<std::string> wrong;

@@ -149,7 +149,7 @@ std::string bound_aad(const std::string& plain, const std::string& aad) {
 }
 
 bool looks_like_stored_name(const std::string& name) {
-    constexpr std::size_t least = 28, most = 143;  // of a name of one byte, and of a part
+    constexpr std::size_t least = 28, most = 143;  // for a one-byte name, and for a part
     return name.size() >= least && name.size() <= most && std::all_of(name.begin(), name.end(), [](char c) {
                return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'v');
            });

@@ -20,7 +20,7 @@ struct StoredEntry {
     std::string name{};                  ///< plain; empty if unknown
     std::filesystem::path parts{};       ///< below the directory; a long name has several
     bool folder = false;                 ///< else a regular file
-    warpaes_status status = WARPAES_OK;  ///< otherwise `error` says why it is not used
+    warpaes_status status = WARPAES_OK;  ///< false: not used; `error` is the reason
     std::string error{};
 };
 
@@ -45,7 +45,8 @@ public:
                                                 const std::string& folder) const;
 
     /// Renames the entry at the stored path `below`, whose plain path is `plain`, to its name under the first key.
-    /// `root`: the root of the tree. Follows no link below the root and replaces nothing. Throws Failure.
+    /// `root` is the root of the tree. Does not follow links below the root and does not replace anything. Throws
+    /// Failure.
     void rename(const std::filesystem::path& root, const std::filesystem::path& below, const std::string& plain) const;
 
 private:
@@ -65,7 +66,7 @@ private:
     Engine engine_;
     std::vector<Names> names_;
     std::vector<Numbered> keys_;
-    std::map<std::string, std::filesystem::path> places_;  ///< of folders, below the root
+    std::map<std::string, std::filesystem::path> places_;  ///< stored paths of folders, below the root
 };
 
 /// Of --encrypt-names and --encrypted-names, else null.
@@ -75,7 +76,7 @@ std::unique_ptr<StoredNames> stored_names(const CryptOptions& options,
 /// The associated data of a file with an encrypted name: its plain path and the associated data of the command line.
 std::string bound_aad(const std::string& plain, const std::string& aad);
 
-/// Whether a file's name has the form of an encrypted one.
+/// Whether a file's name looks like an encrypted name.
 bool looks_like_stored_name(const std::string& name);
 
 }  // namespace cli

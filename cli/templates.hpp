@@ -16,7 +16,7 @@ inline const char* default_template() {
     return warpaes_template_name(0);
 }
 
-/// C2SP's templates have raw keys and no keyset.
+/// C2SP's templates use raw keys and have no keysets.
 inline bool is_raw_only(const std::string& name) {
     return name.compare(0, 4, "C2SP") == 0;
 }

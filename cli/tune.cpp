@@ -55,7 +55,7 @@ std::vector<warpaes_launch_figure> figures_of(warpaes_engine* engine, int device
     return figures;
 }
 
-/// The callback of a tuning: stores each step in `user`, a JSON object, under the figure's name.
+/// The callback for tuning: stores each step in `user`, a JSON object, under the figure's name.
 int keep(void* user, const warpaes_tuning_step* step) {
     json& values = *static_cast<json*>(user);
     values[step->name]["measured"] = step->works;
@@ -100,7 +100,7 @@ int run_tune(int argc, char** argv) {
     app.add_flag("--show", show);
     app.add_flag("--json", as_json);
     if (!parse_options(app, argc, argv, tune_help)) return 0;
-    if (show && (quick || dry_run)) throw UsageError("--show: measures nothing; leave out --quick and --dry-run");
+    if (show && (quick || dry_run)) throw UsageError("--show: measures nothing; omit --quick and --dry-run");
 
     const Engine engine = create_engine("auto", -1);
     std::vector<warpaes_launch_figure> figures = figures_of(engine.get(), device);

@@ -37,7 +37,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t half_bytes = 32, tag_bytes = 16, most_name = WARPAES_NAME_BYTES;
-/// Longer than the salt of any file's key, so that it equals none of them.
+/// This is longer than the salt of any file's key, so it differs from all of them.
 constexpr std::string_view derivation_salt = "warpaes encrypted names, version 1";
 constexpr std::string_view derivation_info = "AES-256-SIV";
 /// Every file system supports names of this length. eCryptfs does not support longer names.
@@ -61,7 +61,7 @@ warpaes_names::Pair derive(const StreamKey& key) {
     return {make_key(Bytes(both).first(half_bytes)), make_key(Bytes(both).subspan(half_bytes))};
 }
 
-/// The fault of a plain name, or nothing.
+/// The fault in a plain name, or nothing.
 std::string_view fault_of(std::string_view name) {
     if (name.empty()) return "is empty";
     if (name == "." || name == "..") return "is '.' or '..'";
@@ -116,7 +116,7 @@ std::string in_parts(std::string_view text) {
     return parts.append(text);
 }
 
-/// The bytes of a stored name. Throws Error{FORMAT} for any other spelling than in_parts(encoded(…)).
+/// The bytes of a stored name. Throws Error{FORMAT} for any spelling that in_parts(encoded(…)) does not produce.
 std::vector<std::uint8_t> decoded(std::string_view stored) {
     const Error other_form(WARPAES_ERROR_FORMAT, "stored: does not have the form of an encrypted name");
     if (stored.size() > WARPAES_STORED_NAME_BYTES) throw other_form;
@@ -136,7 +136,7 @@ std::vector<std::uint8_t> decoded(std::string_view stored) {
     return bytes;
 }
 
-/// One message of SIV. False if `tag` is wrong.
+/// Processes one SIV message. Returns false if `tag` is wrong.
 bool crypt_name(const warpaes_names& names, const warpaes_names::Pair& keys, warpaes_direction direction,
                 std::string_view folder, Bytes input, std::uint8_t* output, std::uint8_t* tag) {
     const warpaes_part part{folder.data(), folder.size()};
@@ -233,8 +233,9 @@ warpaes_status warpaes_names_decrypt(const warpaes_names* names, const char* fol
             if (index != nullptr) *index = i;
             return;
         }
-        throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "stored: no key opens this name in this folder: the keys differ, or the name was changed or moved");
+        throw Error(
+            WARPAES_ERROR_AUTHENTICATION,
+            "stored: no key opens this name in this folder; the keys are wrong, or the name was changed or moved");
     });
 }
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t sentence_bytes = 1024;
 
-/// The thread's sentence. A pointer, because the library's thread-local variables take static TLS (clean_stack.hpp), of
-/// which a process has some 1,600 bytes for everything that it loads with dlopen.
+/// The thread's sentence. It is a pointer because the library's thread-local variables are in static TLS
+/// (clean_stack.hpp), and a process has only about 1,600 bytes of it for everything that it loads with dlopen.
 constinit thread_local const char* last_error = nullptr;
 
 /// Frees the sentences of threads that end.
@@ -52,7 +52,9 @@ Sentences sentences;
 void remember_error(const char* sentence) noexcept {
     char* const buffer = sentences.buffer();
     if (buffer != nullptr) std::snprintf(buffer, sentence_bytes, "%s", sentence);
-    last_error = buffer != nullptr ? buffer : "out of host memory, also for a message that describes the failure";
+    last_error = buffer != nullptr
+                     ? buffer
+                     : "out of host memory; there is not even enough for a message that describes the failure";
 }
 
 void remember_static(const char* sentence) noexcept {

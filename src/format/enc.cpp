@@ -134,7 +134,7 @@ private:
         if (!uses_iv(o_.mode)) cipher_.iv = {};
     }
 
-    /// The chaining value for the blocks from `offset` on, which is a multiple of 16.
+    /// The chaining value for the blocks that start at `offset`, a multiple of 16.
     [[nodiscard]] Block chain_for(Source& content, std::uint64_t offset) const {
         return chain_at(cipher_.mode, cipher_.iv, offset, {}, [&](std::span<std::uint8_t> to) {
             const Block before = read_block(content, offset - block_bytes);
@@ -161,9 +161,10 @@ private:
         }
         const std::uint64_t size = content.size();
         if (needs_whole_blocks(cipher_.mode) && (size % block_bytes != 0 || (cipher_.pkcs7 && size == 0))) {
-            throw Error(WARPAES_ERROR_DATA_LENGTH,
-                        "input: is " + std::to_string(size) +
-                            " bytes, which are not complete 16-byte blocks: it is truncated, or has another format");
+            throw Error(
+                WARPAES_ERROR_DATA_LENGTH,
+                "input: is " + std::to_string(size) +
+                    " bytes, which are not complete 16-byte blocks, so it is truncated or has a different format");
         }
         std::uint64_t plain_size = size;
         if (cipher_.pkcs7 && range.last >= size - block_bytes) plain_size = unpadded_size(engine, content);

@@ -56,7 +56,8 @@ std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial tr
 
 void try_keys(std::span<const StreamKey* const> keys, const std::function<void(const StreamKey&)>& attempt) {
     if (keys.empty()) throw Error(WARPAES_ERROR_KEYSET, "keyset: has no enabled key");
-    // An authentication failure is more informative than a format error: header and length were plausible.
+    // An authentication failure is more informative than a format error, because the header and the length were
+    // plausible.
     std::optional<Error> failure;
     for (const StreamKey* key : keys) {
         try {
@@ -69,7 +70,7 @@ void try_keys(std::span<const StreamKey* const> keys, const std::function<void(c
     }
     if (keys.size() > 1 && failure->status() == WARPAES_ERROR_AUTHENTICATION) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: no key of the keyset opens it: the keyset or the associated data differ, or it was "
+                    "input: no key of the keyset opens it; the keyset or the associated data is wrong, or it was "
                     "altered or truncated");
     }
     throw Error(*failure);

@@ -24,14 +24,15 @@ using namespace keyset_parts;
 
 constexpr std::size_t salt_bytes = 16, most_salt_bytes = 1024, kek_bytes = 32;
 
-/// The fault of a cost; empty if the cost is acceptable.
+/// The fault in a cost; empty if the cost is acceptable.
 std::string objection(const Scrypt& cost) {
     // Each parameter is bounded first, so that the products cannot overflow.
     if (cost.n < 2 || !std::has_single_bit(cost.n)) return "n must be a power of two";
     if (cost.r == 0 || cost.p == 0) return "r and p must be 1 or more";
     constexpr std::uint64_t most = most_scrypt_work / 128;
     constexpr std::uint64_t blocks = most_scrypt_memory / 128;
-    // Besides the memory of the formula, libcrypto takes 128 r (p + 2) bytes, which are most of it if n is small.
+    // In addition to the memory in the formula, libcrypto allocates 128 r (p + 2) bytes, which is most of the total if
+    // n is small.
     if (cost.n > most || cost.r > most || cost.p > most || cost.n * cost.r > blocks ||
         cost.r * (std::uint64_t{cost.p} + 2) > blocks / 16) {
         return "takes more than " + std::to_string(most_scrypt_memory >> 20) + " MiB of memory, which is the maximum";
@@ -46,7 +47,7 @@ std::string objection(const Scrypt& cost) {
 SecretVector derive(std::span<const std::uint8_t> passphrase, std::span<const std::uint8_t> salt, const Scrypt& cost) {
     note_stack_depth(libcrypto_stack);
     SecretVector key(kek_bytes);
-    // libcrypto compares its own estimate with this bound. It includes p blocks and some more besides the memory.
+    // libcrypto compares its own estimate with this bound. Its estimate also includes p blocks and a few more.
     const std::uint64_t room = cost.memory() + 128ull * cost.r * cost.p + 1024ull * cost.r + (1u << 20);
     if (EVP_PBE_scrypt_ex(reinterpret_cast<const char*>(passphrase.data()), passphrase.size(), salt.data(), salt.size(),
                           cost.n, cost.r, cost.p, room, key.data(), key.size(), library_context(), nullptr) != 1) {
@@ -273,7 +274,7 @@ Keyset unwrap_keyset_under(std::string_view json, std::span<const std::uint8_t> 
         if (const auto message = key.open(wrapped.sealed, aad)) return checked(wrapped, *message);
     }
     throw Error(WARPAES_ERROR_AUTHENTICATION,
-                "kek: does not open the keyset: the key or the associated data differ, or the keyset was altered");
+                "kek: does not open the keyset; the key or the associated data is wrong, or the keyset was altered");
 }
 
 PeekedKeyset peek_keyset(std::string_view json) {

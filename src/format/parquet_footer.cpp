@@ -34,12 +34,12 @@ void each_field(thrift::Reader& reader, const Visit& visit) {
 }
 
 std::span<const std::uint8_t> binary_of(thrift::Reader& reader, const thrift::Field& field) {
-    if (field.type != thrift::Type::binary) refuse_footer("field " + std::to_string(field.id) + " has another type");
+    if (field.type != thrift::Type::binary) refuse_footer("field " + std::to_string(field.id) + " has the wrong type");
     return reader.binary();
 }
 
 void read_algorithm(thrift::Reader& reader, const thrift::Field& field, FooterFacts& facts) {
-    if (field.type != thrift::Type::structure) refuse_footer("the encryption algorithm has another type");
+    if (field.type != thrift::Type::structure) refuse_footer("the encryption algorithm has the wrong type");
     int found = 0;
     each_field(reader, [&](const thrift::Field& kind) {
         if (++found != 1 || (kind.id != gcm_v1 && kind.id != gcm_ctr_v1) || kind.type != thrift::Type::structure) {

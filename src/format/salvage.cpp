@@ -15,7 +15,7 @@ namespace {
 /// Segments are read in groups of about this many bytes.
 constexpr std::uint64_t group_bytes = std::uint64_t{4} << 20;
 
-/// The positions of segments in a file of this length, whatever its content. Unlike SegmentLayout::text_bytes, it
+/// The positions of segments in a file of this length, regardless of its content. Unlike SegmentLayout::text_bytes, it
 /// accepts any length.
 class Places {
 public:
@@ -105,7 +105,7 @@ private:
         }
     }
 
-    /// Opens segments with `cipher`, or none of them. `ends`: the last of them ends the file.
+    /// Opens all given segments with `cipher`, or none of them. `ends` is whether the last of them ends the file.
     static bool opens(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range,
                       std::span<const std::uint8_t> sealed, std::uint8_t* text) {
         const Plan plan = engine.plan(Mode::gcm, Direction::decrypt, 0);
@@ -122,7 +122,7 @@ private:
 
     enum class Found { nothing, segment, end };
 
-    /// Opens one segment. One that is not said to be the last may stand at the end, where a file was cut off.
+    /// Opens one segment. A segment that is not marked as the last may still be at the end, if a file was cut off.
     static Found open_one(Engine& engine, const SegmentCipher& cipher, const Places& places, std::uint64_t i,
                           std::span<const std::uint8_t> sealed, std::uint8_t* text) {
         const SegmentLayout& layout = cipher.layout();
@@ -133,8 +133,8 @@ private:
         return Found::nothing;
     }
 
-    /// Chooses the first key that opens any segment. All keys try one segment after the other, so that the file is read
-    /// once, and mostly one segment of it.
+    /// Chooses the first key that opens any segment. All keys are tried on one segment after the other, so the file is
+    /// read only once, and usually only one segment of it.
     void find_key(Engine& engine, Source& input) {
         struct Candidate {
             const StreamKey* key;
@@ -153,7 +153,7 @@ private:
                 const Places places(cipher->layout(), input.size());
                 most = std::max(most, places.count());
                 candidates.push_back({key, std::move(cipher), places});
-            } catch (const Error& error) {  // of another format, or a header that is damaged
+            } catch (const Error& error) {  // a key of a different format, or a damaged header
                 if (error.status() != WARPAES_ERROR_FORMAT && error.status() != WARPAES_ERROR_AUTHENTICATION) throw;
             }
         }
@@ -174,7 +174,7 @@ private:
             }
         }
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: no key opens any segment: the keyset or the associated data differ, or the "
+                    "input: no key opens any segment; the keyset or the associated data is wrong, or the "
                     "beginning of the file, which every segment needs, is damaged");
     }
 
@@ -208,7 +208,7 @@ private:
         return ends;
     }
 
-    /// Ranges that touch are one.
+    /// Adjacent ranges are merged.
     void note_hole(std::uint64_t first, std::uint64_t length) {
         const bool touches = hole_length_ != 0 && first <= hole_first_ + hole_length_;
         if (!touches) {

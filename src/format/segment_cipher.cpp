@@ -114,7 +114,7 @@ std::unique_ptr<SegmentCipher> open_segment_cipher(const StreamKey& key, Bytes a
         throw Error(
             WARPAES_ERROR_AUTHENTICATION,
             "input: the key or the associated data differ from those of the encryption, or the header was altered, "
-            "or the file has another format");
+            "or the file has a different format");
     }
     return c2sp_cipher(key, derived, std::move(own));
 }

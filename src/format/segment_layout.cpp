@@ -67,12 +67,12 @@ std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
     const std::uint64_t body = file_bytes - header_bytes, first = first_text + tag, full = text + tag;
     if (body < first || (body == first && !last_is_shorter)) return body - tag;
     const std::uint64_t others = (body - first) / full, rest = (body - first) % full;
-    // The last segment is missing, is shorter than its tag, or is a tag alone in a format that has no empty last
+    // The last segment is missing, is shorter than its tag, or is only a tag in a format that has no empty last
     // segment.
     const bool impossible = last_is_shorter ? rest < tag : rest != 0 && rest <= tag;
     if (impossible) {
         refuse_length("no file of this format is " + std::to_string(file_bytes) +
-                      " bytes long: it is truncated, or has another format");
+                      " bytes long, so it is truncated or has a different format");
     }
     const std::uint64_t segments = 1 + others + (last_is_shorter || rest != 0 ? 1 : 0);
     if (segments > most_segments) refuse_length("has more than " + std::to_string(most_segments) + " segments");

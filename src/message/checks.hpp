@@ -1,6 +1,6 @@
 // Checks of a message's fields: the values of the C enums, and the lengths that a mode allows. Single messages,
 // contexts and batches share them; `name` is the caller's name for the length. The inline checks are a few comparisons
-// that pass valid values; the out-of-line `refuse_` functions find out what is wrong and throw.
+// that pass valid values; the out-of-line `refuse_` functions determine the fault and throw.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 namespace warpaes {
 
 inline constexpr Refusal wrong_padding{
-    WARPAES_ERROR_PADDING, "input: the padding is wrong: the key or the IV is wrong, or the data is damaged"};
+    WARPAES_ERROR_PADDING, "input: the padding is wrong, so the key or the IV is wrong or the data is damaged"};
 
 inline constexpr Refusal wrong_tag{
     WARPAES_ERROR_AUTHENTICATION,
-    "tag: is wrong: the key, the IV or the associated data is wrong, or the data was altered"};
+    "tag: is wrong, so the key, the IV or the associated data is wrong or the data was altered"};
 
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);
@@ -28,7 +28,7 @@ inline constexpr Refusal wrong_tag{
 [[noreturn]] void refuse_longest_of_ccm(std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
 
 /// Accepts a mode that backends implement, for batches, contexts and calls that do not wait. Throws Error{ARGUMENT} for
-/// an unknown mode and for a mode made of others.
+/// an unknown mode and for a mode composed of others.
 inline Mode checked_mode(warpaes_mode mode) {
     static_assert(modes.size() + 1 == mode_values && modes.front() == Mode{1}, "their values have no gaps");
     const int value = mode;
@@ -46,16 +46,15 @@ inline Direction checked_direction(warpaes_direction direction) {
     return static_cast<Direction>(direction);
 }
 
-/// The fields that only some modes have. `true`: the caller set one of them, to other than 0 or null.
+/// The fields that only some modes have. `true` means that the caller set one of them to a value other than 0 or null.
 struct ModeFields {
-    bool tagged = false;      ///< aad, aad_len, tag, tag_len; elements of a batch count by their lengths alone
+    bool tagged = false;      ///< aad, aad_len, tag, tag_len; for elements of a batch, only their lengths count
     bool data_units = false;  ///< tweak_key, data_unit_len, data_unit_step
     bool siv = false;         ///< mac_key, aad_list, aad_count
 };
 [[noreturn]] void refuse_fields(Mode mode, const ModeFields& given);
 
-/// Throws Error{ARGUMENT} if the caller set a field that `mode` does not have. Messages, entries and contexts are
-/// judged here.
+/// Throws Error{ARGUMENT} if the caller set a field that `mode` does not have. Used for messages, entries and contexts.
 inline void check_fields(Mode mode, const ModeFields& given) {
     const bool units = mode == Mode::xts, siv = mode == Mode::siv, tagged = uses_tag(mode);
     if ((given.tagged && !tagged) || (given.data_units && !units) || (given.siv && !siv)) refuse_fields(mode, given);
@@ -89,7 +88,7 @@ inline void check_aad_length(Mode mode, std::uint64_t bytes) {
 
 /// Throws Error{RANGE} if the buffer reaches beyond the end of the address space, so that no caller can have it.
 inline void check_memory(const void* begin, std::uint64_t bytes, const char* name) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 56;  // more than a program can have on any processor
+    constexpr std::uint64_t most = std::uint64_t{1} << 56;  // more than a program can address on any processor
     if (bytes > most || bytes > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(begin)) refuse_memory(name);
 }
 
@@ -105,8 +104,8 @@ constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/// The same for a mode that no backend has: its plaintexts and ciphertexts have their own lengths. Throws
-/// Error{DATA_LENGTH}.
+/// Checks the length for a mode that no backend implements, where plaintexts and ciphertexts have different limits.
+/// Throws Error{DATA_LENGTH}.
 void check_composed_length(Mode mode, Direction direction, std::uint64_t bytes);
 
 }  // namespace warpaes

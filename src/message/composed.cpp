@@ -12,7 +12,7 @@ namespace warpaes {
 
 namespace {
 
-/// The cost of the mode's parallel part, as a multiple of CTR's.
+/// The cost of the mode's parallel part, as a multiple of the cost of CTR.
 std::uint64_t times_ctr(Mode mode) {
     return mode == Mode::gcm_siv ? 4 : 1;
 }
@@ -36,11 +36,12 @@ private:
     SecretVector copy_;
 };
 
-/// The same for output: finish() copies what was written to device memory.
+/// Output bytes that a CPU can write: finish() copies them to device memory.
 class HostOutput {
 public:
-    /// `stays`: the device writes the caller's memory itself, so there is no copy. `wipes`: unless finish() is called,
-    /// the output is wiped; in the destructor, because catching an exception and throwing it again takes microseconds.
+    /// `stays` means that the device writes the caller's memory itself, so there is no copy. `wipes` means that the
+    /// destructor wipes the output unless finish() was called; catching and rethrowing an exception instead would take
+    /// microseconds.
     HostOutput(Engine& engine, std::uint8_t* data, std::uint64_t bytes, int device, bool stays, bool wipes)
         : engine_(engine), caller_(data), bytes_(static_cast<std::size_t>(bytes)), device_(device), wipes_(wipes) {
         if (device_ >= 0 && !stays) copy_.resize(bytes_);
@@ -53,11 +54,11 @@ public:
             clear_after_failure(engine_, caller_, bytes_, device_);
             return;
         }
-        // The threads' own caches hold the text and, of twice as much, still most of what was written.
+        // The cores' own caches hold a text of this size and, for twice the size, still most of the written data.
         const bool beyond_caches = bytes_ / std::max(engine_.options().threads, 1U) > 2 * core_cached_bytes();
         owners_->wipe(engine_, {caller_, bytes_}, chunk_bytes_, beyond_caches);
     }
-    /// The output of a message in host memory that is cut into such chunks.
+    /// The output of a message in host memory that is cut into chunks of this size.
     ChunkOwners& chunks_of(const ComposedMessage& message) {
         chunk_bytes_ = static_cast<std::size_t>(message.chunk_bytes());
         return owners_.emplace(message.chunks(), message.plan.lanes);
@@ -89,8 +90,8 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     const MessageGroup& m = r.message;
     const int from = m.length != 0 ? device_of(places.input) : -1;
     const int to = result.output_length != 0 ? device_of(places.output) : -1;
-    // If input and output of GCM-SIV are on one device, the GPU processes the text there; keys, associated data and the
-    // tag are the CPU's.
+    // If input and output of GCM-SIV are on one device, the GPU processes the text there; the CPU handles keys,
+    // associated data and the tag.
     const bool stays = m.mode == Mode::gcm_siv && from >= 0 && from == to && engine.may_use_gpu();
     const int device = stays ? from : -1;
     // Without text, a GPU has no work, so an engine that uses only GPUs also accepts the message.
@@ -130,7 +131,7 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     if (!written) {
         constexpr Refusal wrong_check_value{
             WARPAES_ERROR_AUTHENTICATION,
-            "input: the check value is wrong: the key or the IV is wrong, or the data was altered"};
+            "input: the check value is wrong, so the key or the IV is wrong or the data was altered"};
         result.refusal = uses_tag(m.mode) ? wrong_tag : wrong_check_value;
         return;
     }

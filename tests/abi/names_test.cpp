@@ -208,9 +208,10 @@ TEST_F(Names, OtherKeysOpenNothing) {
     warpaes_names_destroy(names_);
     names_ = make(engine_, {random_.bytes(32)});
     EXPECT_EQ(decrypt("", stored).status, WARPAES_ERROR_AUTHENTICATION);
-    EXPECT_EQ(warpaes_last_error(),
-              std::string(
-                  "stored: no key opens this name in this folder: the keys differ, or the name was changed or moved"));
+    EXPECT_EQ(
+        warpaes_last_error(),
+        std::string(
+            "stored: no key opens this name in this folder; the keys are wrong, or the name was changed or moved"));
 }
 
 TEST_F(Names, SmallBuffersAndWrongArgumentsAreRefused) {

@@ -59,7 +59,7 @@ TEST_F(Sentences, OfMessages) {
         m.flags = WARPAES_PKCS7;
         m.input_len = 0;
     });
-    message("input: the padding is wrong: the key or the IV is wrong, or the data is damaged", WARPAES_ERROR_PADDING,
+    message("input: the padding is wrong, so the key or the IV is wrong or the data is damaged", WARPAES_ERROR_PADDING,
             WARPAES_CBC, [](M& m) {
                 m.direction = WARPAES_DECRYPT;
                 m.flags = WARPAES_PKCS7;

@@ -100,7 +100,7 @@ class C2sp(CommandTest):
             words = (
                 "the key or the associated data differ from those of the encryption, or the header was altered, or the "
             )
-            words += "file has another format"
+            words += "file has a different format"
             self.refused(AUTHENTICATION, words, "decrypt", *options[:4], "--aad", "other", path)
 
     @unittest.skipIf(MISSING, MISSING)

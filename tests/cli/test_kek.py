@@ -32,7 +32,7 @@ try:
 except ImportError as error:
     MISSING = missing("tink", error)
 
-WRONG = "kek: does not open the keyset: the key or the associated data differ, or the keyset was altered"
+WRONG = "kek: does not open the keyset; the key or the associated data is wrong, or the keyset was altered"
 SMALL = ("-t", "AES128_GCM_HKDF_4KB")
 
 
@@ -328,9 +328,9 @@ class InClear(Keks):
                         ("inspect", "-k", "clear:planted", "forged"), ("keys", "list", "clear:planted"),
                         ("reencrypt", "-k", "clear:planted", "--to", "clear:planted", "forged"),
                         ("keys", "add", "clear:planted")):  # fmt: skip
-            self.refused(ARGUMENT, "--kek: none of the keysets is encrypted under a key: leave --kek out",
+            self.refused(ARGUMENT, "--kek: none of the keysets is encrypted under a key; omit --kek",
                          *command, "--kek", "kek")  # fmt: skip
-            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is encrypted under a passphrase: leave the",
+            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is encrypted under a passphrase; omit this",
                          *command, "--passphrase-from", "word")  # fmt: skip
         both = ("--kek", "kek", "--passphrase-from", "word")
         for command in (("encrypt", "-k", "keyset", "notes"), ("keys", "list", "keyset"), ("keys", "add", "keyset")):

@@ -581,7 +581,7 @@ class Refused(NamesTest):
             ("--name: requires --encrypted-names", "decrypt", *key, "--name", "notes.txt", "out"),
             ("--encrypted-names: give --output-dir DIRECTORY|--name PATH", "decrypt", *key, names, "out"),
             ("--encrypted-names: give --name PATH", "cat", *key, names, "out"),
-            ("--name: there are several files: give", "decrypt", *key, names, "--name=a", "--name=b", "out"),
+            ("--name: there are several files; give", "decrypt", *key, names, "--name=a", "--name=b", "out"),
             ("--name: requires exactly one FILE", "cat", *key, names, "--name", "a", "out", "plain"),
             ("--name: cannot be combined with", "verify", *key, names, "--name", "a", "--include", "b", "out"),
             ("--name: '/notes.txt' is not the plain path", "cat", *key, names, "--name", "/notes.txt", "out"),

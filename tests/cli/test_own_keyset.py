@@ -174,7 +174,7 @@ class Altered(OwnKeyset):
     def test_a_keyset_is_not_replaced_by_one_in_front(self):
         self.under_all()
         self.warpaes("keygen", "-o", "keyset")
-        self.refused(FORMAT, "its own keyset|leave out -k", "decrypt", "-k", "keyset", "plain.warpaes")
+        self.refused(FORMAT, "its own keyset|omit -k", "decrypt", "-k", "keyset", "plain.warpaes")
 
     def test_fronts_of_two_files_are_not_exchanged(self):
         first, second = self.under_all(), self.under_all()
@@ -229,8 +229,8 @@ class Altered(OwnKeyset):
 class Refused(OwnKeyset):
     def test_contradictions(self):
         for words, arguments in (
-            (["-k", "leave one out"], ["--passphrase", "-k", "kek"]),
-            (["-k", "leave one out"], ["--to", "kek", "-k", "other"]),
+            (["-k", "use only one of them"], ["--passphrase", "-k", "kek"]),
+            (["-k", "use only one of them"], ["--to", "kek", "-k", "other"]),
             (["own:", "--passphrase"], ["-k", "own:"]),
             (["clear:", "own:"], ["-k", "clear:own:"]),
             (["own:", "another keyset"], ["-k", "kek=kek;own:", "-k", "kek"]),

@@ -90,7 +90,7 @@ Text sealed_part(const std::string& json) {
 }
 
 constexpr const char* wrong_kek =
-    "kek: does not open the keyset: the key or the associated data differ, or the keyset was altered";
+    "kek: does not open the keyset; the key or the associated data is wrong, or the keyset was altered";
 
 TEST(KeysetUnderKek, TinksOpens) {
     const Keyset keyset = open_under_kek(wrapped_under_kek());

@@ -145,7 +145,7 @@ TEST_F(CalibrationFile, IsOfOneMachineAndVersion) {
     for (const Machine& other : {Machine{"Another CPU", 8, "1.2.3"}, Machine{here.cpu, 4, "1.2.3"}}) {
         const auto loaded = load_calibration(path(), other);
         EXPECT_FALSE(loaded->calibrated());
-        EXPECT_NE(loaded->note.find("another machine"), std::string::npos) << loaded->note;
+        EXPECT_NE(loaded->note.find("different machine"), std::string::npos) << loaded->note;
         EXPECT_NE(calibration_path(other), calibration_path(here));
     }
     const auto loaded = load_calibration(path(), {here.cpu, 8, "1.2.4"});

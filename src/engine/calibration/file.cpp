@@ -27,7 +27,7 @@ std::string cpu_model() {
         if (colon == std::string::npos) continue;
         const std::string value = line.substr(colon + 2);
         if (line.starts_with("model name")) return value;
-        if (line.starts_with("CPU implementer")) implementer = value;  // Arm has only numbers
+        if (line.starts_with("CPU implementer")) implementer = value;  // Arm reports only numbers
         if (line.starts_with("CPU part")) return "implementer " + implementer + ", part " + value;
     }
     return "unknown";
@@ -111,7 +111,7 @@ std::shared_ptr<const CostModel> load_calibration(const std::string& path, const
 
 void store_calibration(const CostModel& model, const std::string& path, const Machine& machine) {
     if (path.empty()) {
-        throw Error(WARPAES_ERROR_WRITE, "calibration: cannot be stored: set WARPAES_CALIBRATION or HOME");
+        throw Error(WARPAES_ERROR_WRITE, "calibration: cannot be stored; set WARPAES_CALIBRATION or HOME");
     }
     CostModel merged = model;
     merged.keep_gpus(*load_calibration(path, machine));

@@ -1,4 +1,4 @@
-// The format of a calibration file: JSON that only this library writes and reads, and that people may look at.
+// The format of a calibration file: JSON that only this library writes and reads, but that people can read.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -78,7 +78,7 @@ void read_cost(JsonReader& reader, CostModel& model) {
                          key_bits, cost);
 }
 
-/// The properties that identify a GPU, stored beside its figures.
+/// The properties that identify a GPU, stored with its figures.
 constexpr std::array<std::pair<std::string_view, std::uint32_t GpuShape::*>, 3> shape_members{
     {{"compute_capability", &GpuShape::compute_capability},
      {"multiprocessors", &GpuShape::multiprocessors},
@@ -195,7 +195,7 @@ CostModel read_calibration(std::string_view text, const Machine& machine) {
         throw Error(WARPAES_ERROR_FORMAT, "calibration: belongs to warpaes " + stored.version);
     }
     if (stored.cpu != plain_name(machine.cpu) || stored.processors != machine.processors) {
-        throw Error(WARPAES_ERROR_FORMAT, "calibration: belongs to another machine: " +
+        throw Error(WARPAES_ERROR_FORMAT, "calibration: belongs to a different machine: " +
                                               std::to_string(stored.processors) + " processors, " + stored.cpu);
     }
     return model;

@@ -41,7 +41,7 @@ void unpad(Chunk& chunk) {
     const std::size_t kept = pkcs7_unpad(*block);
     if (kept == block_bytes) {
         throw Error(WARPAES_ERROR_PADDING,
-                    "input: the padding is wrong: the key, passphrase or IV is wrong, or the data is damaged");
+                    "input: the padding is wrong, so the key, passphrase or IV is wrong or the data is damaged");
     }
     chunk.output_bytes -= block_bytes - kept;
 }
@@ -59,7 +59,7 @@ void CipherStage::check_length(std::uint64_t bytes) const {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is " + std::to_string(bytes) + " bytes, but " +
                                                    (encrypt ? "ECB and CBC without padding take complete 16-byte blocks"
                                                             : "a ciphertext of ECB or CBC consists of complete 16-byte "
-                                                              "blocks: it is truncated, or has another format"));
+                                                              "blocks, so it is truncated or has a different format"));
     }
     if (cipher_.pkcs7 && bytes == 0) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is empty, but a padded ciphertext has at least 16 bytes");
