@@ -22,7 +22,7 @@ namespace {
 
 std::span<char*> arguments;
 
-/// One-letter options that may be combined in one argument, before the value of the last of them.
+/// One-letter options that may be combined in one argument, followed by the value of the last option.
 constexpr std::size_t most_letters = 8;
 
 /// Whether `text` exists or could exist as a path: its directory exists. A single '/' at the beginning does not count,

@@ -37,7 +37,7 @@ std::size_t round_up(std::size_t n, std::size_t to) {
     return (n + to - 1) / to * to;
 }
 
-/// Offsets of all parts from the beginning of an arena or of other memory.
+/// The offsets of all parts from the beginning of an arena or other memory.
 struct Layout {
     explicit Layout(const BatchCase& c) {
         const auto place = [&](std::size_t bytes, std::size_t& stride) {

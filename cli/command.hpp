@@ -132,7 +132,7 @@ struct Command {
     const char* summary;
     /// Runs the subcommand. argv[0] is its name. Returns the exit code or throws.
     int (*run)(int argc, char** argv);
-    bool has_more_help = false;  ///< --help-all prints more than --help
+    bool has_more_help = false;  ///< whether --help-all prints more than --help
 };
 
 /// Prints the text of `warpaes --version`.

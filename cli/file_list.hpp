@@ -57,8 +57,8 @@ struct ListedFile {
     std::string name{};  ///< path of the file in the folder
 };
 
-/// Opens a file that was found in a directory from the command line. Follows no link below that directory, because
-/// another user may have replaced the file or a directory. Throws Failure{NOT_FOUND}.
+/// Opens a file that was found in a directory from the command line. Does not follow links below that directory,
+/// because another user may have replaced the file or a directory. Throws Failure{NOT_FOUND}.
 ListedFile open_listed(const FileTask& task);
 
 /// For --skip-existing: the reason why the file at a result's path is not a result; nothing if it is a result, or if

@@ -26,7 +26,7 @@ public:
     [[nodiscard]] warpaes_keyset* keyset() const noexcept { return keys_.keyset.get(); }
     /// The lock that save() encrypts it with.
     [[nodiscard]] std::optional<Lock>& lock() noexcept { return keys_.lock; }
-    /// Replaces the file atomically with the keyset, with mode 0600.
+    /// Atomically replaces the file with the keyset, with mode 0600.
     void save();
 
 private:

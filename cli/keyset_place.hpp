@@ -12,7 +12,7 @@ namespace cli {
 
 using warpaes::places::KeysetPlace;
 
-/// Runs `call`. Throws Failure for an Error of the library's code.
+/// Runs `call`. Converts an Error from the library's code to a Failure.
 template <typename Call>
 decltype(auto) as_command(Call&& call) {
     try {
@@ -23,7 +23,7 @@ decltype(auto) as_command(Call&& call) {
     }
 }
 
-/// Parses the value of `option`. Throws UsageError, which repeats nothing that may be secret.
+/// Parses the value of `option`. Throws UsageError, whose message repeats nothing that may be secret.
 inline KeysetPlace parse_keyset_place(const std::string& option, std::string_view place) {
     return as_command([&] { return warpaes::places::parse_keyset_place(option, place); });
 }

@@ -85,7 +85,7 @@ inline const std::vector<Example> examples{
 
 }  // namespace sp800_38a
 
-/// FIPS 197, C.1 to C.3: one block.
+/// The examples of FIPS 197, C.1 to C.3, with one block each.
 inline const std::vector<Example> fips_197_appendix_c{
     {"C.1", "ECB", "000102030405060708090a0b0c0d0e0f", "", "00112233445566778899aabbccddeeff",
      "69c4e0d86a7b0430d8cdb78070b4c55a"},

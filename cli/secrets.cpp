@@ -113,7 +113,7 @@ SecretBytes copy(const std::string& what, const char* text) {
     return bytes;
 }
 
-/// `digits` is a view of memory that its owner wipes.
+/// The owner of the memory that `digits` views wipes it.
 void decode_exactly(const std::string& what, std::string_view digits, std::size_t bytes, int status,
                     unsigned char* out) {
     for (std::size_t i = 0; i < digits.size(); ++i) {

@@ -37,7 +37,7 @@ std::vector<unsigned char> parse_hex(const std::string& what, const std::string&
 SecretBytes read_passphrase(const std::string& what, char* argument);
 /// openssl's -kfile: the first line of a file, as above; `-` is standard input.
 SecretBytes read_passphrase_file(const std::string& what, const std::string& path);
-/// openssl's -k: the argument itself.
+/// openssl's -k: the passphrase is the argument itself.
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice);
 
 /// Reads an environment variable.

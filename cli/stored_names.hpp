@@ -31,7 +31,7 @@ public:
     /// afterwards.
     explicit StoredNames(const std::vector<const warpaes_keyset*>& keysets);
 
-    /// The parts of the encrypted name of `name` in the plain path `folder`.
+    /// The parts of the encrypted form of `name` in the plain path `folder`.
     [[nodiscard]] std::filesystem::path encrypt(const std::string& folder, const std::string& name,
                                                 std::size_t key = 0) const;
 

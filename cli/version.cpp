@@ -11,7 +11,7 @@ namespace cli {
 
 namespace {
 
-/// Only the CPU backends, which come first in the list, because looking for GPUs takes a second.
+/// Lists only the CPU backends, which come first, because looking for GPUs takes a second.
 std::vector<warpaes_backend_info> cpu_backends() {
     std::vector<warpaes_backend_info> list;
     for (std::size_t i = 0; i < 4; ++i) {

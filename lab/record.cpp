@@ -242,7 +242,7 @@ void replace_file(const std::filesystem::path& path, const std::string& text) {
         target = next.is_absolute() ? next : target.parent_path() / next;
     }
     if (const std::optional<int> descriptor = descriptor_of(target)) {
-        // The file may have contents, and other writers.
+        // The file may already have contents, and other writers.
         finish(fcntl(*descriptor, F_DUPFD_CLOEXEC, 0), text, false, path);
         return;
     }

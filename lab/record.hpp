@@ -77,7 +77,7 @@ struct Entry {
     /// Share of the machine's processor time that other processes used during the run; none if unknown.
     std::optional<double> load;
     /// The GPU's state during the run: multiprocessor clock in MHz, power in W, temperature in °C. None without a GPU,
-    /// or if it could not be read.
+    /// or if the state could not be read.
     std::optional<Sampled> clocks, power, temperature;
     Result result;
 };

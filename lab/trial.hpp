@@ -47,7 +47,7 @@ public:
     /// Returns a kernel of the catalogue.
     [[nodiscard]] Work variant(const gpu::Variant& variant, const gpu::Geometry& geometry) const;
     [[nodiscard]] Work variant(const gpu::Variant& v) const { return variant(v, usual_geometry(v)); }
-    /// Production's kernels, through the ABI.
+    /// Returns production's kernels, called through the ABI.
     [[nodiscard]] Work production(const Context& context) const;
     /// Returns the bitsliced cipher of <warpaes/device.cuh>; AES-128 encryption.
     [[nodiscard]] Work bitsliced() const;

@@ -15,7 +15,7 @@ struct Ccm : Context {
     alignas(16) std::uint8_t mac[16];
     alignas(16) std::uint8_t buf[16];  ///< the tag; before a TLS record, its associated data
     std::uint8_t iv[16];
-    std::uint64_t blocks;  ///< processed by the cipher under this key
+    std::uint64_t blocks;  ///< bytes processed by the cipher under this key
     std::size_t keylen, l, m, tls_aad_len, tls_aad_pad;
     bool enc, key_set, iv_set, tag_set, len_set;
 };
@@ -24,7 +24,7 @@ std::size_t iv_length(const Ccm& c) noexcept {
     return 15 - c.l;
 }
 
-/// Makes block B0 in `nonce` from the IV and the length of the text.
+/// Makes block B0 in `nonce` from the IV and the text length.
 void set_nonce(Ccm& c, std::size_t length) noexcept {
     const unsigned l = c.nonce[0] & 7u;
     std::memset(c.nonce + 8, 0, 4);
@@ -284,8 +284,8 @@ int ccm_update(void* context, Byte* out, std::size_t* outl, std::size_t outsize,
     return 1;
 }
 
-/// Ends a message without text: makes or compares its tag, like OpenSSL since 3.0.22 and 3.5.9. Earlier releases accept
-/// any tag for such a message.
+/// Ends a message without text: makes or compares its tag, as OpenSSL has done since 3.0.22 and 3.5.9. Earlier releases
+/// accept any tag for such a message.
 int ccm_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     const Byte in = 0;

@@ -10,7 +10,7 @@ namespace {
 
 Counters own{};
 
-/// Never destroyed, because contexts may be freed after all static objects.
+/// This object is never destroyed, because contexts may be freed after all static objects.
 CounterFile& shared() noexcept {
     static auto* const one = new CounterFile;
     return *one;

@@ -42,7 +42,7 @@ bool add_aad(GcmSiv& c, const Byte* data, std::size_t bytes) noexcept {
     const std::size_t whole = c.aad_bytes + bytes;
     if (whole < bytes) return false;
     if (whole > c.aad_room) {
-        // Not realloc, which would leave a copy.
+        // realloc is not used, because it would leave a copy.
         const std::size_t room = std::max(whole, c.aad_bytes <= SIZE_MAX / 2 ? 2 * c.aad_bytes : whole);
         auto* const all = static_cast<Byte*>(std::malloc(room));
         if (all == nullptr) return false;

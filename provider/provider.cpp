@@ -22,7 +22,7 @@ struct Providers {
     Provider* first = nullptr;
 };
 
-/// Never destroyed, because contexts may be used and freed after all static objects.
+/// This object is never destroyed, because contexts may be used and freed after all static objects.
 Providers& providers() {
     static auto* const all = new Providers;
     return *all;

@@ -86,7 +86,7 @@ struct Known {
     std::vector<std::unique_ptr<Settings>> all;
 };
 
-/// Never destroyed, because contexts may be used after all static objects.
+/// This object is never destroyed, because contexts may be used after all static objects.
 Known& known() {
     static auto* const list = new Known;
     return *list;

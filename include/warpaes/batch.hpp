@@ -19,8 +19,8 @@ enum class Memory {
     shared = WARPAES_MEMORY_SHARED
 };
 
-/// Memory for many messages: page-locked if there is a GPU, on a device, or shared with other processes. It is zeroed
-/// at first and wiped when destroyed; no batch may be using it then.
+/// Memory for many messages: page-locked if there is a GPU, on a device, or shared with other processes. It is
+/// initially zeroed and is wiped when destroyed; no batch may be using it then.
 class Arena {
 public:
     /// `device`: device number, for Memory::device. `bytes`: 1 or more. Throws Error.

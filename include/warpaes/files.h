@@ -459,9 +459,8 @@ WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const war
 /**
  * Opens a FILE* that encrypts the data written to it, front to back: the same arguments as warpaes_writer_open. fclose
  * ends the file and gives it its name; if that fails or a write failed before, fclose returns EOF, errno is EIO
- * (ENOMEM: no memory), and there is no file. Without fclose, as at exit, there is none either. In a child of fork() it
- * cannot be written.
- * WARPAES_ERROR_BACKEND as above.
+ * (ENOMEM: no memory), and there is no file. If fclose is not called, as at exit, there is no file either. In a child
+ * of fork() it cannot be written. WARPAES_ERROR_BACKEND as above.
  */
 WARPAES_API warpaes_status warpaes_create_stream(warpaes_engine* engine, const warpaes_sink* sink,
                                                  const warpaes_keyset* keyset, const void* aad, size_t aad_len,

@@ -30,8 +30,8 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// Returns the plaintext of a result of `seal`. Throws Error{WARPAES_ERROR_AUTHENTICATION} if it is not authentic.
-/// Thread-safe.
+/// Returns the plaintext of a message that `seal` returned. Throws Error{WARPAES_ERROR_AUTHENTICATION} if it is not
+/// authentic. Thread-safe.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes iv, ConstBytes sealed,
                                       ConstBytes aad = {}) {
     if (sealed.size() < gcm_tag_bytes) {
@@ -64,7 +64,7 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// Returns the plaintext of a result of `seal` with a random nonce. Otherwise like `open` above.
+/// Returns the plaintext of a message that `seal` returned with a random nonce. Otherwise like `open` above.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes sealed) {
     if (sealed.size() < gcm_nonce_bytes + gcm_tag_bytes) {
         throw Error(WARPAES_ERROR_AUTHENTICATION, "sealed: is shorter than its nonce and tag");

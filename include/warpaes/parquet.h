@@ -103,10 +103,10 @@ WARPAES_API warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_ch
                                                         warpaes_status* statuses, warpaes_batch_entry* entries);
 
 /**
- * Does this with a table, which costs the host of a GPU much less than entries do: writes `count` rows to `messages`
- * and sets `*table`, for warpaes_batch_enqueue_table or warpaes_batch_submit_table. `statuses`, one for each page, is
- * not NULL. `scratch` and `messages` are in host memory and must stay until warpaes_batch_enqueue_table returns, or the
- * submitted batch is finished.
+ * Does the same with a table, which costs the host of a GPU much less than entries do: writes `count` rows to
+ * `messages` and sets `*table`, for warpaes_batch_enqueue_table or warpaes_batch_submit_table. `statuses`, one for each
+ * page, is not NULL. `scratch` and `messages` are in host memory and must stay until warpaes_batch_enqueue_table
+ * returns, or the submitted batch is finished.
  */
 WARPAES_API warpaes_status warpaes_parquet_page_table(const warpaes_parquet_chunk* chunk,
                                                       const warpaes_parquet_page* pages, uint64_t count,
@@ -161,7 +161,8 @@ WARPAES_API warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_
                                                           void* image, const void* seals, void* scratch,
                                                           warpaes_status* statuses, warpaes_batch_entry* entries);
 
-/** Does this with a table: `scratch`, `statuses`, `messages` and `table` as for warpaes_parquet_page_table. */
+/** Does the same as warpaes_parquet_staged_entries with a table: `scratch`, `statuses`, `messages` and `table` as for
+ * warpaes_parquet_page_table. */
 WARPAES_API warpaes_status warpaes_parquet_staged_table(const warpaes_parquet_chunk* chunk,
                                                         const warpaes_parquet_page* pages, uint64_t count, void* image,
                                                         const void* seals, void* scratch, warpaes_status* statuses,

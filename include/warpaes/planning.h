@@ -19,7 +19,7 @@ typedef struct warpaes_work {
     uint32_t key_bits; /**< 128, 192 or 256 */
     warpaes_mode mode;
     warpaes_direction direction;
-    warpaes_memory memory; /**< The place of the data: the slower of the places of input and output. Not SHARED. */
+    warpaes_memory memory; /**< The kind of memory of the data: the slower one of input and output. Not SHARED. */
     int32_t batch;         /**< 1: submitted as a batch; 0: one message, and `messages` is 1. */
     uint64_t messages;     /**< 0 means 1 */
     uint64_t message_len;  /**< bytes of each message; at most 2^60 in all messages together */
@@ -50,7 +50,7 @@ typedef struct warpaes_plan {
 typedef struct warpaes_prediction {
     uint32_t struct_size;
     int32_t possible;    /**< 0: it cannot run here, or cannot reach the data; the other fields are then 0. */
-    double seconds;      /**< predicted time once it is at work */
+    double seconds;      /**< predicted time once the backend or device is running */
     double cold_seconds; /**< additional time if this is the process's first work on a GPU */
     uint32_t lanes;
     int32_t calibrated;

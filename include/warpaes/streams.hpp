@@ -69,17 +69,17 @@ class Keyset {
 public:
     /// An empty keyset.
     Keyset() : Keyset(detail::made<warpaes_keyset>(warpaes_keyset_create)) {}
-    /// From Tink's JSON. Throws Error{WARPAES_ERROR_KEYSET}.
+    /// Makes a keyset from Tink's JSON. Throws Error{WARPAES_ERROR_KEYSET}.
     [[nodiscard]] static Keyset parse(std::string_view json) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_parse, json.data(), json.size()));
     }
-    /// From Tink's JSON of a keyset that wrap() has encrypted. Throws Error{WARPAES_ERROR_AUTHENTICATION} for a wrong
-    /// passphrase or altered JSON.
+    /// Makes a keyset from Tink's JSON of a keyset that wrap() has encrypted. Throws
+    /// Error{WARPAES_ERROR_AUTHENTICATION} for a wrong passphrase or altered JSON.
     [[nodiscard]] static Keyset unwrap(std::string_view json, std::string_view passphrase) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap, json.data(), json.size(), passphrase.data(),
                                                    passphrase.size()));
     }
-    /// From Tink's JSON of a keyset that wrap_under() or a Tink library has encrypted. Throws
+    /// Makes a keyset from Tink's JSON of a keyset that wrap_under() or a Tink library has encrypted. Throws
     /// Error{WARPAES_ERROR_AUTHENTICATION} for a wrong key, wrong associated data or altered JSON.
     [[nodiscard]] static Keyset unwrap_under(std::string_view json, ConstBytes kek, ConstBytes aad = {}) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap_under, json.data(), json.size(), kek.data(),
@@ -93,8 +93,8 @@ public:
             detail::made<warpaes_keyset>(warpaes_keyset_from_raw, template_name.c_str(), key.data(), key.size()));
     }
 
-    /// From its place, such as "keyset.json" or "passphrase=env:WORD;keyset.json" (docs/keys.md). Throws Error; see
-    /// warpaes_keyset_load.
+    /// Loads a keyset from its place, such as "keyset.json" or "passphrase=env:WORD;keyset.json" (docs/keys.md). Throws
+    /// Error; see warpaes_keyset_load.
     [[nodiscard]] static Keyset load(const std::string& place, const PlaceOptions& options = {}) {
         Asker asker{options};
         const warpaes_place_options given = asker.options();
@@ -104,7 +104,8 @@ public:
         asker.check(status);
         return loaded;
     }
-    /// To a new file at its place, which only its owner can open. Throws Error; see warpaes_keyset_save.
+    /// Saves the keyset in a new file at its place, which only its owner can open. Throws Error; see
+    /// warpaes_keyset_save.
     void save(const std::string& place, const PlaceOptions& options = {}) const {
         Asker asker{options};
         const warpaes_place_options given = asker.options();
@@ -220,7 +221,7 @@ public:
     using Next = std::function<std::size_t(Bytes buffer)>;
 
     // All of these functions read the header and the last segment, and throw Error{WARPAES_ERROR_AUTHENTICATION,
-    // WARPAES_ERROR_FORMAT, WARPAES_ERROR_KEYSET, …}. `aad`: as the writer gave it.
+    // WARPAES_ERROR_FORMAT, WARPAES_ERROR_KEYSET, …}. `aad` must be the same as for the writer.
 
     [[nodiscard]] static Reader of_file(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}) {

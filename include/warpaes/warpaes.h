@@ -103,7 +103,7 @@ typedef enum warpaes_status {
                                             warpaes_context_set_tag). */
     WARPAES_ERROR_KEYSET = 23,         /**< Not a keyset, or a keyset with no key that can do this. */
     WARPAES_ERROR_TIMEOUT = 24,        /**< The batch is not finished yet. */
-    WARPAES_ERROR_IV_REUSED = 25,      /**< GCM, CCM: two encryptions of a batch have the same key and IV. */
+    WARPAES_ERROR_IV_REUSED = 25,      /**< GCM, CCM: two encryptions in a batch have the same key and IV. */
     WARPAES_ERROR_HOLES = 26 /**< WARPAES_FILE_SALVAGE: the output is there, and parts of it are zeros, since the
                                   input is not authentic there. */
 } warpaes_status;

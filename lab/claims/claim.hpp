@@ -20,7 +20,7 @@ struct Claim {
         figures,     ///< figures that an experiment shows next to its own
         unmeasured   ///< no experiment measures it
     };
-    std::string id;  ///< "N.four-tables"; stable; one ID for each conclusion, however often it is measured
+    std::string id;  ///< "N.four-tables"; stable; one ID for each conclusion, even if it is measured several times
     Paper paper = Paper::ours;
     Kind kind = Kind::conclusion;
     std::string says;        ///< the published statement, paraphrased, with its figures

@@ -306,7 +306,7 @@ Quality cross_validate(const Examples& examples, std::size_t folds, const ModelT
     Rows order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::mt19937 random(1);
-    // Not std::shuffle, because its result differs between standard libraries.
+    // std::shuffle is not used, because its result differs between standard libraries.
     for (std::size_t i = count - 1; i > 0; --i) std::swap(order[i], order[random() % (i + 1)]);
 
     Quality quality;

@@ -122,7 +122,7 @@ std::vector<double> blocks_axis(const Context& context, std::vector<double> all,
     return list;
 }
 
-/// Overhead in per cent: the share of the time of `many` that `one` does not need for the same bytes.
+/// The overhead in per cent: the share of the time for `many` that `one` does not need for the same bytes.
 Series overhead(std::string name, const Series& one, const Series& many) {
     Series out{std::move(name), many.role, {}, {}};
     for (std::size_t i = 0; i < one.values.size(); ++i) {

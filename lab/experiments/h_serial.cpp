@@ -71,7 +71,7 @@ Result run_serial_modes(const Context& context) {
     Progress progress(context, counts.size() * lengths.size() + counts.size() * 2 + 3 * distances.size());
 
     Result result;
-    // By size and number of messages.
+    // Panels by size and number of messages.
     Series production{"production", Series::Role::measured, {}, {}},
         model{"[H]'s model", Series::Role::measured, {}, {}};
     for (const double length : lengths) {
@@ -104,7 +104,7 @@ Result run_serial_modes(const Context& context) {
                  left_out});
     }
 
-    // By mode.
+    // Panels by mode.
     Panel alike{"Serial modes by number of messages",
                 Panel::Kind::lines,
                 numbers("messages", "", Axis::Scale::log, counts),
@@ -138,7 +138,7 @@ Result run_serial_modes(const Context& context) {
     }
     result.panels.push_back(std::move(alike));
 
-    // By distance.
+    // Panels by distance.
     Series runs{"[H]'s model, messages of 128 blocks", Series::Role::measured, {}, {}};
     Series ones{"production, messages of one block", Series::Role::baseline, {}, {}};
     Series sixteens{"production, messages of 16 blocks", Series::Role::baseline, {}, {}};

@@ -27,8 +27,8 @@ namespace {
 struct CommandSubject {
     std::string name;
     Series::Role role;
-    std::vector<std::string> command;  ///< without the files
-    bool sync;                         ///< the output is flushed to the disk afterwards, and the time includes that
+    std::vector<std::string> command;  ///< arguments without the files
+    bool sync;                         ///< the output is then flushed to the disk, and the time includes the flush
     bool only_on_disk;
     std::vector<std::string> environment = {};
 };

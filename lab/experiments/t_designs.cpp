@@ -87,7 +87,7 @@ OfMode measure_mode(const Context& context, bool counter, double from, double to
     return out;
 }
 
-/// Production by key size: text in device memory, and in page-locked memory of the host.
+/// Production by key size, with text in device memory and in page-locked host memory.
 Panel measure_key_sizes(const Context& context) {
     const std::size_t bytes = kernel_text_bytes(context);
     Panel panel =

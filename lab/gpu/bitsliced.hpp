@@ -8,9 +8,9 @@
 
 namespace lab::gpu {
 
-/// Enqueues ECB, or CTR if `counter` is not empty; it then has 16 bytes and is a multiple of 1,024. `key`: 16 bytes.
-/// `bytes`: whole blocks. Both pointers are in device memory and multiples of 16; in place is allowed. Throws
-/// std::invalid_argument.
+/// Enqueues ECB, or CTR if `counter` is not empty; it then has 16 bytes and is a multiple of 1,024. `key` has 16 bytes,
+/// and `bytes` is a number of whole blocks. Both pointers are in device memory and multiples of 16; in place is
+/// allowed. Throws std::invalid_argument.
 void run_bitsliced(std::span<const std::uint8_t> key, std::span<const std::uint8_t> counter, const std::uint8_t* input,
                    std::uint8_t* output, std::size_t bytes, const Stream& stream);
 Resources bitsliced_resources(bool counter);

@@ -20,8 +20,8 @@ public:
     CachedCounter(const CachedCounter&) = delete;
     CachedCounter& operator=(const CachedCounter&) = delete;
 
-    /// Enqueues CTR. `bytes`: whole blocks, at most those of the constructor. Both pointers are in device memory and
-    /// multiples of 16; in place is allowed. Throws std::invalid_argument.
+    /// Enqueues CTR. `bytes` is a number of whole blocks, at most that of the constructor. Both pointers are in device
+    /// memory and multiples of 16; in place is allowed. Throws std::invalid_argument.
     void run(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const Stream& stream) const;
 
 private:

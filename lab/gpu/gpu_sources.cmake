@@ -1,4 +1,4 @@
-# Sources of the lab that see CUDA, relative to lab/gpu; the simulated GPU of the tests compiles the same list for the host.
+# The lab's sources that use CUDA, relative to lab/gpu; the simulated GPU of the tests compiles the same list for the host.
 set(WARPAES_LAB_GPU_SOURCES
     bitsliced.cu
     cached_counter.cu

@@ -10,8 +10,8 @@
 
 namespace lab::gpu {
 
-/// Enqueues the encryption. `key`: 16 bytes; `blocks_of_group`: 4 or 8; `bytes`: whole blocks. Both pointers are in
-/// device memory and multiples of 16; in place is allowed. Throws std::invalid_argument.
+/// Enqueues the encryption. `key` has 16 bytes, `blocks_of_group` is 4 or 8, and `bytes` is a number of whole blocks.
+/// Both pointers are in device memory and multiples of 16; in place is allowed. Throws std::invalid_argument.
 void run_grouped(std::span<const std::uint8_t> key, unsigned blocks_of_group, const std::uint8_t* input,
                  std::uint8_t* output, std::size_t bytes, const Stream& stream);
 

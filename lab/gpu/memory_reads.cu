@@ -175,8 +175,8 @@ Kernel kernel_of(ReadFrom from) {
     throw Error("no such memory");
 }
 
-/// Beginning of a table of `words` words, aligned to its size so that XOR with an index stays inside; `memory` is twice
-/// as large.
+/// The beginning of a table of `words` words, aligned to its size so that XOR with an index stays inside the table;
+/// `memory` is twice as large.
 std::uint32_t* table_in(const DeviceMemory& memory, std::uint32_t words) {
     const std::uintptr_t bytes = std::uintptr_t{4} * words, first = reinterpret_cast<std::uintptr_t>(memory.get());
     return reinterpret_cast<std::uint32_t*>((first + bytes - 1) / bytes * bytes);

@@ -65,7 +65,7 @@ __device__ __forceinline__ uint4 counter(uint4 first, std::uint32_t n) {
                       byte_swap(static_cast<std::uint32_t>(l >> 32)), byte_swap(static_cast<std::uint32_t>(l)));
 }
 
-/// Returns the message of a logical thread: the last one whose first thread is not after it.
+/// Returns the message of a logical thread: the last message whose first thread does not come after it.
 __device__ __forceinline__ std::uint32_t message_of(const PayloadParams& p, std::uint32_t logical) {
     std::uint32_t from = 0, to = p.count;
     while (to - from > 1) {

@@ -77,7 +77,7 @@ constexpr int key_bits(const Cipher& c) {
     return 32 * (c.rounds - 6);
 }
 
-/// Why a variant is not supported; empty if it is.
+/// The reason why a variant is not supported; empty if it is supported.
 constexpr std::string_view objection(const Variant& v) {
     const bool alone = v.bytes == 16, in_shared = v.state != StateMemory::registers;
     if (v.bytes != 16 && v.bytes != 8 && v.bytes != 4 && v.bytes != 1) {

@@ -51,7 +51,7 @@ private:
 };
 
 /// Returns the index of the first of `bytes` bytes at which two buffers in device memory differ; `bytes` if they are
-/// equal. Waits.
+/// equal. Waits for the result.
 std::size_t first_difference(const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes, const Stream& stream);
 
 }  // namespace lab::gpu

@@ -1,4 +1,4 @@
-// The program warpaes-lab, which `warpaes lab` executes: the published experiments, run on this machine.
+// The program warpaes-lab, which `warpaes lab` executes. It runs the published experiments on this machine.
 #include <fmt/format.h>
 #include <unistd.h>
 

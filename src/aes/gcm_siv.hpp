@@ -14,8 +14,8 @@ namespace warpaes {
 inline constexpr std::size_t gcm_siv_nonce_bytes = 12;
 using GcmSivNonce = std::span<const std::uint8_t, gcm_siv_nonce_bytes>;
 
-/// The block number `i` to be encrypted under the key-generating key (RFC 8452, 4). The first 8 bytes of each result
-/// are key material: two blocks for authentication, the rest for encryption.
+/// Returns block number `i`, which is encrypted under the key-generating key (RFC 8452, 4). The first 8 bytes of each
+/// result are key material: two blocks for authentication, the rest for encryption.
 constexpr Block gcm_siv_key_block(GcmSivNonce nonce, unsigned i) {
     Block block{static_cast<std::uint8_t>(i)};
     std::copy(nonce.begin(), nonce.end(), block.begin() + 4);

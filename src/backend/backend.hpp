@@ -192,8 +192,8 @@ public:
     Backend& operator=(const Backend&) = delete;
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-    /// A CPU backend has one entry. A CUDA backend has one per device, or a single one with the reason why there is
-    /// none.
+    /// A CPU backend has one entry. A CUDA backend has one per device, or a single entry with the reason why there is
+    /// no device.
     [[nodiscard]] virtual const std::vector<BackendInfo>& info() const noexcept = 0;
     [[nodiscard]] bool usable() const noexcept { return info().front().usable(); }
     /// Whether its devices are GPUs, which have their own memory.

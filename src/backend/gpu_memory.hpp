@@ -68,7 +68,7 @@ protected:
     ~GpuMemory() = default;
 };
 
-/// The memory of CUDA devices; in a build without CUDA, of none. Only for engine/memory.cpp and tests.
+/// The memory of CUDA devices, of which a build without CUDA has none. Only engine/memory.cpp and tests use it.
 GpuMemory& gpu_memory();
 
 /// Whether no pointer can be on a device at present. Thread-safe.

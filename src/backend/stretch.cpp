@@ -35,7 +35,7 @@ FieldElement digest_of(StretchLane& lane, const ExpandedKey& key, const std::uin
     return load_element(*digest);
 }
 
-/// An array of blocks that is wiped. A single block needs no allocation.
+/// An array of blocks that is wiped on destruction. A single block needs no allocation.
 class Blocks {
 public:
     explicit Blocks(std::size_t n) : n_(n), more_(n > 1 ? std::make_unique_for_overwrite<Block[]>(n) : nullptr) {}

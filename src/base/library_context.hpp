@@ -8,7 +8,7 @@
 namespace warpaes {
 
 /// The library's own context, with OpenSSL's default provider. In the process-wide context, the application may have
-/// replaced AES, even with a provider that calls this library. The context lives as long as the process, as do the
+/// replaced AES, possibly with a provider that calls this library. The context lives as long as the process, as do the
 /// algorithms fetched from it.
 inline OSSL_LIB_CTX* library_context() {
     static OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();

@@ -65,7 +65,8 @@ void Home::refuse(const char* thing, const char* instead) {
     throw Error(WARPAES_ERROR_STATE, std::string(thing) + ": belongs to the process that forked this one; " + instead);
 }
 
-/// All locks of this kind in the process. Never destroyed, because locks may be destroyed after all static objects.
+/// All locks of this kind in the process. The list is never destroyed, because locks may be destroyed after all static
+/// objects.
 struct LocksAcrossFork {
     std::mutex mutex;
     LockAcrossFork* first = nullptr;

@@ -111,7 +111,7 @@ private:
     std::array<Shard, 64> shards_;
 };
 
-/// Never destroyed, because keys may be destroyed after all static objects.
+/// This object is never destroyed, because keys may be destroyed after all static objects.
 Living& living() {
     static auto* all = new Living;
     return *all;

@@ -26,7 +26,7 @@ Bytes bytes_of(std::string_view text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-/// Represents the library's caller in the code that handles places.
+/// Represents the library's caller in the code for places.
 class CallerHost final : public places::Host {
 public:
     CallerHost(const char* place, const warpaes_place_options& options)

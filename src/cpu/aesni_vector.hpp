@@ -117,8 +117,8 @@ struct Xmm : PlainState<Xmm> {
         const Reg lower = _mm_and_si128(_mm_srli_epi16(next, 8 - n), _mm_set1_epi8(static_cast<char>(0xff >> (8 - n))));
         return _mm_or_si128(upper, lower);
     }
-    /// Byte 0 of each lane: its most significant bit moved to bit 7 - `n`, zeros elsewhere. The other bytes are
-    /// undefined.
+    /// In byte 0 of each lane, moves the most significant bit to bit 7 - `n` and clears the other bits. The other bytes
+    /// are undefined.
     WARPAES_INLINE static Reg first_bit(Reg v, int n) {
         return _mm_srli_epi16(_mm_and_si128(v, _mm_set1_epi16(0x80)), n);
     }

@@ -285,7 +285,7 @@ template <class V, int Rounds>
     }
 }
 
-/// CTR for a stretch of a message that is larger than the caches.
+/// CTR for a stretch, which is larger than the caches.
 template <class V, int Rounds>
 [[gnu::noinline]] void far_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
                                std::uint8_t* output, std::size_t length) {

@@ -84,7 +84,7 @@ public:
     CachedGcmCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low)
         : cache_(keys, high, low), high_(high), low_(low) {}
 
-    /// A group of vectors must not pass the next counter that ends in a zero byte.
+    /// A group of vectors must not extend past the next counter that ends in a zero byte.
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::State (&s)[N]) {
         if (static_cast<std::uint8_t>(low_) == 0) turn();
@@ -388,7 +388,7 @@ void hash_segment(const SimdGcm& run, const std::uint8_t* input, std::size_t byt
     store128(result, hash.digest());
 }
 
-/// Not inlined, so that each is optimised on its own.
+/// These functions are not inlined, so that each is optimised separately.
 template <class V, bool SecretCounters>
 [[gnu::noinline]] void gcm_segments(const SimdGcm& run) {
     note_stack_depth();

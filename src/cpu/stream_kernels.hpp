@@ -1,4 +1,4 @@
-// Serial modes of many messages at once. Each block of a message waits for the block before it, so the pipeline is
+// Serial modes for many messages at once. Each block of a message waits for the block before it, so the pipeline is
 // filled with blocks of different messages, one message per lane, each with its own round keys.
 #pragma once
 

@@ -68,7 +68,7 @@ struct Kernels {
     void (*expand_inverse)(const std::uint8_t* key, std::uint8_t* keys);
     /// Makes the last few powers of GcmUpdate::powers.
     void (*make_few_powers)(const std::uint8_t* keys, std::uint8_t* powers);
-    /// Like UpdateKernels::gcm and hash, with only the last few powers, for few blocks.
+    /// Like UpdateKernels::gcm and UpdateKernels::hash, but with only the last few powers, for few blocks.
     void (*gcm)(const GcmUpdate&);
     void (*hash)(const std::uint8_t* powers, std::uint8_t* digest, const std::uint8_t* data, std::size_t blocks);
     /// These process 1 to `few_blocks` blocks.

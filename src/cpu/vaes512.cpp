@@ -1,4 +1,5 @@
-// VAES with four blocks per register, all modes but GCM. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
+// VAES with four blocks per register, for all modes except GCM. Compiled for AVX-512 (F, BW, VL), AES, VAES and
+// VPCLMULQDQ.
 #include "cpu/simd_modes.hpp"
 #include "cpu/vaes512_vector.hpp"
 

@@ -27,7 +27,7 @@ struct BatchMemory {
     std::array<std::unique_ptr<Stream>, 3>
         beside;  ///< streams for kernels that may run concurrently with the lane's own
 
-    std::vector<std::unique_ptr<BatchMemory>> others;  ///< for parts that other threads prepare, see run_batch
+    std::vector<std::unique_ptr<BatchMemory>> others;  ///< used for parts that other threads prepare; see run_batch
 
     BatchMemory() = default;
     BatchMemory(const BatchMemory&) = delete;

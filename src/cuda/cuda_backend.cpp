@@ -450,7 +450,7 @@ GpuMemory& gpu_memory() {
 }
 
 CudaBackend& cuda_backend() {
-    // Never destroyed: at exit the CUDA runtime may be destroyed first.
+    // The backend is never destroyed, because at exit the CUDA runtime may be destroyed first.
     static auto* backend = new Cuda;
     return *backend;
 }

@@ -368,7 +368,7 @@ private:
     const GcmRun& run_;
     const DeviceLimits& device_;
     cudaStream_t stream_;
-    GcmSum* sum_;  ///< null: allocated if it is needed
+    GcmSum* sum_;  ///< null: allocated if needed
     HostShares shares_;
 };
 

@@ -114,7 +114,7 @@ std::uint64_t Engine::longest_short() const noexcept {
 }
 
 void Engine::use_planner(std::shared_ptr<const CostModel> costs) const {
-    // Older planners are kept: a thread may still be reading them.
+    // Older planners are kept, because a thread may still be reading them.
     planners_.push_back(std::make_unique<const Planner>(std::move(costs), options_.threads, longest_short()));
     const Planner* const planner = planners_.back().get();
     planner_.store(planner, std::memory_order_release);

@@ -20,7 +20,7 @@ WaitHook hook_of(const FileJob& job, const std::uint64_t& size) {
     };
 }
 
-/// A lower bound of the output's length: tags and padding take less than a 64th. 0 if the input is a pipe.
+/// A lower bound on the output's length, given that tags and padding take less than a 64th; 0 if the input is a pipe.
 std::uint64_t least_output(const Opening& opening, const Source& content) {
     if (content.size() == Engine::unknown_length) return 0;
     return std::min(opening.keep, content.size() - content.size() / 64);

@@ -71,7 +71,7 @@ public:
     /// Reads or makes the header and determines keys and range. `input` is the whole input; receives the source to
     /// continue with, which must outlive the job.
     virtual Opening open(Engine& engine, Source*& input) = 0;
-    /// Processes the job's part of the input and writes the result to `sink`.
+    /// Processes the job's part of the input, and writes the result to `sink`.
     virtual Totals run(Engine& engine, Source& content, Sink& sink) = 0;
 
 protected:

@@ -12,8 +12,8 @@
 
 namespace warpaes {
 
-/// Calls `attempt` with each key until it does not throw Error{FORMAT, AUTHENTICATION}. If it throws for all keys,
-/// rethrows the most informative error. Throws Error{KEYSET} without keys.
+/// Calls `attempt` with one key after another until it does not throw Error{FORMAT, AUTHENTICATION}. If it throws for
+/// all keys, rethrows the most informative error. Throws Error{KEYSET} without keys.
 void try_keys(std::span<const StreamKey* const> keys, const std::function<void(const StreamKey&)>& attempt);
 
 struct OpenedFile {

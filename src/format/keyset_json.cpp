@@ -1,4 +1,4 @@
-// A keyset as Tink's JSON has it:
+// A keyset in Tink's JSON:
 //   {"primaryKeyId": N, "key": [{"keyData": {"typeUrl": "…", "value": BASE64, "keyMaterialType": "SYMMETRIC"},
 //                                "status": "ENABLED", "keyId": N, "outputPrefixType": "RAW"}, …]}
 #include "base/error.hpp"

@@ -102,7 +102,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// A binary field of zeros that takes `bytes` bytes: 2 to 129.
+/// A binary field of zeros that takes `bytes` bytes (2 to 129).
 std::uint8_t* write_filler(std::uint8_t* to, std::size_t bytes) {
     *to++ = filler_distance << 4 | static_cast<int>(thrift::Type::binary);
     *to++ = static_cast<std::uint8_t>(bytes - 2);

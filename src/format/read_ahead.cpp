@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t first_window_bytes = std::uint64_t{512} << 10, most_window_bytes = std::uint64_t{8} << 20;
 /// Adjacent reads count as sequential after this many bytes. Fewer bytes may be a single record that is read in pieces.
 constexpr std::uint64_t least_run_bytes = std::uint64_t{128} << 10;
-/// Longer reads are split among the threads directly, and go straight to the caller's memory.
+/// Longer reads are split among the threads directly, and are written directly to the caller's memory.
 constexpr std::uint64_t most_read_bytes = most_window_bytes / 2;
 /// A window has at least two segments.
 constexpr std::uint64_t most_segment_bytes = most_window_bytes / 2;

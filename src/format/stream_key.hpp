@@ -1,5 +1,5 @@
-// A key for files of authenticated segments, with its format's parameters: those of a Tink keyset's streaming AEAD key,
-// or those that C2SP chunked encryption fixes.
+// A key for files of authenticated segments, with the parameters of its format: those of a streaming AEAD key in a Tink
+// keyset, or the fixed ones of C2SP chunked encryption.
 #pragma once
 
 #include <cstddef>

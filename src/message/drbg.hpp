@@ -36,8 +36,8 @@ private:
 
     [[nodiscard]] std::size_t key_bytes() const noexcept { return key_bits_ / 8; }
     [[nodiscard]] std::size_t seed_bytes() const noexcept { return key_bytes() + block_bytes; }
-    /// Makes the seed for instantiation, reseeding and generation: the derivation function over the concatenated
-    /// inputs, or, without that function, the inputs' sum.
+    /// Makes the seed for instantiation, reseeding and generation. The seed is the derivation function of the
+    /// concatenated inputs or, without that function, the sum of the inputs.
     [[nodiscard]] Secret<Seed> seed_of(std::initializer_list<Input> inputs) const;
     [[nodiscard]] Secret<Seed> derive(std::initializer_list<Input> inputs) const;
     void check_input(Input input, const char* name) const;

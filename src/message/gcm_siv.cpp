@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    /// Small enough to stay in the first-level cache together with the input and the output.
+    /// The piece is small enough to stay in the first-level cache together with the input and the output.
     static constexpr std::size_t piece_bytes = 8192;
     using Piece = std::array<std::uint8_t, piece_bytes>;
     /// Up to this length, a table of powers costs more time than it saves.

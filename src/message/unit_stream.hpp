@@ -15,9 +15,9 @@ namespace warpaes {
 class UnitStream {
 public:
     UnitStream() = default;
-    /// `shape`: mode, direction and keys; for XTS also the data units, where 0 bytes mean that the whole message is one
-    /// unit and arrives in one piece. `chain`: chaining value before the first unit; for XTS the first unit's number.
-    /// `holds_back` means that a unit that may be the last is held back.
+    /// `shape` contains the mode, direction and keys, and for XTS also the data units, where 0 bytes mean that the
+    /// whole message is one unit and arrives in one piece. `chain`: chaining value before the first unit; for XTS the
+    /// first unit's number. `holds_back` means that a unit that may be the last is held back.
     UnitStream(Engine& engine, const MessageGroup& shape, const Block& chain, bool holds_back)
         : engine_(&engine), shape_(shape), chain_(chain), holds_back_(holds_back) {}
 

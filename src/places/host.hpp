@@ -27,7 +27,7 @@ public:
     virtual bool is_interrupted() noexcept;
     /// Reports a warning that contains no secrets.
     virtual void warn(const std::string& sentence);
-    /// An open file of keys or of a passphrase, before it is read. Warns if other users can open it.
+    /// Called with an open file of keys or of a passphrase before it is read. Warns if other users can open it.
     virtual void note_file(const std::string& name, int fd);
     /// Variables with keys, in addition to those of WARPAES_KEYSET; programs do not receive them.
     virtual std::vector<std::string> secret_variables();

@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(true), 1)
 
 namespace {
 
-/// Runs before CBC or CFB decryption in place: one thread for each of the `warps` warps of the next kernel.
+/// Runs before in-place CBC or CFB decryption, with one thread for each of the `warps` warps of the next kernel.
 __global__ void batch_boundaries(const __grid_constant__ BlockParams p, std::uint64_t warps) {
     const std::uint64_t warp = global_thread();
     if (warp >= warps) return;

@@ -42,8 +42,8 @@ struct KeyPlace {
     }
 };
 
-/// Stores two neighbouring blocks of this thread's slot and of its neighbour's; both threads call it. Each instruction
-/// writes both blocks of one slot, which are one 32-byte sector of memory.
+/// Stores two neighbouring blocks of this thread's slot and of its neighbour's slot; both threads call it. Each
+/// instruction writes both blocks of one slot, which are one 32-byte sector of memory.
 __device__ __forceinline__ void store_pair(uint4* slot, uint4* neighbours, unsigned at, uint4 first, uint4 second) {
     const bool odd = lane_id() % 2 != 0;
     const uint4 gives = odd ? first : second;

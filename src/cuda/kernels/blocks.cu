@@ -5,7 +5,7 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Runs before CBC or CFB decryption in place: one thread for each of the `warps` warps of the next kernel.
+/// Runs before in-place CBC or CFB decryption, with one thread for each of the `warps` warps of the next kernel.
 __global__ void save_boundaries(const std::uint8_t* input, std::uint64_t length, std::uint32_t alignment,
                                 std::uint64_t warps, uint4* boundaries) {
     const std::uint64_t warp = global_thread();

@@ -3,7 +3,7 @@
 //
 // CBC and CFB decryption need the ciphertext block before each block. Within a warp's stretch it comes from the
 // neighbouring lane, so work in place never reads what it has already overwritten. The block before a stretch belongs
-// to another warp; for work in place it is saved beforehand (save_boundaries).
+// to another warp; for in-place work, it is saved beforehand (save_boundaries).
 #pragma once
 
 #include "aes/types.hpp"

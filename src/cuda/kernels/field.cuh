@@ -56,7 +56,7 @@ struct Product128 {
     std::uint64_t high, low;
 };
 
-/// By Karatsuba's method: three products instead of four.
+/// Computed by Karatsuba's method, with three products instead of four.
 __device__ __forceinline__ Product128 carryless_product(std::uint64_t a, std::uint64_t b) {
     const auto a0 = static_cast<std::uint32_t>(a), a1 = static_cast<std::uint32_t>(a >> 32);
     const auto b0 = static_cast<std::uint32_t>(b), b1 = static_cast<std::uint32_t>(b >> 32);

@@ -129,7 +129,7 @@ public:
         if (threadIdx.x / warp_lanes + 2 != warps) return;
         const FieldElement weight = block_weight(p_, behind_, product_by_four);
         if (lane_id() == 0) weights()[warps - 1] = weight;
-        // The weights of the other warps, eight at a time.
+        // Compute the weights of the other warps, eight at a time.
         for (unsigned first = 0; first + 1 < used; first += 8) {
             const unsigned its = first + g + 1;
             const FieldElement e = product_by_four(weight, p_.warp_weights[its % warps]);

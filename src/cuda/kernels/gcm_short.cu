@@ -13,8 +13,8 @@
 
 namespace warpaes::cuda {
 
-/// Not inlined, so that the warps that compute weights load its instructions into the instruction cache before the
-/// other warps need them.
+/// This function is not inlined, so that the warps that compute weights load its instructions into the instruction
+/// cache before the other warps need them.
 __device__ __attribute__((noinline)) inline FieldElement called_product(FieldElement a, FieldElement b) {
     return product(a, b);
 }

@@ -14,7 +14,7 @@
 // g for m = 0 … 15. It loads the 32 bytes of s shifted by g bits; its operand for each m is a word of these bytes, m
 // bytes further on, which takes one PRMT. A power takes 256 bytes of shared memory, for the eight values of g, instead
 // of 2 KiB, and 8 registers of a lane instead of 64. On compute capability 9.0 the tensor cores read B from shared
-// memory themselves (wide_mma). There the full matrices are stored, and making them in this way takes a microsecond.
+// memory themselves (wide_mma). There, the full matrices are stored, and building them in this way takes a microsecond.
 //
 // Conversion to y and back. Let z be the 128-bit number t whose bit n is the coefficient of x^(127-n) (a block read as
 // big-endian). Then x^n z has z_(127-n) at x^127; for n > 120 the reduction of x^128 and above adds more coefficients

@@ -1,6 +1,6 @@
 // Random numbers from CTR's key stream. They are made in the registers that hold the key stream, and written once.
 //
-// Compiled without contraction of multiplications and additions into FMA (src/cuda/CMakeLists.txt): see
+// This file is compiled without contraction of multiplications and additions into FMA (src/cuda/CMakeLists.txt): see
 // aes/numbers.hpp.
 #include "aes/numbers.hpp"
 #include "cuda/kernels/catalogue.hpp"

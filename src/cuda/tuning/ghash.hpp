@@ -22,7 +22,7 @@ constexpr std::uint64_t rounded_up(std::uint64_t n, std::uint64_t step) {
     return (n + step - 1) / step * step;
 }
 
-/// By integer products: one warp per row, in steps of 32 blocks.
+/// GHASH by integer products: one warp per row, in steps of 32 blocks.
 struct GhashProducts {
     static constexpr int warps_per_block = 8, threads = 32 * warps_per_block;
     static constexpr std::uint64_t step = 32, least_row = 8 * step;
@@ -116,7 +116,7 @@ struct GhashKeys {
     static constexpr std::size_t message_bytes(std::uint32_t rows, std::uint32_t row_blocks) {
         return (powers_of(row_blocks) + std::size_t{rows}) * block_bytes;
     }
-    /// Lanes that combine the digests of a message.
+    /// The number of lanes that combine the digests of a message.
     static constexpr std::uint64_t many_messages = 4096;
     static constexpr int lanes(std::uint64_t messages) { return messages >= many_messages ? 4 : 32; }
 };

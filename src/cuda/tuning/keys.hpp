@@ -10,7 +10,7 @@ namespace warpaes::cuda {
 struct BatchKeysLaunch {
     static constexpr int threads = 256, blocks_each = 3;  ///< thread blocks per multiprocessor
     static constexpr int tables = 2;
-    /// The number of keys that are expanded at a time, which take 256 MiB of slots.
+    /// The number of keys that are expanded at a time; their slots take 256 MiB.
     static constexpr std::uint64_t most_at_a_time = std::uint64_t{1} << 20;
 };
 

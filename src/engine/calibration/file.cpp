@@ -48,7 +48,7 @@ std::string variable(const char* name) {
     return value != nullptr ? value : "";
 }
 
-/// Reads a regular file only: other files may be endless or block on opening.
+/// Reads only regular files, because other files may be endless or block on opening.
 std::string read_text(const fs::path& path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error)) throw Error(WARPAES_ERROR_FORMAT, "calibration: is not a regular file");

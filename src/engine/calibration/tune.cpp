@@ -210,7 +210,8 @@ private:
     ExpandedKey key_{std::vector<std::uint8_t>(16, 0x5a)};
 };
 
-/// Enough bytes that the fixed cost of a call does not matter; fewer on a slow GPU, such as a simulated one.
+/// There are enough bytes that the fixed cost of a call does not matter, but fewer on a slow GPU, such as a simulated
+/// one.
 std::uint64_t bytes_to_measure(CudaBackend& gpu, int device) {
     std::uint64_t bytes = least_bytes;
     for (; bytes < most_bytes; bytes *= 4) {

@@ -20,7 +20,8 @@ public:
 
     /// Engine::unknown_length if the size is known only after reading to the end.
     [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
-    /// A sequential source is read front to back by one thread at a time; any other at any offset, by many at once.
+    /// A sequential source is read front to back by one thread at a time; any other is read at any offset, by many
+    /// threads at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
     /// Fills `buffer` with the data starting at `offset` and returns the number of bytes, which is less than requested
     /// only at the end.
@@ -39,7 +40,8 @@ class Sink {
 public:
     virtual ~Sink() = default;
 
-    /// A sequential sink is written front to back by one thread at a time; any other at any offset, by many at once.
+    /// A sequential sink is written front to back by one thread at a time; any other is written at any offset, by many
+    /// threads at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
     /// Call this before the first write of several threads, with the number of threads that can run at once. Returns
     /// the minimum size of the pieces in which they should write; 0: any size.

@@ -74,7 +74,7 @@ void Executor::run(const MessageGroup& message) {
     ran_.merge(run_group(engine_, message, memory_, device_));
 }
 
-/// Not a part of run(): clean_stack() would overwrite the room for tweaks after every message.
+/// This is not a part of run(), because clean_stack() would then overwrite the room for tweaks after every message.
 [[gnu::noinline]] void Executor::run_on_device(MessageGroup group) {
     CudaBackend& gpu = engine_.gpu();
     ran_.merge({gpu.name(), device_});

@@ -101,7 +101,7 @@ struct TaggedOutcome : Outcome {
     bool authentic = true;  ///< false: decrypted, the tag is wrong, and the output has been wiped
 };
 
-/// Runs a checked message with a tag, whose buffers are in memory of any kind. With a stream, enqueues it and returns
+/// Runs a checked message with a tag; its buffers may be in memory of any kind. With a stream, enqueues it and returns
 /// without waiting.
 TaggedOutcome run_tagged(Engine& engine, const MessageGroup& message, const Places& places,
                          std::optional<CallerStream> stream);

@@ -70,7 +70,7 @@ public:
     [[nodiscard]] const Crew& crew() const noexcept { return crew_; }
     /// Whether there is work for the CPU, provided that no GPU fails.
     [[nodiscard]] bool needs_cpu() const noexcept;
-    /// The number of tasks that a device's workers may take.
+    /// The number of tasks that the workers of a device may take.
     [[nodiscard]] std::uint64_t wants_of(int device) const;
 
     enum class Step { nothing, worked, last };
@@ -192,7 +192,7 @@ private:
     Engine& engine_;
     KeyTable& keys_;
     BatchRequest request_;
-    std::vector<warpaes_entry_result> own_results_;  ///< if the caller gave no memory for them
+    std::vector<warpaes_entry_result> own_results_;  ///< used if the caller provided no memory for them
     Outcomes outcomes_;
     Crew crew_;
     bool replaceable_ = false;

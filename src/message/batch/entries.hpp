@@ -28,7 +28,8 @@ struct Extent {
     std::uint64_t bytes = 0;
 };
 
-/// A table's messages as entries of one message each, which a batch keeps, and the properties that all of them share.
+/// A table's messages as single-message entries, which a batch keeps, together with the properties that all of them
+/// share.
 struct TableEntries {
     std::vector<warpaes_batch_entry> entries;
     Extent input, output, iv, aad, tag;

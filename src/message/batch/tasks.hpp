@@ -1,4 +1,4 @@
-// The work of a batch, cut into tasks and distributed among the workers.
+// Cuts the work of a batch into tasks and distributes them among the workers.
 #pragma once
 
 #include <algorithm>
