@@ -184,10 +184,19 @@ void lock_again(PyThreadState* thread);
 /// not be called.
 bool lock_for_callback(PyGILState_STATE& state);
 
+/// Calls a function without the interpreter's lock, which the thread has again even after an exception.
 template <typename Function>
 auto unlocked(const Function& function) {
     PyThreadState* thread = PyEval_SaveThread();
-    const auto result = function();
+    const auto call = [&] {
+        try {
+            return function();
+        } catch (...) {
+            lock_again(thread);
+            throw;
+        }
+    };
+    const auto result = call();
     lock_again(thread);
     return result;
 }
