@@ -13,9 +13,10 @@ import io
 import os
 import select
 import stat
-import threading
 from collections.abc import Callable
 from typing import Any
+
+from ._fork_lock import ForkLock
 
 #: Exceptions that packages raise for unimplemented calls.
 _MISSING = (AttributeError, NotImplementedError, io.UnsupportedOperation)
@@ -108,7 +109,7 @@ def read_at(file: Any) -> tuple[ReadAt, int] | None:
         raise
     except _MISSING:
         return None
-    lock = threading.Lock()
+    lock = ForkLock()
     fill = _fill_of(file)
 
     def read_object(offset: int, buffer: memoryview) -> None:

@@ -145,6 +145,15 @@ def weights(folder: pathlib.Path) -> Any:
     return safetensors.safe_open(folder / "weights", **keys)
 
 
+def parquet_view(folder: pathlib.Path) -> Any:
+    needed("pyarrow")
+    import pyarrow
+    from warpaes import parquet
+
+    parquet.write_table(pyarrow.table({"a": range(1000)}), folder / "table", parquet.Encryption(KEY))
+    return parquet.open(folder / "table", KEY)
+
+
 ROWS = [
     Row("`Keyset`", lambda folder: Keyset.generate(), lambda keyset: keyset.to_json(), WORKS),
     *(
@@ -176,6 +185,7 @@ ROWS = [
     Row('`WarpaesFileSystem(keyset="file:…")`', lambda folder: file_system(folder, True), list_of, WORKS, BY_NAME),
     Row("its files for writing", file_of_a_file_system, lambda made: bytes(made.write(b"x")), REFUSED),
     Row("`safetensors.safe_open`", weights, lambda made: made.get_tensor("a").tobytes(), WORKS),
+    Row("`warpaes.parquet.open`", parquet_view, lambda view: bytes(view.read_at(0, view.size)), WORKS),
 ]  # fmt: skip
 
 

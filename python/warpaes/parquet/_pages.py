@@ -5,10 +5,10 @@ from __future__ import annotations
 import bisect
 import contextlib
 import os
-import threading
 from typing import Any
 
 from .. import _native
+from .._fork_lock import ForkLock
 from ..exceptions import FormatError, InvalidTag
 from . import _modules, _thrift
 from ._footer import Chunk, Footer, Span
@@ -42,7 +42,7 @@ class Pages:
         self._starts = [0]  # where pages begin, as far as known, and the end of the last one
         self._checked = False  # that pages of AES_GCM_CTR_V1 are not renamed ones of AES_GCM_V1
         self._kept: tuple[int, bytes] | None = None  # the last page that was read in part
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._overhead = _modules.CTR_OVERHEAD if footer.ctr else _modules.OVERHEAD
 
     @property
@@ -301,7 +301,6 @@ class Pages:
         dictionary = chunk.dictionary and page == 0
         kind = _modules.DICTIONARY_PAGE if dictionary else _modules.DATA_PAGE
         module = bytes(modules[header:end])
-        self._checked = True
         with contextlib.suppress(InvalidTag, FormatError):
             _modules.open_module(
                 chunk.key or b"",
@@ -312,3 +311,4 @@ class Pages:
                 None if dictionary else self._ordinal(page),
             )
             raise ValueError(f"{chunk.place}: the pages are AES_GCM_V1, but the footer was altered to AES_GCM_CTR_V1")
+        self._checked = True

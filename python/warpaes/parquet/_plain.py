@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import io
+from typing import NoReturn
 
 from .._typing import Buffer
 
@@ -66,6 +67,10 @@ class PlainFile(io.RawIOBase):
             data = self.read(len(to))
             to[: len(data)] = data
             return len(data)
+
+    def __reduce__(self) -> NoReturn:
+        """Raise TypeError, because a pickle would contain keys."""
+        raise TypeError("an open file cannot be pickled: send its path and the place of its keys, and open it there")
 
     def _check_open(self) -> None:
         if self.closed:
