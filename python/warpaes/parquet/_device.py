@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from .. import _native
-from ._footer import Footer
+from ._footer import Footer, check_inside
 from ._pages import Pages
 
 #: Number of bytes that a thread copies at a time.
@@ -179,6 +179,7 @@ def chosen(view: View, row_groups: Sequence[int] | None, columns: Sequence[str] 
 
     Raises:
         ValueError: The row group or column does not exist.
+        FormatError: An unencrypted chunk is outside the file's data.
     """
     rows = view.footer.chunks
     groups = range(len(rows)) if row_groups is None else row_groups
@@ -188,12 +189,16 @@ def chosen(view: View, row_groups: Sequence[int] | None, columns: Sequence[str] 
     for name in columns or ():
         if rows and not any(_names(chunk.place.path, name) for chunk in rows[0]):
             raise ValueError(f"columns: the file has no column {name}")
-    return [
-        (chunk.start, chunk.length)
+    found = [
+        chunk
         for group in groups
         for chunk in rows[group]
         if columns is None or any(_names(chunk.place.path, name) for name in columns)
     ]
+    for chunk in found:
+        if not chunk.encrypted and chunk.length:
+            check_inside(view.footer, chunk.start, chunk.length, f"{chunk.place}: the column chunk")
+    return [(chunk.start, chunk.length) for chunk in found]
 
 
 def _names(path: str, name: str) -> bool:

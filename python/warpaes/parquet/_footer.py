@@ -322,6 +322,16 @@ def _hidden(group: Struct, place: Place, leaf: Struct) -> Struct:
     }
 
 
+def check_inside(footer: Footer, start: int, length: int, what: str) -> None:
+    """Check that a part lies in the file's data. Parts of unencrypted chunks are not checked when a file is opened.
+
+    Raises:
+        FormatError: It does not.
+    """
+    if start < 4 or not 0 <= length <= footer.start - start:
+        raise FormatError(f"{what} is outside the file's data")
+
+
 def _check_overlaps(footer: Footer) -> None:
     parts = [(one.start, one.length, str(one.place)) for row in footer.chunks for one in row if one.encrypted]
     parts += [(one.start, one.length, f"{one.chunk.place}: an index or a Bloom filter") for one in footer.spans]

@@ -190,6 +190,8 @@ class _Writer:
     def _pages(self, chunk: Chunk, place: Place) -> Any:
         """Yield lists of a chunk's plain pages."""
         at, end, want, count = chunk.start, chunk.start + chunk.length, _WINDOW_BYTES, 0
+        if chunk.length:
+            _footer.check_inside(self._source.footer, at, chunk.length, f"{place}: the column chunk")
         while at < end:
             data = memoryview(self._source.read_at(at, min(want, end - at)))
             pages: list[_Page] = []
@@ -305,6 +307,7 @@ class _Writer:
             return
         length = _thrift.get(meta, _footer.BLOOM_LENGTH, I32, str(place))
         what = f"{place}: the Bloom filter header"
+        _footer.check_inside(self._source.footer, start, length or 0, what)
         data = self._source.read_at(start, length or 1024)
         reader = _thrift.Reader(data, what)
         header = {number: value for number, value in reader.struct().items() if number <= _BLOOM_LAST}
@@ -327,6 +330,7 @@ class _Writer:
             length = _thrift.get(column, length_field, I32, str(place))
             if start is None or length is None:
                 continue
+            _footer.check_inside(self._source.footer, start, length, f"{place}: an index")
             text = self._source.read_at(start, length)
             if kind == _modules.OFFSET_INDEX:
                 index = _thrift.Reader(text, f"{place}: the offset index").struct()

@@ -163,6 +163,7 @@ class PlainView(PlainFile):
             InvalidTag: A module is not authentic.
             FormatError: The file is damaged.
             KeyError: There is no key for a column that contains these bytes.
+            ValueError: The offset is negative.
         """
         data, view = _native.parquet_buffer(self._rest(offset, length))
         with view:
@@ -199,6 +200,8 @@ class PlainView(PlainFile):
 
     def _rest(self, offset: int, length: int) -> int:
         self._check_open()
+        if offset < 0:
+            raise ValueError(f"offset: must not be negative, but is {offset}")
         return max(0, min(length, self._size - offset))
 
     def _fill(self, offset: int, view: memoryview) -> None:
