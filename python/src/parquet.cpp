@@ -78,7 +78,11 @@ Object parquet_decrypt(PyObject*, const Call& call) {
     chunk.aad_len = aad.size();
     std::uint64_t walked = 0;
     const auto pages = walk(chunk, PyObject_IsTrue(ctr) == 1, walked);
-    if (walked != modules.size()) raise(PyExc_ValueError, "modules: the last module is truncated");
+    if (walked != modules.size()) {
+        raise(exceptions.format_error,
+              "row group %u, column %u: a page has another length than before, so the file was replaced or altered",
+              chunk.row_group, chunk.column);
+    }
     if (view.size() != walked) raise(PyExc_ValueError, "buffer must be %zu bytes", modules.size());
     warpaes_engine* with = engine();
     check(unlocked_if(modules.size() >= long_work, [&] {

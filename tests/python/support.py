@@ -21,8 +21,8 @@ LENGTHS = [0, 1, 15, 16, 17, 4055, 4056, 4057, 8192, 100_003]
 def main_with_arrow() -> None:
     """Run the tests of the module, and end without Python's finalization.
 
-    A pyarrow thread may drop its last reference to a file object a moment after the read. If Python is ending at
-    that moment, Python 3.11 ends the thread inside a destructor of C++, and the process aborts.
+    A pyarrow dataset thread may drop its last reference to a file object or a buffer a moment after the read. If
+    Python is ending at that moment, Python 3.11 ends the thread inside a destructor of C++, and the process aborts.
     """
     program = unittest.main(exit=False)
     sys.stdout.flush()
