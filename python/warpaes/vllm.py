@@ -121,9 +121,8 @@ class _Lane:
 
     def close(self) -> None:
         """Wait for all transfers, and wipe the buffers."""
-        for job in self.jobs:
-            if job.end is not None:
-                job.end.synchronize()
+        for stream in self._streams:  # a submission that failed has left work, but no job
+            stream.synchronize()
         self.jobs.clear()
         for buffer in self._buffers:
             buffer.zero_()

@@ -7,6 +7,7 @@ A backend in this file moves the bytes, because no machine of the tests has GPUD
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pathlib
 import sys
@@ -14,6 +15,7 @@ import tempfile
 import types
 import unittest
 import unittest.mock
+from collections.abc import Iterator
 from typing import Any
 
 import array_torch
@@ -193,6 +195,31 @@ class Slab(unittest.TestCase):
         self.transfer("read", 0, 4096, 0)  # only the beginning of one write
         with self.assertRaisesRegex(FormatError, "authenticated as one"):
             self.transfer("read", 0, 8192, 0)
+
+    def test_buffers_are_wiped_on_the_stream(self) -> None:
+        """A read is refused while it and earlier decryptions are on its stream."""
+        self.write(0, text(64), 0)
+        streams, wiped = list[int](), list[list[int]]()
+
+        @contextlib.contextmanager
+        def on(stream: int, device: Any) -> Iterator[Any]:
+            streams.append(stream)
+            try:
+                yield None
+            finally:
+                streams.pop()
+
+        def zero(tensor: Any) -> None:
+            wiped.append(list(streams))
+
+        module = importlib.import_module("lmcache.v1.gpu_connector.gds_backends.encrypted")
+        with (
+            unittest.mock.patch.object(module, "_on", on),
+            unittest.mock.patch.object(type(self.buffer), "zero_", zero),
+            self.assertRaisesRegex(FormatError, "no write begins at byte 64"),
+        ):
+            self.handle.read_async(self.address, 128, 0, 0, 5)
+        self.assertEqual(wiped, [[5], [5]])
 
     def test_keys_and_ivs(self) -> None:
         """No IV is used twice, and each slab has its own key."""

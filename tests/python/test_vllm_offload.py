@@ -319,6 +319,16 @@ class Transfers(Case):
         self.worker.shutdown()
         self.worker.shutdown()
 
+    def test_an_end_after_a_failed_submission(self) -> None:
+        """The first part of a transfer is on a stream, and the second one has failed: there is no job to wait for."""
+        self.start()
+        done: list[str] = []
+        self.worker._store._streams = [types.SimpleNamespace(synchronize=lambda: done.append("wait"))] * 2
+        self.worker._store._buffers = [types.SimpleNamespace(zero_=lambda: done.append("wipe"))] * 2
+        self.worker._release = lambda: done.append("release")
+        self.worker.shutdown()
+        self.assertEqual(done, ["wait", "wait", "wipe", "wipe", "release"])
+
 
 class Connector(Case):
     """Failures that the connector reports. Its other methods are vLLM's."""

@@ -148,8 +148,9 @@ class _Handle(GDSHandle):  # type: ignore[misc]
             if any(int(status[0]) for status in statuses):
                 raise InvalidTag(f"slab: bytes up to {begin} are not as they were written")
         except BaseException:
-            for piece in [*found, data]:
-                piece.zero_()
+            with _on(raw_stream, data.device):  # the read and the decryptions may be running
+                for piece in [*found, data]:
+                    piece.zero_()
             raise
         if begin < end:
             self._readings[raw_stream] = _Reading(begin, end, start, data.device)
