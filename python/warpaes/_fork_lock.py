@@ -5,34 +5,24 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from types import TracebackType
 
 
-class ForkLock:
-    """A lock for a ``with`` block. The guarded state must be consistent after every statement of the block."""
+def ForkLock() -> threading.Lock:  # noqa: N802 (a factory, like threading.Lock)
+    """Return a lock for a ``with`` block. The guarded state must be consistent after every statement of the block.
 
-    def __init__(self) -> None:
-        """Create the lock, unlocked."""
-        self._lock = threading.Lock()
-        _locks.add(self)
-
-    def __enter__(self) -> None:
-        """Acquire the lock."""
-        self._lock.acquire()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Open it."""
-        self._lock.release()
+    It is not a class in Python: KeyboardInterrupt in its ``__enter__`` or ``__exit__`` would leave it locked.
+    """
+    lock = threading.Lock()
+    _locks.add(lock)
+    return lock
 
 
-_locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+_locks: weakref.WeakSet[threading.Lock] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
     for lock in _locks:
-        lock._lock = threading.Lock()
+        lock._at_fork_reinit()  # type: ignore[attr-defined]  # the interpreter's own modules use it
 
 
 os.register_at_fork(after_in_child=_after_fork)

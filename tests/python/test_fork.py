@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import pathlib
 import pickle
+import signal
 import tempfile
 import unittest
 import warnings
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 import warpaes
 from support import needed
 from warpaes import Keyset
+from warpaes._fork_lock import ForkLock
 from warpaes.aead import AESCCM, AESGCM, AESGCMSIV, AESSIV
 from warpaes.ciphers import Cipher, algorithms, modes
 from warpaes.cmac import CMAC
@@ -283,6 +285,32 @@ class Children(unittest.TestCase):
         text = DOCS.read_text()
         for row in ROWS:
             self.assertIn(f"| {row.name} | {row.in_child} | {row.pickled} |", text)
+
+    def test_interrupts(self) -> None:
+        """A signal handler raises at any point of a block, and the lock is unlocked afterwards."""
+
+        class Interrupt(BaseException):
+            pass
+
+        def interrupt(*_: object) -> None:
+            if armed:
+                armed.clear()
+                raise Interrupt
+
+        lock, armed = ForkLock(), list[int]()
+        before = signal.signal(signal.SIGALRM, interrupt)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+        for _ in range(200):
+            try:
+                armed.append(1)
+                while True:
+                    with lock:
+                        pass
+            except Interrupt:
+                self.assertTrue(lock.acquire(blocking=False))
+                lock.release()
 
 
 if __name__ == "__main__":
