@@ -1,11 +1,12 @@
-"""Conan 2 recipe of the library without the command: conan create packaging/conan."""
+"""Conan 2 recipe of the library without the command. `conan create packaging/conan` builds the checkout around it."""
+
+from pathlib import Path
 
 from conan import ConanFile
 from conan.errors import ConanInvalidConfiguration
-from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
 from conan.tools.files import copy
-from conan.tools.scm import Git
+from conan.tools.scm import Version
 
 
 class Warpaes(ConanFile):
@@ -13,16 +14,19 @@ class Warpaes(ConanFile):
     version = "1.0.0"
     license = "Apache-2.0"
     url = "https://git.warpaes.example/warpaes/warpaes"
+    homepage = url
     description = "AES at the speed of the hardware, on GPUs and CPUs"
     topics = ("aes", "cryptography", "cuda")
     settings = "os", "compiler", "build_type", "arch"
     package_type = "shared-library"
     generators = "CMakeDeps"
 
-    def validate(self):
-        if self.settings.os != "Linux":
-            raise ConanInvalidConfiguration("warpaes runs on Linux only")
-        check_min_cppstd(self, 20)
+    def export_sources(self):
+        root = Path(self.recipe_folder).parents[1]
+        for pattern in ("*.md", "CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "licenses/*", "src/*"):
+            copy(self, pattern, root, self.export_sources_folder)
+        for pattern in ("docs/*.md", "docs/*.svg", "examples/*"):  # installed as documentation
+            copy(self, pattern, root, self.export_sources_folder)
 
     def layout(self):
         cmake_layout(self)
@@ -30,12 +34,19 @@ class Warpaes(ConanFile):
     def requirements(self):
         self.requires("openssl/[>=3.0 <4]")
 
-    def source(self):
-        Git(self).clone(self.url, target=".", args=["--depth", "1", "--branch", f"v{self.version}"])
+    def validate(self):
+        if self.settings.os != "Linux":
+            raise ConanInvalidConfiguration("warpaes runs on Linux only")
+        if self.settings.compiler == "gcc" and Version(self.settings.compiler.version) < "12":
+            raise ConanInvalidConfiguration("warpaes needs GCC 12 or later")
+
+    def package_id(self):
+        # The ABI is C, and the build uses C++20 regardless of the profile.
+        self.info.settings.rm_safe("compiler.cppstd")
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        toolchain.variables.update(
+        toolchain.cache_variables.update(
             {"WARPAES_TESTS": False, "WARPAES_CLI": False, "WARPAES_CUDA": False, "WARPAES_PROVIDER": False}
         )
         toolchain.generate()
