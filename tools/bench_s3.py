@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""The parts of an object store that bulk_bench.py needs, faster than its clients and with a given latency.
+"""Serves an object store with a given latency, for tools/bulk_bench.py.
 
-    bench_s3.py PORT FOLDER LATENCY
+It implements the requests that the benchmark sends, and is faster than its clients. Signatures are not checked.
 
-Objects are files of FOLDER. Every response begins LATENCY seconds after the request. Signatures are not checked.
+    tools/bench_s3.py 9000 /dev/shm/objects 0.02
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import hashlib
 import os
 import re
-import sys
 import urllib.parse
 import uuid
 from pathlib import Path
@@ -125,8 +125,14 @@ class Server:
 
 
 async def main() -> None:
-    port, folder, latency = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
-    server = await asyncio.start_server(Server(folder, latency).client, "127.0.0.1", port, limit=1 << 22)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("port", type=int, help="port on 127.0.0.1")
+    parser.add_argument("folder", type=Path, help="folder with the objects, a file for each")
+    parser.add_argument("latency", type=float, help="seconds between a request and the start of its response")
+    given = parser.parse_args()
+    server = await asyncio.start_server(
+        Server(given.folder, given.latency).client, "127.0.0.1", given.port, limit=1 << 22
+    )
     await server.serve_forever()
 
 

@@ -310,11 +310,16 @@ def measure(arguments: argparse.Namespace, record: dict) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=["stores", "local", "gpus", "manifest"], default="stores")
-    parser.add_argument("--objects", type=int, default=10_000)
-    parser.add_argument("--looped", type=int, default=1000, help="number of objects for the loop")
+    parser.add_argument(
+        "--part",
+        choices=["stores", "local", "gpus", "manifest"],
+        default="stores",
+        help="what to measure (%(default)s)",
+    )
+    parser.add_argument("--objects", type=int, default=10_000, help="number of small objects (%(default)s)")
+    parser.add_argument("--looped", type=int, default=1000, help="number of objects for the loop (%(default)s)")
     parser.add_argument("--latency", type=float, default=0.02, help="latency of the object store in seconds")
-    parser.add_argument("--large", type=size, default=4 << 30)
+    parser.add_argument("--large", type=size, default=4 << 30, help="size of the large object (4G)")
     parser.add_argument(
         "--bytes", type=size, default=0, help="total size for local and gpus (default: as much as fits in memory)"
     )

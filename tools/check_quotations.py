@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Checks that the lab quotes its papers word for word: tools/check_quotations.py LETTER=TEXT...
+"""Checks that the lab quotes its papers word for word.
 
-TEXT is a paper as plain text (`pdftotext paper.pdf`), LETTER its letter in lab/claims/statements. Line breaks, spaces,
-hyphens at the ends of lines and scanners' readings of "T-box" do not count.
+    pdftotext paper.pdf paper.txt
+    tools/check_quotations.py A=paper.txt
+
+It ignores line breaks, spaces, hyphens at the ends of lines and scanning errors in "T-box".
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -34,9 +37,16 @@ def missing(paper: dict, text: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    if not arguments or not all(re.fullmatch("[A-Z]=.+", argument) for argument in arguments):
-        print(__doc__, file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "papers",
+        nargs="+",
+        metavar="LETTER=TEXT",
+        help="a paper's letter in lab/claims/statements, and the file with its text",
+    )
+    arguments = parser.parse_args(arguments).papers
+    if not all(re.fullmatch("[A-Z]=.+", argument) for argument in arguments):
+        parser.error("a paper is LETTER=TEXT")
     read = [json.loads(path.read_text()) for path in STATEMENTS.glob("*.json")]
     papers = {paper["paper"]: paper for paper in read if "paper" in paper}
     found = []

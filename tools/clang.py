@@ -69,8 +69,8 @@ def tidy(entry: dict) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("check", "tidy"))
-    parser.add_argument("path", nargs="*", type=Path)
+    parser.add_argument("what", choices=("check", "tidy"), help="what to run")
+    parser.add_argument("path", nargs="*", type=Path, help="a source file or folder")
     options = parser.parse_args()
     configure()
     files = commands([path.resolve() for path in options.path] or [ROOT])

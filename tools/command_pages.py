@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the command's man pages and shell completions from its help, so that all three agree.
+"""Generates the command's man pages and shell completions from its help texts.
 
-tools/command_pages.py [--warpaes PROGRAM] [DIRECTORY]    default: cli/pages, which is committed and installed
+The default output folder, cli/pages, is committed and installed. `make pages` builds the command and runs this program.
 """
 
 from __future__ import annotations
@@ -258,8 +258,10 @@ def render(warpaes: str) -> dict[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--warpaes", default=str(ROOT / "build/default/cli/warpaes"))
-    parser.add_argument("directory", nargs="?", type=Path, default=ROOT / "cli/pages")
+    parser.add_argument("--warpaes", default=str(ROOT / "build/default/cli/warpaes"), help="the command (%(default)s)")
+    parser.add_argument(
+        "directory", nargs="?", type=Path, default=ROOT / "cli/pages", help="output folder (%(default)s)"
+    )
     arguments = parser.parse_args()
     arguments.directory.mkdir(parents=True, exist_ok=True)
     files = render(arguments.warpaes)

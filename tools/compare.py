@@ -233,7 +233,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=int, default=1024, help="size of the file (%(default)s)")
     parser.add_argument(
-        "--rounds", type=int, default=5, help="number of rounds; in each, all tools take turns (%(default)s)"
+        "--rounds", type=int, default=5, help="number of rounds; each runs all tools in turn (%(default)s)"
     )
     parser.add_argument("--disk", type=Path, default=ROOT / "build", help="a folder on the disk (%(default)s)")
     parser.add_argument(

@@ -57,8 +57,8 @@ def run_processes(build: Path, moments: int) -> dict:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, help="folder of a build with tests")
-    parser.add_argument("--moments", type=int, default=100, help="random moments per command")
+    parser.add_argument("--build", type=Path, help="use this existing build, which must contain the tests")
+    parser.add_argument("--moments", type=int, default=100, help="random moments per command (%(default)s)")
     arguments = parser.parse_args()
     build = arguments.build
     if build is None:

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every block of README.md, docs/tutorial.md and docs/library.md in a bare root.
+"""Runs every block of README.md, docs/tutorial.md and docs/library.md in a minimal root file system.
 
-tools/fresh_root.py debian   # Debian 12 (debootstrap's variant minbase) with the committed tree; needs root
-tools/fresh_root.py ubuntu   # Ubuntu 24.04
+    tools/fresh_root.py debian    Debian 12 (debootstrap's variant minbase) with the committed tree
+    tools/fresh_root.py ubuntu    Ubuntu 24.04
+
+It needs root and debootstrap.
 
 Blocks run unchanged and in order, one shell per page. The script first creates what a page expects: files to encrypt,
 and declarations around a block of C. It deletes the root at the end unless --root names it. The first block that fails
@@ -172,7 +174,7 @@ def enter(root: Path, environment: dict[str, str], script: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("system", choices=SYSTEMS)
+    parser.add_argument("system", choices=SYSTEMS, help="the distribution")
     parser.add_argument("--root", type=Path, help="use this root, or create it and keep it")
     parser.add_argument("--tree", default="HEAD", help="the commit whose pages run (%(default)s)")
     arguments = parser.parse_args()

@@ -8,6 +8,7 @@ Prints the table; the record goes to bench/results/generator.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -46,6 +47,7 @@ def drawing(tensor: Any, name: str) -> Callable[[Any], object]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     measured = rows()
     host = {"cpu": processor(), "cores": python_bench.CORES}
     record = {"schema": 1} | stamp() | {"host": host, "python": sys.version.split()[0]}

@@ -139,11 +139,11 @@ def run_files(build: Path, environment: dict, size: int, rounds: int) -> tuple[l
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="folder of an existing build")
-    parser.add_argument("--library", type=Path, metavar="DIR", help="folder of another libwarpaes.so, for the calls")
-    parser.add_argument("--mib", type=int, default=256, help="size of the files (default 256)")
-    parser.add_argument("--seconds", type=float, default=0.25, help="time for each row of calls (default 0.25)")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="use this existing build")
+    parser.add_argument("--library", type=Path, metavar="DIR", help="call the libwarpaes.so in this folder")
+    parser.add_argument("--mib", type=int, default=256, help="size of the files (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.25, help="time for each row of calls (%(default)s)")
     parser.add_argument("--no-record", action="store_true", help="do not store a record")
     options = parser.parse_args()
     gpu = find_gpu()

@@ -404,9 +404,15 @@ def compared(case: Case, folder: pathlib.Path) -> Iterator[tuple[str, bool]]:
 def main() -> int:
     """Print the table, and return 1 if a forgery exceeds the limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--python", default=str(ROOT / "build/default/python"), help="the folder of the package")
-    parser.add_argument("--command", default=str(ROOT / "build/default/cli/warpaes"), help="the command")
-    parser.add_argument("--mib", type=int, default=64, help="size of sealed files and tensors (default: 64)")
+    parser.add_argument(
+        "--python",
+        default=str(ROOT / "build/default/python"),
+        help="folder that contains the Python package (%(default)s)",
+    )
+    parser.add_argument(
+        "--command", default=str(ROOT / "build/default/cli/warpaes"), help="the warpaes program (%(default)s)"
+    )
+    parser.add_argument("--mib", type=int, default=64, help="size of sealed files and tensors (%(default)s)")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"one or more of {', '.join(CASES)} (default: all)")
     options = parser.parse_args()
     os.environ |= {"WARPAES": options.command, "WARPAES_CALIBRATION": "none", "PYTHONPATH": options.python}

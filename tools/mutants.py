@@ -275,19 +275,19 @@ def write_record(state: dict) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", metavar="FILE")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, for --each")
     parser.add_argument("--count", type=int, default=0, help="number of mutants in all rooms, or in --room")
-    parser.add_argument("--room", help="the last part of the record's name")
+    parser.add_argument("--room", help="draw mutants only in this room; part of the record's name")
     parser.add_argument("--each", type=int, default=1, help="number of mutants in each FILE")
     parser.add_argument("--wiping", type=int, default=0, help="number of lines that overwrite secrets")
     parser.add_argument("--list", metavar="FILE", help="mutants chosen by hand")
-    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--again", action="store_true", help="run the survivors of the last run again")
     parser.add_argument("--draws", type=int, default=1, help="number of draws in one build")
-    parser.add_argument("--next", action="store_true")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--minutes", type=float, default=600, help="start no new mutant after this time")
-    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--next", action="store_true", help="run the next draw of the last build")
+    parser.add_argument("--seed", type=int, default=1, help="number that determines the draw (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=2, help="number of concurrent tests (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=600, help="start no new mutant after this time (%(default)s)")
+    parser.add_argument("--record", action="store_true", help="write the score to bench/results/robustness")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
     # Shells start background jobs with SIGINT ignored; restore it for tests that send SIGINT.

@@ -21,7 +21,7 @@ from recording import ROOT, environment_of, processor, save, stamp
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, default=ROOT / "build/default")
+    parser.add_argument("--build", type=Path, default=ROOT / "build/default", help="folder of the build (%(default)s)")
     parser.add_argument("--backend", default="", help="backend of warpaes (default: the best)")
     arguments, others = parser.parse_known_args()
     backend = ["--backend", arguments.backend] if arguments.backend else []

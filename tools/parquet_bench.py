@@ -4,13 +4,11 @@
 Prints the table; the record goes to bench/results/parquet.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/parquet_bench.py
-
-``--measure FOLDER`` measures with the processors that the process may use, and prints rows: the program starts itself
-in this way, because pyarrow sizes its pools at startup.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -138,8 +136,13 @@ def measured_on(folder: str, cores: set[int]) -> list[dict]:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["--measure"]:
-        print(json.dumps(measure(Path(sys.argv[2]))))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # The program runs itself with this option once for each number of processors, because pyarrow sizes its pools at
+    # startup.
+    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps(measure(arguments.measure)))
         return
     cores = os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:

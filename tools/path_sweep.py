@@ -73,8 +73,8 @@ def show(rows: list[dict]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="folder of an existing build")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="use this existing build")
     parser.add_argument("--quick", action="store_true", help="few sizes and little memory; store no record")
     options = parser.parse_args()
     gpu = find_gpu()

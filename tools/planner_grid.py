@@ -26,7 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, help="use this existing build")
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/planner", help="folder for the record")
-    parser.add_argument("--quick", action="store_true", help="a quick calibration")
+    parser.add_argument("--quick", action="store_true", help="calibrate with fewer measurements")
     parser.add_argument("grid", nargs="*", help="options for `warpaes plan --grid`, after --")
     options = parser.parse_args()
 

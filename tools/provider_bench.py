@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compares the provider with OpenSSL's default one, in one process. The record goes to bench/results/provider.
+"""Compares the speed of the provider with that of OpenSSL's default provider, in one process.
 
-tools/provider_bench.py [--output FOLDER] [BUILD_FOLDER]
+`make provider-bench` builds it and runs this program. The record goes to bench/results/provider.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ cbc = yes
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/provider", help="folder for the record")
-    parser.add_argument("build", nargs="?", type=Path, default=ROOT / "build/default", help="the build's folder")
+    parser.add_argument(
+        "build", nargs="?", type=Path, default=ROOT / "build/default", help="folder of the build (%(default)s)"
+    )
     options = parser.parse_args()
     build = options.build
     with tempfile.NamedTemporaryFile("w", suffix=".cnf") as config:

@@ -8,6 +8,7 @@ Prints the table; the record goes to bench/results/python.
 
 from __future__ import annotations
 
+import argparse
 import base64
 import importlib.metadata
 import io
@@ -294,6 +295,7 @@ def random_rows() -> list[dict]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     rows = aead_rows() + stream_rows() + weights_rows() + random_rows()
     versions = {name: importlib.metadata.version(name) for name in sorted({row["other"] for row in rows})}
     host = {"cpu": processor(), "cores": CORES}

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Runs the README's commands on a terminal and records the session in bench/results/demo: docs/demo.svg.
 
-The commands run twice, and the second run is recorded, when the page cache has its memory.
-
-tools/record_demo.py [--mib 2048]
+The commands run twice. The second run is recorded, because the first one fills the page cache.
 """
 
 from __future__ import annotations

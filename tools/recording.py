@@ -1,17 +1,17 @@
-"""Measurement records: their identifying fields (commit, date, machine) and their files.
+"""Rewrites records of measurements in the form that this repository stores: a line for each row.
 
-tools/recording.py RECORD...    writes records of other programs in the same form
+Measuring programs import this module for a record's file and the fields that identify it (commit, date, machine).
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import json
 import os
 import platform
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,11 +89,13 @@ def save(record: dict, name: str, folder: Path) -> Path:
 
 
 def environment_of(build: Path) -> dict:
-    """Return the environment that programs built on another machine need to find their library."""
+    """Return the environment in which programs from a build made on another machine find its library."""
     paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
     return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
 
 
 if __name__ == "__main__":
-    for given in map(Path, sys.argv[1:]):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("records", nargs="+", type=Path, metavar="RECORD", help="a JSON file in bench/results")
+    for given in parser.parse_args().records:
         given.write_text(text_of(json.loads(given.read_text())) + "\n")

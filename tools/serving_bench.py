@@ -472,11 +472,11 @@ def versions() -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--device", default="cuda", help="PyTorch's name of the device (%(default)s)")
     parser.add_argument("--gib", type=float, default=4.0, help="minimum size of the model (default: 4)")
-    parser.add_argument("--samples", type=int, default=5)
-    parser.add_argument("--blocks", type=int, default=16)
-    parser.add_argument("--block-kib", type=int, default=8 << 10)
+    parser.add_argument("--samples", type=int, default=5, help="number of samples of each row (%(default)s)")
+    parser.add_argument("--blocks", type=int, default=16, help="number of KV blocks (%(default)s)")
+    parser.add_argument("--block-kib", type=int, default=8 << 10, help="size of a KV block (%(default)s)")
     parser.add_argument(
         "--folder",
         type=Path,

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Sets the project's addresses. packaging/urls.json contains them; every other file repeats its values.
+"""Lists or replaces the project's addresses in packaging/urls.json and in all files that repeat them.
 
-tools/urls.py                        list the addresses and the files that contain them
-tools/urls.py repository=URL …       replace an address in urls.json and in all of these files
+    tools/urls.py                                       lists the addresses and the files that contain them
+    tools/urls.py repository=https://github.com/me/aes  replaces an address in all of these files
 
 Addresses under .example are placeholders (RFC 2606): no release is published yet.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -35,7 +36,9 @@ def files_with(text: str) -> list[Path]:
 
 def main() -> int:
     known = addresses()
-    changes = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("changes", nargs="*", metavar="NAME=ADDRESS", help=f"NAME is one of {', '.join(known)}")
+    changes = dict(argument.partition("=")[::2] for argument in parser.parse_args().changes)
     for name, value in changes.items():
         if name not in known or not value:
             print(f"{name}: is not one of {', '.join(known)}, or has no value", file=sys.stderr)

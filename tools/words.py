@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Counts phrasings that plain technical English avoids, in comments, docstrings, help texts, messages and pages.
 
-tools/words.py [PATH…]     list them, each with a place and its kind
-tools/words.py --count     count them by pool and kind
-tools/words.py --record    lower the budgets of tests/project/words.json to the counts; budgets never rise
-tools/words.py --subjects  list bad phrasings in the subjects of the newest 150 commits
+    tools/words.py docs tools    lists them with their lines and kinds (default: all files)
+    tools/words.py --count       counts them by pool and kind
+    tools/words.py --record      lowers the budgets of tests/project/words.json to the counts; budgets never rise
+    tools/words.py --subjects    lists them in the subjects of the newest 150 commits
 
 The rules are patterns, so they miss most bad sentences and flag some good ones. A pool's budget is its number of
 remaining hits. project.words fails if a pool exceeds its budget, or if one of the newest subjects has a hit.
@@ -234,10 +234,10 @@ def lowered(budgets: dict[str, int], counted: dict[str, int]) -> dict[str, int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="only files whose names begin so")
-    parser.add_argument("--count", action="store_true", help="print counts")
-    parser.add_argument("--record", action="store_true", help="lower the budgets")
-    parser.add_argument("--subjects", action="store_true", help="list bad subjects of commits")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="only files whose paths start with PATH")
+    parser.add_argument("--count", action="store_true", help="print counts by pool and kind")
+    parser.add_argument("--record", action="store_true", help="lower the budgets to the counts")
+    parser.add_argument("--subjects", action="store_true", help="check the subjects of commits")
     arguments = parser.parse_args()
     if arguments.subjects:
         log = subprocess.run(
