@@ -128,6 +128,15 @@ class Recipes(unittest.TestCase):
             )
             self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_the_setup_installs_all_build_dependencies_of_the_debian_packages(self):
+        """A minimal Debian lacks build-essential, which dpkg-buildpackage requires without an entry in Build-Depends."""
+        listed = re.search(r"^Build-Depends: (.*)$", (ROOT / "debian/control").read_text(), re.MULTILINE)[1]
+        names = {re.match(r"[a-z0-9-]+", entry)[0] for entry in listed.split(", ")} - {"debhelper-compat"}
+        self.assertGreater(len(names), 4)
+        setup = (ROOT / "tools/setup").read_text()
+        for name in names | {"build-essential", "debhelper", "dpkg-dev", "lintian"}:
+            self.assertRegex(setup, rf"(need|h|hpp) {name} ", name)
+
     def test_cmake_options_exist(self):
         declared = "".join(path.read_text() for path in [ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("*.cmake")])
         declared += (ROOT / "python/CMakeLists.txt").read_text()
