@@ -1,3 +1,4 @@
+# nix build ./packaging/nix, in a checkout with git: the flake builds the repository around it.
 {
   description = "AES at the speed of the hardware, on GPUs and CPUs";
 

@@ -1,16 +1,12 @@
-# vcpkg's port of the library without the command. CMake's target is the shared library.
+# vcpkg's port of the library without the command. CMake's target is the shared library. It builds the checkout around it:
+# vcpkg install warpaes --overlay-ports=packaging/vcpkg
 vcpkg_check_linkage(ONLY_DYNAMIC_LIBRARY)
-vcpkg_from_git(
-  OUT_SOURCE_PATH SOURCE_PATH
-  URL https://git.warpaes.example/warpaes/warpaes
-  REF v${VERSION}
-)
 vcpkg_cmake_configure(
-  SOURCE_PATH "${SOURCE_PATH}"
+  SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../.."
   OPTIONS -DWARPAES_TESTS=OFF -DWARPAES_CLI=OFF -DWARPAES_CUDA=OFF -DWARPAES_PROVIDER=OFF
 )
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/warpaes)
 vcpkg_fixup_pkgconfig()
 file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
-vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
+vcpkg_install_copyright(FILE_LIST "${CMAKE_CURRENT_LIST_DIR}/../../LICENSE")

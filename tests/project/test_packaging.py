@@ -128,8 +128,28 @@ class Recipes(unittest.TestCase):
             )
             self.assertEqual(done.returncode, 0, done.stderr)
 
+    @unittest.skipUnless(
+        shutil.which("cmake"), "there is no cmake; a machine where `make test` has installed it runs this"
+    )
+    def test_the_vcpkg_port_builds_the_checkout(self):
+        """vcpkg's functions are replaced. The real vcpkg_from_git accepts no tag, only the hash of a commit."""
+        names = ["check_linkage", "cmake_configure", "cmake_install", "cmake_config_fixup", "fixup_pkgconfig"]
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder, "script.cmake")
+            functions = [f'function(vcpkg_{name})\n  message("{name};${{ARGN}}")\nendfunction()' for name in names]
+            functions.append('function(vcpkg_install_copyright)\n  message("copyright;${ARGN}")\nendfunction()')
+            port = ROOT / "packaging/vcpkg/portfile.cmake"
+            script.write_text("\n".join([*functions, f"set(CURRENT_PACKAGES_DIR {folder})", f"include({port})"]))
+            done = subprocess.run(["cmake", "-P", script], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        calls = {line.split(";")[0]: line.split(";")[1:] for line in done.stderr.splitlines()}
+        self.assertEqual(list(calls), [*names, "copyright"])
+        configure = calls["cmake_configure"]
+        self.assertEqual(Path(configure[configure.index("SOURCE_PATH") + 1]).resolve(), ROOT)
+        self.assertTrue(Path(calls["copyright"][1]).is_file())
+
     def test_the_setup_installs_all_build_dependencies_of_the_debian_packages(self):
-        """A minimal Debian lacks build-essential, which dpkg-buildpackage requires without an entry in Build-Depends."""
+        """dpkg-buildpackage also requires build-essential, which a minimal Debian lacks."""
         listed = re.search(r"^Build-Depends: (.*)$", (ROOT / "debian/control").read_text(), re.MULTILINE)[1]
         names = {re.match(r"[a-z0-9-]+", entry)[0] for entry in listed.split(", ")} - {"debhelper-compat"}
         self.assertGreater(len(names), 4)
@@ -183,6 +203,14 @@ class Release(unittest.TestCase):
             (source / "c/x.whl").write_text("other")
             with self.assertRaisesRegex(SystemExit, "x.whl: two jobs"):
                 collect.collect(source, target)
+
+    def test_one_wheel_for_glibc_for_each_architecture(self):
+        """packaging/collect refuses two files with one name, and the images of manylinux_2_28 have OpenSSL 1.1.1."""
+        text = (ROOT / ".github/workflows/release.yml").read_text()
+        built = re.findall(r"\{ arch: (\w+), gpu: ", text)
+        self.assertEqual(built, ["x86_64", "aarch64"])
+        self.assertEqual(text.count("make wheel GPU"), 2, "the step's name and its command")
+        self.assertNotIn("manylinux", re.findall(r"CIBW_BUILD: .*", text)[0])
 
     def test_notes_are_the_changelogs(self):
         done = subprocess.run(
