@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import unittest
 from pathlib import Path
@@ -147,6 +148,34 @@ class Recipes(unittest.TestCase):
         configure = calls["cmake_configure"]
         self.assertEqual(Path(configure[configure.index("SOURCE_PATH") + 1]).resolve(), ROOT)
         self.assertTrue(Path(calls["copyright"][1]).is_file())
+
+    @unittest.skipUnless(
+        shutil.which("cmake") and Path(sysconfig.get_path("include"), "Python.h").exists(),
+        "cmake or Python's headers are missing; a machine where `tools/setup test` has installed them runs this",
+    )
+    def test_cmake_configures_the_source_distribution_of_python(self):
+        """pyproject.toml excludes files from it. The command, which is in the wheel, includes parts of lab/."""
+        settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
+        excluded = [pattern.lstrip("/") for pattern in settings["sdist"]["exclude"]]
+        defines = [f"-D{name}={value}" for name, value in settings["cmake"]["define"].items()]
+        with tempfile.TemporaryDirectory() as folder:
+            for path in tracked():
+                name = path.relative_to(ROOT)
+                if not any(parent.match(pattern) for parent in (name, *name.parents) for pattern in excluded):
+                    copy = Path(folder, "sdist", name)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(path, copy)
+            command = [
+                "cmake",
+                "-S",
+                Path(folder, "sdist"),
+                "-B",
+                Path(folder, "build"),
+                *defines,
+                "-DWARPAES_CUDA=OFF",
+            ]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_setup_installs_all_build_dependencies_of_the_debian_packages(self):
         """dpkg-buildpackage also requires build-essential, which a minimal Debian lacks."""
