@@ -398,7 +398,16 @@ int check_installed(const ProviderOptions& options) {
     const std::string path = config_of(options);
     const OpensslConfig config(read_file(path), path);
     const std::string module = config.value(config.section_of_provider(), "module");
-    if (module.starts_with('/')) refuse_replaceable_module(path, fs::weakly_canonical(module));
+    if (module.starts_with('/')) {
+        std::error_code unknown;
+        if (!fs::exists(module, unknown)) {  // its package was removed
+            throw Failure(WARPAES_ERROR_NOT_FOUND,
+                          fmt::format("'{}' names module '{}', which does not exist, so OpenSSL ignores it; "
+                                      "`warpaes provider remove` removes the block",
+                                      path, module));
+        }
+        refuse_replaceable_module(path, fs::weakly_canonical(module));
+    }
     const Checked checked = check_config(path);
     if (options.json) {
         print_json({{"config", path},

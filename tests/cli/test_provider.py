@@ -127,6 +127,23 @@ class Provider(CommandTest):
         self.warpaes("provider", "install", *given, "--module", str(module))
         self.assertEqual(os.stat("openssl.cnf").st_uid, nobody)
 
+    def test_the_module_is_removed_before_the_block(self):
+        """As by `apt-get remove`. OpenSSL works without it, and the message names the remedy."""
+        folder = Path(tempfile.mkdtemp(prefix=".warpaes-test-", dir=Path.home()))
+        self.addCleanup(shutil.rmtree, folder)
+        module = Path(shutil.copy(MODULE, folder))
+        given = self.config(DEBIAN)
+        self.warpaes("provider", "install", *given, "--module", str(module))
+        self.assertEqual(self.used(), {"default", "warpaes"})
+        module.unlink()
+        self.assertEqual(self.used(), {"default"})
+        self.refused_as(
+            NOT_FOUND, f"module '{module}', which does not exist|`warpaes provider remove`", "check", *given,
+            text=Path("openssl.cnf").read_text(),
+        )  # fmt: skip
+        self.warpaes("provider", "remove", *given)
+        self.assertEqual(Path("openssl.cnf").read_text(), DEBIAN)
+
     def test_install_check_and_remove(self):
         configs = {
             "empty": "",
