@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #if defined(__CUDACC__)
 #define WARPAES_HD __host__ __device__ __forceinline__
@@ -46,7 +48,7 @@ constexpr Block store_halves(const Halves& h) {
     return block;
 }
 
-/// Values are those of `warpaes_mode` in the C ABI.
+/// Values are those of `warpaes_mode` in the C ABI. They may have gaps.
 enum class Mode : std::int32_t {
     ecb = 1,
     cbc = 2,
@@ -66,12 +68,6 @@ enum class Mode : std::int32_t {
     gcm_siv = 15
 };
 
-/// Every mode that backends implement, in the order of its values.
-inline constexpr std::array modes{Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1, Mode::ofb,
-                                  Mode::ctr, Mode::xts, Mode::gcm,    Mode::ccm,  Mode::cmac};
-/// The size of a table that is indexed by the values of these modes.
-inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()) + 1;
-
 /// XTS: the data units of a message.
 struct DataUnits {
     std::uint64_t bytes = 0;
@@ -80,10 +76,56 @@ struct DataUnits {
     friend constexpr bool operator==(const DataUnits&, const DataUnits&) = default;
 };
 
+/// How messages of a mode are processed.
+enum class Runs : std::uint8_t {
+    in_stretches,  ///< in stretches; parallel ones need only round keys and a chaining value
+    by_kernels,    ///< in stretches, by kernels that are only for this mode
+    whole,         ///< a lane processes the complete message
+    composed       ///< by other modes: see is_composed()
+};
+/// Directions with independent blocks: see is_parallel(). Bits: encryption, decryption.
+enum class Parallel : std::uint8_t { neither = 0, decryption = 2, both = 3 };
+/// Whether two encryptions with a key may have the same IV. If not, batches refuse that.
+enum class Ivs : std::uint8_t { any, unique };
+enum class Output : std::uint8_t { text, none };
+/// How a context processes the mode (message/context.cpp).
+enum class Contexts : std::uint8_t { none, stream, units, gcm, ccm, mac };
+/// Kinds of work that differ in their arithmetic, and so in their costs (engine/cost_model.hpp).
+enum class WorkClass : std::uint8_t {
+    ecb,
+    ctr,
+    xts,
+    gcm_encrypt,
+    gcm_decrypt,
+    cbc_decrypt,  ///< CBC and CFB decryption
+    chained,      ///< CBC and CFB encryption, OFB: each block depends on the one before
+    cmac,
+    ccm
+};
+
+/// A column that has no default: a mode whose line omits it does not compile (project.modes).
+template <typename T>
+struct Required {
+    constexpr Required(T given) : value(given) {}
+    constexpr operator T() const { return value; }
+    T value;
+};
+
+/// Every mode decides these.
+struct ModeKind {
+    Required<Runs> runs;
+    Required<Parallel> parallel;
+    Required<Ivs> ivs;
+    Required<Output> output;
+    Required<Contexts> contexts;
+    Required<WorkClass> encryption, decryption;
+};
+
 /// The properties of a mode, in a table that all queries about modes read.
 struct ModeTraits {
+    Mode mode;
     const char* name;
-    bool encrypts_parallel, decrypts_parallel;  ///< see is_parallel()
+    ModeKind kind;
     bool whole_blocks = false;
     /// Allowed IV lengths in bytes, and a sentence that states them. `iv_optional` means that the IV may also be
     /// omitted.
@@ -109,39 +151,49 @@ namespace detail {
 
 inline constexpr std::uint64_t most_sp800_38d = (std::uint64_t{1} << 61) - 1;  ///< 2^64 - 1 bits, in whole bytes
 
-constexpr ModeTraits with_block_iv(const char* name, bool encrypts_parallel, bool decrypts_parallel) {
-    return {.name = name,
-            .encrypts_parallel = encrypts_parallel,
-            .decrypts_parallel = decrypts_parallel,
-            .whole_blocks = false,
-            .least_iv = block_bytes,
-            .most_iv = block_bytes,
-            .iv_lengths = "must be 16 bytes for this mode"};
-}
-
-constexpr ModeTraits in_whole_blocks(ModeTraits traits) {
-    traits.whole_blocks = true;
+constexpr ModeTraits with_block_iv(ModeTraits traits) {
+    traits.least_iv = traits.most_iv = block_bytes;
+    traits.iv_lengths = "must be 16 bytes for this mode";
     return traits;
 }
 
-constexpr ModeTraits without_aes_192(ModeTraits traits) {
-    traits.aes_192 = false;
-    return traits;
-}
+/// In CBC and CFB, encryption is a chain of blocks and decryption is not.
+inline constexpr ModeKind chained{Runs::in_stretches, Parallel::decryption,  Ivs::any, Output::text, Contexts::stream,
+                                  WorkClass::chained, WorkClass::cbc_decrypt};
+inline constexpr ModeKind chained_units{Runs::in_stretches,    Parallel::decryption, Ivs::any,
+                                        Output::text,          Contexts::units,      WorkClass::chained,
+                                        WorkClass::cbc_decrypt};
+inline constexpr ModeKind composed{Runs::composed, Parallel::neither,  Ivs::any,          Output::text,
+                                   Contexts::none, WorkClass::chained, WorkClass::chained};
 
-/// In the order of the modes' values, which begin at 1.
-inline constexpr std::array mode_table{
-    ModeTraits{.name = "ECB", .encrypts_parallel = true, .decrypts_parallel = true, .whole_blocks = true},
-    in_whole_blocks(with_block_iv("CBC", false, true)),
-    with_block_iv("CFB128", false, true),
-    with_block_iv("CFB8", false, true),
-    with_block_iv("CFB1", false, true),
-    with_block_iv("OFB", false, false),
-    with_block_iv("CTR", true, true),
-    without_aes_192(with_block_iv("XTS", true, true)),
-    ModeTraits{.name = "GCM",
-               .encrypts_parallel = true,
-               .decrypts_parallel = true,
+/// In the order of the modes' values.
+inline constexpr std::array mode_lines{
+    ModeTraits{.mode = Mode::ecb,
+               .name = "ECB",
+               .kind = {Runs::in_stretches, Parallel::both, Ivs::any, Output::text, Contexts::units, WorkClass::ecb,
+                        WorkClass::ecb},
+               .whole_blocks = true},
+    with_block_iv({.mode = Mode::cbc, .name = "CBC", .kind = chained_units, .whole_blocks = true}),
+    with_block_iv({.mode = Mode::cfb128, .name = "CFB128", .kind = chained}),
+    with_block_iv({.mode = Mode::cfb8, .name = "CFB8", .kind = chained}),
+    with_block_iv({.mode = Mode::cfb1, .name = "CFB1", .kind = chained}),
+    with_block_iv({.mode = Mode::ofb,
+                   .name = "OFB",
+                   .kind = {Runs::in_stretches, Parallel::neither, Ivs::any, Output::text, Contexts::stream,
+                            WorkClass::chained, WorkClass::chained}}),
+    with_block_iv({.mode = Mode::ctr,
+                   .name = "CTR",
+                   .kind = {Runs::in_stretches, Parallel::both, Ivs::any, Output::text, Contexts::stream,
+                            WorkClass::ctr, WorkClass::ctr}}),
+    with_block_iv({.mode = Mode::xts,
+                   .name = "XTS",
+                   .kind = {Runs::by_kernels, Parallel::both, Ivs::any, Output::text, Contexts::units, WorkClass::xts,
+                            WorkClass::xts},
+                   .aes_192 = false}),
+    ModeTraits{.mode = Mode::gcm,
+               .name = "GCM",
+               .kind = {Runs::by_kernels, Parallel::both, Ivs::unique, Output::text, Contexts::gcm,
+                        WorkClass::gcm_encrypt, WorkClass::gcm_decrypt},
                .least_iv = 1,
                .most_iv = most_sp800_38d,
                .iv_lengths = "must be 1 to 2^61 - 1 bytes for GCM, best 12",
@@ -150,24 +202,26 @@ inline constexpr std::array mode_table{
                .most_aad = most_sp800_38d,
                .most_text = (std::uint64_t{1} << 36) - 32,  // 2^39 - 256 bits (SP 800-38D, 5.2.1.1)
                .text_lengths = "at most 2^36 - 32 bytes for GCM"},
-    ModeTraits{.name = "CCM",
-               .encrypts_parallel = false,
-               .decrypts_parallel = false,
+    ModeTraits{.mode = Mode::ccm,
+               .name = "CCM",
+               .kind = {Runs::whole, Parallel::neither, Ivs::unique, Output::text, Contexts::ccm, WorkClass::ccm,
+                        WorkClass::ccm},
                .least_iv = 7,
                .most_iv = 13,
                .iv_lengths = "must be 7 to 13 bytes for CCM",
                .tags = 0x15550,  // SP 800-38C, A.1
                .tag_lengths = "must be 4, 6, 8, 10, 12, 14 or 16 bytes for CCM",
                .most_aad = most_sp800_38d},
-    ModeTraits{.name = "CMAC",
-               .encrypts_parallel = false,
-               .decrypts_parallel = false,
+    ModeTraits{.mode = Mode::cmac,
+               .name = "CMAC",
+               .kind = {Runs::whole, Parallel::neither, Ivs::any, Output::none, Contexts::mac, WorkClass::cmac,
+                        WorkClass::cmac},
                .tags = 0x1fff0,
                .tag_lengths = "must be 4 to 16 bytes for CMAC"},
     // Composed modes.
-    ModeTraits{.name = "KW",
-               .encrypts_parallel = false,
-               .decrypts_parallel = false,
+    ModeTraits{.mode = Mode::kw,
+               .name = "KW",
+               .kind = composed,
                .least_iv = 8,
                .most_iv = 8,
                .iv_optional = true,
@@ -179,9 +233,9 @@ inline constexpr std::array mode_table{
                .sealed_unit = 8,
                .growth = 8,
                .sealed_lengths = "must be a multiple of 8 bytes from 24 to 2^57 for unwrapping by KW"},
-    ModeTraits{.name = "KWP",
-               .encrypts_parallel = false,
-               .decrypts_parallel = false,
+    ModeTraits{.mode = Mode::kwp,
+               .name = "KWP",
+               .kind = composed,
                .least_iv = 4,
                .most_iv = 4,
                .iv_optional = true,
@@ -192,18 +246,19 @@ inline constexpr std::array mode_table{
                .sealed_unit = 8,
                .growth = 8,
                .sealed_lengths = "must be a multiple of 8 bytes from 16 to 2^32 + 8 for unwrapping by KWP"},
-    ModeTraits{.name = "SIV",
-               .encrypts_parallel = false,
-               .decrypts_parallel = false,
+    ModeTraits{.mode = Mode::siv,
+               .name = "SIV",
+               .kind = composed,
                .most_iv = std::uint64_t{1} << 60,
                .iv_lengths = "at most 2^60 bytes for SIV",
                .tags = 0x10000,
                .tag_lengths = "must be 16 bytes for SIV",
                .most_aad = std::uint64_t{1} << 60,
                .longest_aad = "at most 2^60 bytes for SIV"},
-    ModeTraits{.name = "GCM-SIV",
-               .encrypts_parallel = true,
-               .decrypts_parallel = true,
+    ModeTraits{.mode = Mode::gcm_siv,
+               .name = "GCM-SIV",
+               .kind = {Runs::composed, Parallel::both, Ivs::any, Output::text, Contexts::none, WorkClass::chained,
+                        WorkClass::chained},
                .least_iv = 12,
                .most_iv = 12,
                .iv_lengths = "must be 12 bytes for GCM-SIV",
@@ -216,16 +271,72 @@ inline constexpr std::array mode_table{
                .aes_192 = false},
 };
 
+constexpr bool are_in_order() {
+    std::int32_t last = 0;
+    for (const ModeTraits& line : mode_lines) {
+        if (line.name == nullptr || static_cast<std::int32_t>(line.mode) <= last) return false;
+        last = static_cast<std::int32_t>(line.mode);
+    }
+    return true;
+}
+static_assert(are_in_order(), "each line has its mode and a name, and values ascend from 1");
+inline constexpr std::size_t lines_end = static_cast<std::size_t>(mode_lines.back().mode) + 1;
+
+inline constexpr ModeTraits no_mode{.mode = Mode{}, .name = "", .kind = composed};
+constexpr const ModeTraits& line_of(std::size_t value) {
+    for (const ModeTraits& line : mode_lines) {
+        if (value == static_cast<std::size_t>(line.mode)) return line;
+    }
+    return no_mode;
+}
+template <std::size_t... Values>
+constexpr std::array<ModeTraits, lines_end> lines_by_value(std::index_sequence<Values...>) {
+    return {line_of(Values)...};
+}
+/// Indexed by a mode's value. Lines of values that are not modes are never read.
+inline constexpr auto mode_table = lines_by_value(std::make_index_sequence<lines_end>());
+
+/// Bit i: the mode with the value i.
+constexpr std::uint64_t set_of_modes(bool of_composed) {
+    std::uint64_t set = 0;
+    for (const ModeTraits& line : mode_lines) {
+        if ((line.kind.runs == Runs::composed) == of_composed) set |= std::uint64_t{1} << static_cast<int>(line.mode);
+    }
+    return set;
+}
+inline constexpr std::uint64_t backend_modes = set_of_modes(false), composed_modes = set_of_modes(true);
+constexpr bool is_in(std::uint64_t modes, std::int32_t value) {
+    return static_cast<std::uint32_t>(value) < 64 && (modes >> value & 1) != 0;
+}
+
 }  // namespace detail
 
+/// `mode` must exist.
 constexpr const ModeTraits& traits_of(Mode mode) {
-    return detail::mode_table[static_cast<std::size_t>(mode) - 1];
+    return detail::mode_table[static_cast<std::size_t>(mode)];
+}
+
+/// Every mode that backends implement, in the order of its values.
+inline constexpr auto modes = [] {
+    std::array<Mode, std::popcount(detail::backend_modes)> list{};
+    auto* next = list.data();
+    for (const ModeTraits& line : detail::mode_lines) {
+        if (line.kind.runs != Runs::composed) *next++ = line.mode;
+    }
+    return list;
+}();
+/// Size of a table that is indexed by the value of such a mode.
+inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()) + 1;
+
+/// Whether backends implement the mode with this value.
+constexpr bool is_backend_mode(std::int32_t value) {
+    return detail::is_in(detail::backend_modes, value);
 }
 
 /// Whether the mode is composed of others and no backend implements it: `warpaes_crypt` processes its messages, each as
-/// a whole (message/composed.hpp).
+/// a whole (message/composed.hpp). False for values that are not modes.
 constexpr bool is_composed(Mode mode) {
-    return mode > modes.back() && mode <= Mode::gcm_siv;
+    return detail::is_in(detail::composed_modes, static_cast<std::int32_t>(mode));
 }
 
 /// Values are those of `warpaes_direction` in the C ABI.
@@ -234,8 +345,8 @@ enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
 /// Whether a single message can be cut anywhere and its parts processed in parallel. This holds if the input to the
 /// block cipher is known beforehand, from a counter or from existing ciphertext (SP 800-38A, section 6).
 constexpr bool is_parallel(Mode mode, Direction direction) {
-    const ModeTraits& traits = traits_of(mode);
-    return direction == Direction::encrypt ? traits.encrypts_parallel : traits.decrypts_parallel;
+    const auto directions = static_cast<unsigned>(traits_of(mode).kind.parallel.value);
+    return (directions & static_cast<unsigned>(direction)) != 0;
 }
 
 /// The length passed to kernels: CFB1's count bits, all others bytes. `unused_bits`: see MessageGroup.
@@ -250,6 +361,11 @@ constexpr bool needs_whole_blocks(Mode mode) {
 
 constexpr bool uses_iv(Mode mode) {
     return traits_of(mode).most_iv != 0;
+}
+
+/// False for CMAC, whose messages are only read.
+constexpr bool has_output(Mode mode) {
+    return traits_of(mode).kind.output == Output::text;
 }
 
 /// Whether messages of this mode carry a tag.

@@ -49,7 +49,7 @@ std::span<const std::uint8_t> iv_of(const std::uint8_t* iv, std::uint64_t length
 /// for other text.
 void require_here(const warpaes_context& context) {
     const ContextKind& kind = context.impl.kind();
-    if (kind.direction == Direction::decrypt || kind.mode == Mode::ecb || kind.mode == Mode::cmac) return;
+    if (kind.direction == Direction::decrypt || !uses_iv(kind.mode)) return;
     context.home.require("context", "its message ends there; start another with set_iv");
 }
 
@@ -106,7 +106,7 @@ warpaes_status warpaes_context_init(warpaes_context* context, const warpaes_cont
         next.init(to_kind(o));
         if (o.key == nullptr && (o.iv != nullptr || o.tweak_key != nullptr)) require(o.key, "key");
         if (o.key != nullptr) next.set_key(o.key->impl, o.tweak_key != nullptr ? &o.tweak_key->impl : nullptr);
-        const bool without_iv = next.kind().mode == Mode::ecb || next.kind().mode == Mode::cmac;
+        const bool without_iv = !uses_iv(next.kind().mode);
         if (o.key != nullptr && (o.iv != nullptr || without_iv)) next.set_iv(iv);
         context->impl = next;
         context->home.take_over();

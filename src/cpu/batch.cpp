@@ -12,7 +12,7 @@ namespace {
 
 /// In these modes a single message fills the vectors, so only the messages' round keys are needed.
 bool is_vectorised(Mode mode, Direction direction) {
-    return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::xts;
+    return is_parallel(mode, direction) && traits_of(mode).kind.runs == Runs::in_stretches;
 }
 
 void run_vectorised(const SimdBatchKernels& kernels, MessageKeys& keys, const MessageGroup& g) {

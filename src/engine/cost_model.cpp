@@ -36,28 +36,8 @@ Way gpu_way(Memory memory, bool batch) noexcept {
 }
 
 WorkClass class_of(Mode mode, Direction direction) noexcept {
-    const bool encrypt = direction == Direction::encrypt;
-    switch (mode) {
-    case Mode::ecb:
-        return WorkClass::ecb;
-    case Mode::ctr:
-        return WorkClass::ctr;
-    case Mode::xts:
-        return WorkClass::xts;
-    case Mode::gcm:
-        return encrypt ? WorkClass::gcm_encrypt : WorkClass::gcm_decrypt;
-    case Mode::cbc:
-    case Mode::cfb128:
-    case Mode::cfb8:
-    case Mode::cfb1:
-        return encrypt ? WorkClass::chained : WorkClass::cbc_decrypt;
-    case Mode::cmac:
-        return WorkClass::cmac;
-    case Mode::ccm:
-        return WorkClass::ccm;
-    default:
-        return WorkClass::chained;
-    }
+    const ModeKind& kind = traits_of(mode).kind;
+    return direction == Direction::encrypt ? kind.encryption : kind.decryption;
 }
 
 double Cost::of_chains(std::uint64_t bytes, std::uint64_t longest) const noexcept {

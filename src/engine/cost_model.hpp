@@ -33,18 +33,6 @@ struct Work {
     }
 };
 
-/// Kinds of work that differ in their arithmetic.
-enum class WorkClass : std::uint8_t {
-    ecb,
-    ctr,
-    xts,
-    gcm_encrypt,
-    gcm_decrypt,
-    cbc_decrypt,  ///< CBC and CFB decryption
-    chained,      ///< CBC and CFB encryption, OFB: each block depends on the one before
-    cmac,
-    ccm
-};
 inline constexpr std::size_t work_classes = 9;
 std::string_view name_of(WorkClass work_class) noexcept;
 WorkClass class_of(Mode mode, Direction direction) noexcept;

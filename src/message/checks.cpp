@@ -14,6 +14,16 @@ namespace {
 
 }  // namespace
 
+std::string names_of_tagged(bool composed) {
+    std::string names, last;
+    for (const ModeTraits& mode : detail::mode_lines) {
+        if (mode.tags == 0 || (mode.kind.runs == Runs::composed && !composed)) continue;
+        names += (names.empty() ? "" : ", ") + last;
+        last = mode.name;
+    }
+    return names + " and " + last;
+}
+
 void refuse_mode(int mode) {
     if (is_composed(static_cast<Mode>(mode))) {
         throw Error(WARPAES_ERROR_ARGUMENT, std::string("mode: ") + traits_of(static_cast<Mode>(mode)).name +
@@ -29,7 +39,7 @@ void refuse_direction(int direction) {
 
 void refuse_fields(Mode mode, const ModeFields& given) {
     throw Error(WARPAES_ERROR_ARGUMENT,
-                given.tagged && !uses_tag(mode)  ? "aad, tag: apply only to GCM, CCM, CMAC, SIV and GCM-SIV"
+                given.tagged && !uses_tag(mode)  ? "aad, tag: apply only to " + names_of_tagged(true)
                 : given.siv && mode != Mode::siv ? "mac_key, aad_list, aad_count: apply only to SIV"
                                                  : "tweak_key, data_unit_len, data_unit_step: apply only to XTS");
 }

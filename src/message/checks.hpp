@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "aes/cmac.hpp"
 #include "aes/types.hpp"
@@ -18,6 +19,8 @@ inline constexpr Refusal wrong_tag{
     WARPAES_ERROR_AUTHENTICATION,
     "tag: is wrong, so the key, the IV or the associated data is wrong or the data was altered"};
 
+/// The names of modes in a sentence: "GCM, CCM and CMAC". `composed`: also those of composed modes.
+std::string names_of_tagged(bool composed);
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);
 [[noreturn]] void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);
@@ -30,10 +33,8 @@ inline constexpr Refusal wrong_tag{
 /// Accepts a mode that backends implement, for batches, contexts and calls that do not wait. Throws Error{ARGUMENT} for
 /// an unknown mode and for a mode composed of others.
 inline Mode checked_mode(warpaes_mode mode) {
-    static_assert(modes.size() + 1 == mode_values && modes.front() == Mode{1}, "their values have no gaps");
-    const int value = mode;
-    if (value < 1 || value >= static_cast<int>(mode_values)) refuse_mode(value);
-    return static_cast<Mode>(value);
+    if (!is_backend_mode(mode)) refuse_mode(mode);
+    return static_cast<Mode>(mode);
 }
 
 /// Accepts every mode. Throws Error{ARGUMENT} for an unknown one.

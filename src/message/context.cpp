@@ -23,9 +23,8 @@ void check_capacity(std::size_t needed, std::size_t capacity) {
     }
 }
 
-/// Whether the mode processes text in whole units and keeps an incomplete unit until the rest of it arrives.
-bool has_units(Mode mode) {
-    return needs_whole_blocks(mode) || mode == Mode::xts;
+Contexts contexts_of(Mode mode) {
+    return traits_of(mode).kind.contexts;
 }
 
 bool has_key_stream(Mode mode) {
@@ -35,6 +34,7 @@ bool has_key_stream(Mode mode) {
 }  // namespace
 
 void Context::init(const ContextKind& kind) {
+    if (contexts_of(kind.mode) == Contexts::none) refuse_mode(static_cast<int>(kind.mode));
     if (kind.pkcs7 && !needs_whole_blocks(kind.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 applies only to ECB and CBC");
     }
@@ -72,21 +72,19 @@ void Context::set_key(const ExpandedKey& key, const ExpandedKey* tweak_key) {
 void Context::set_iv(std::span<const std::uint8_t> iv) {
     if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: is not initialised; call init first");
     if (key_ == nullptr) throw Error(WARPAES_ERROR_STATE, "context: has no key; call set_key first");
-    switch (kind_.mode) {
-    case Mode::gcm:
+    switch (contexts_of(kind_.mode)) {
+    case Contexts::gcm:
         gcm_ = GcmStream(*engine_, *key_, kind_.direction, iv);
         break;
-    case Mode::ccm:
+    case Contexts::ccm:
         ccm_ = CcmStream(*engine_, *key_, iv, kind_.lengths);
         *state_ = State{.chain = ccm_.first_counter()};
         break;
-    case Mode::cmac:
-        check_iv_length(Mode::cmac, iv.size(), "iv");
+    case Contexts::mac:
+        check_iv_length(kind_.mode, iv.size(), "iv");
         mac_ = MacStream(*engine_, *key_);
         break;
-    case Mode::ecb:
-    case Mode::cbc:
-    case Mode::xts: {
+    case Contexts::units: {
         const Block chain = checked_iv(kind_.mode, iv);
         MessageGroup shape = stretch_of(kind_.mode, kind_.direction, *key_, chain, nullptr, nullptr, 0);
         shape.tweak_key = tweak_key_;
@@ -94,9 +92,12 @@ void Context::set_iv(std::span<const std::uint8_t> iv) {
         units_ = UnitStream(*engine_, shape, chain, kind_.pkcs7 && kind_.direction == Direction::decrypt);
         break;
     }
-    default:
+    case Contexts::stream:
         iv_ = checked_iv(kind_.mode, iv);
         *state_ = State{.chain = iv_};
+        break;
+    case Contexts::none:
+        break;
     }
     tag_length_ = 0;
     phase_ = Phase::open;
@@ -104,18 +105,11 @@ void Context::set_iv(std::span<const std::uint8_t> iv) {
 
 Block Context::iv() const {
     require_open();
-    switch (kind_.mode) {
-    case Mode::ecb:
-    case Mode::gcm:
-    case Mode::ccm:
-    case Mode::cmac:
+    const Contexts contexts = contexts_of(kind_.mode);
+    if (!uses_iv(kind_.mode) || (contexts != Contexts::units && contexts != Contexts::stream)) {
         throw Error(WARPAES_ERROR_STATE, "context: this mode has no IV with which a message could continue");
-    case Mode::cbc:
-    case Mode::xts:
-        return units_.chain();
-    default:
-        break;
     }
+    if (contexts == Contexts::units) return units_.chain();
     if (state_->used != 0) {
         throw Error(WARPAES_ERROR_STATE,
                     "context: is " + std::to_string(state_->used) + " bytes into a block, so there is no current IV");
@@ -150,24 +144,26 @@ void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t
     require_open();
     if (length != 0 && input == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "input: is null");
     check_memory(input, length, "input");
-    if (kind_.mode == Mode::cmac) return change(mac_, [&](auto& next) { next.update(input, length); });
-    written = has_units(kind_.mode) ? static_cast<std::size_t>(units_.output_of(length)) : length;
+    const Contexts contexts = contexts_of(kind_.mode);
+    if (contexts == Contexts::mac) return change(mac_, [&](auto& next) { next.update(input, length); });
+    written = contexts == Contexts::units ? static_cast<std::size_t>(units_.output_of(length)) : length;
     check_capacity(written, capacity);
     if (written != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
     check_overlap(input, length, output, written);
     if (length == 0) return;
     const auto step = [&](auto& next) { next.update(input, length, output); };
-    switch (kind_.mode) {
-    case Mode::gcm:
+    switch (contexts) {
+    case Contexts::gcm:
         return change(gcm_, step);
-    case Mode::ccm:
+    case Contexts::ccm:
         return change(ccm_, [&](auto& next) { update_ccm(next, input, length, output); });
-    case Mode::ecb:
-    case Mode::cbc:
-    case Mode::xts:
+    case Contexts::units:
         return change(units_, step);
-    default:
+    case Contexts::stream:
         return change(state_, [&](auto& next) { update_stream(*next, input, length, output); });
+    case Contexts::mac:
+    case Contexts::none:
+        break;
     }
 }
 
@@ -268,12 +264,15 @@ Refusal Context::final_block(std::uint8_t* output, std::size_t capacity, std::si
 
 void Context::require_tagged() const {
     if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: is not initialised; call init first");
-    if (!uses_tag(kind_.mode)) throw Error(WARPAES_ERROR_STATE, "context: has no tag; only GCM, CCM and CMAC have one");
+    if (!uses_tag(kind_.mode))
+        throw Error(WARPAES_ERROR_STATE, "context: has no tag; only " + names_of_tagged(false) + " have one");
 }
 
 void Context::aad(const std::uint8_t* data, std::size_t length) {
     require_tagged();
-    if (kind_.mode == Mode::cmac) throw Error(WARPAES_ERROR_STATE, "context: CMAC has no associated data");
+    const ModeTraits& mode = traits_of(kind_.mode);
+    if (mode.most_aad == 0)
+        throw Error(WARPAES_ERROR_STATE, std::string("context: ") + mode.name + " has no associated data");
     require_open();
     if (length != 0 && data == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     check_memory(data, length, "aad");
@@ -313,7 +312,8 @@ void Context::set_tag(std::span<const std::uint8_t> tag) {
 }
 
 Secret<Block> Context::made_tag() const {
-    return kind_.mode == Mode::gcm ? gcm_.tag() : kind_.mode == Mode::ccm ? ccm_.tag() : mac_.cmac();
+    const Contexts contexts = contexts_of(kind_.mode);
+    return contexts == Contexts::gcm ? gcm_.tag() : contexts == Contexts::ccm ? ccm_.tag() : mac_.cmac();
 }
 
 Refusal Context::final_tagged() {

@@ -203,9 +203,9 @@ private:
         entry.count = w.messages;
         entry.length = w.bytes / w.messages;
         entry.input = {{pair.first()}, entry.length};
-        if (w.mode != Mode::cmac) entry.output = {{pair.second()}, entry.length};
+        if (has_output(w.mode)) entry.output = {{pair.second()}, entry.length};
         entry.iv = {{besides.first()}, iv_stride};
-        entry.iv_len = !uses_iv(w.mode) ? 0 : w.mode == Mode::gcm || w.mode == Mode::ccm ? 12 : 16;
+        entry.iv_len = !uses_iv(w.mode) ? 0 : traits_of(w.mode).kind.ivs == Ivs::unique ? 12 : 16;
         if (has_tag) entry.tag = {{besides.second()}, block_bytes};
         entry.tag_len = has_tag ? block_bytes : 0;
         if (w.keys > 1) {
@@ -236,7 +236,7 @@ private:
             warpaes_batch_entry seal = entry;
             seal.direction = WARPAES_ENCRYPT;
             run(seal);
-            if (w.mode != Mode::cmac) std::swap(entry.input, entry.output);
+            if (has_output(w.mode)) std::swap(entry.input, entry.output);
         }
         return time([&] { run(entry); });
     }

@@ -81,7 +81,7 @@ std::uint64_t output_length(const Request& r) {
     const MessageGroup& m = r.message;
     const ModeTraits& mode = traits_of(m.mode);
     if (r.range) return r.range->length;
-    if (m.mode == Mode::cmac) return 0;
+    if (!has_output(m.mode)) return 0;
     if (m.direction == Direction::decrypt) return m.length - mode.growth;
     if (r.pkcs7) return m.length / block_bytes * block_bytes + block_bytes;
     return round_up(m.length, mode.sealed_unit) + mode.growth;
@@ -125,7 +125,7 @@ void check_tagged(const Request& r) {
     const MessageGroup& m = r.message;
     if (m.aad.first == nullptr && m.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     if (m.tag.first == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tag: is null");
-    if (m.mode != Mode::cmac && overlap(m.tag.first, m.tag_length, m.output.first, m.length)) {
+    if (has_output(m.mode) && overlap(m.tag.first, m.tag_length, m.output.first, m.length)) {
         throw Error(WARPAES_ERROR_OVERLAP, "tag: is inside the output");
     }
     const std::uint64_t most = siv_most_components - 1 - (m.iv.first != nullptr ? 1 : 0);

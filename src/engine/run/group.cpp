@@ -119,7 +119,7 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
 
 Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     const auto bytes = static_cast<std::size_t>(g.length);
-    const bool chained = g.mode == Mode::ccm || g.mode == Mode::cmac;
+    const bool whole = traits_of(g.mode).kind.runs == Runs::whole;
     Ends ends = plan_ends(engine,
                           {.mode = g.mode,
                            .direction = g.direction,
@@ -130,12 +130,12 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     if (g.output.first == nullptr) ends.out = ends.in;
     Plan& plan = ends.plan;
     // CCM and CMAC do not start on a GPU that the CPU may have to replace, because the work could not be repeated.
-    if (chained && plan.replaceable) plan = Engine::replacement(plan);
+    if (whole && plan.replaceable) plan = Engine::replacement(plan);
     // Cutting a message pays off if its chunks run in parallel, or if they are copied to a GPU and back.
     const bool on_cpu = !plan.backend->is_gpu();
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
     const bool one_lane = on_cpu && (plan.lanes == 1 || !ends.parallel);
-    g.direct = !chained && ends.in.direct && ends.out.direct;
+    g.direct = !whole && ends.in.direct && ends.out.direct;
     g.beyond_caches = is_beyond_caches(g);
     const bool aligned =
         ((reinterpret_cast<std::uintptr_t>(g.input.first) | reinterpret_cast<std::uintptr_t>(g.output.first)) %
@@ -143,7 +143,7 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     const bool in_host_memory = ends.in.device < 0 || ends.out.device < 0;
     g.zero_copy = g.direct && aligned && !on_cpu && in_host_memory && plan.devices.size() == 1 &&
                   bytes <= engine.gpu().most_mapped(g.mode, g.direction) && engine.options().chunk_bytes == 0;
-    const bool at_once = chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device || g.zero_copy));
+    const bool at_once = whole || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device || g.zero_copy));
     if (!at_once) return run_cut(engine, ends, g);
     WorkerLane worker(engine, plan, 0, 0);
     worker.run([&](Lane& lane) { lane.run(g); });

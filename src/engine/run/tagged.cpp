@@ -16,7 +16,7 @@ int device_for_stream(const MessageGroup& m, const Places& places) {
     const bool data = m.length != 0, encrypt = m.direction == Direction::encrypt;
     const int device = device_of(data ? places.input : encrypt ? places.tag : places.statuses);
     const auto lies_there = [device](const MemoryPlace& place) { return device >= 0 && device_of(place) == device; };
-    if (data && (!lies_there(places.input) || (m.mode != Mode::cmac && !lies_there(places.output)))) {
+    if (data && (!lies_there(places.input) || (has_output(m.mode) && !lies_there(places.output)))) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "input, output: an asynchronous call takes buffers in the memory of one device");
     }
@@ -57,7 +57,7 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, const Places& pl
         throw Error(WARPAES_ERROR_OVERLAP, "aad: is inside the output, which an asynchronous call may write first");
     }
     MessageGroup message = m;
-    if (m.mode == Mode::cmac) message.output = {};
+    if (!has_output(m.mode)) message.output = {};
     if (stream && !simple) {
         engine.require_gpu();
         engine.gpu().enqueue({&message, 1}, device, stream->stream);
@@ -65,7 +65,7 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, const Places& pl
         return result;
     }
     Places text = places;
-    if (m.mode == Mode::cmac) text.output = text.input;
+    if (!has_output(m.mode)) text.output = text.input;
     if (empty && !stream) {
         message.input = message.output = {};
         text = {};

@@ -27,7 +27,7 @@ struct Part {
 std::array<Part, 6> parts_of(const warpaes_batch_entry& e, Mode mode) {
     const std::uint64_t bytes = data_bytes(e.length, mode);
     return {{{&warpaes_batch_entry::input, bytes, "input"},
-             {&warpaes_batch_entry::output, mode == Mode::cmac ? 0 : bytes, "output"},
+             {&warpaes_batch_entry::output, has_output(mode) ? bytes : 0, "output"},
              {&warpaes_batch_entry::iv, e.iv_len, "iv"},
              {&warpaes_batch_entry::aad, e.aad_len, "aad"},
              {&warpaes_batch_entry::tag, e.tag_len, "tag"},
@@ -93,7 +93,7 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
                        .length = data_bytes(e.length, mode),
                        .unused_bits = mode == Mode::cfb1 ? static_cast<std::uint32_t>(-e.length % 8) : 0,
                        .input = given(&warpaes_batch_entry::input, data),
-                       .output = given(&warpaes_batch_entry::output, data && mode != Mode::cmac),
+                       .output = given(&warpaes_batch_entry::output, data && has_output(mode)),
                        .iv = given(&warpaes_batch_entry::iv, e.iv_len != 0),
                        .iv_length = e.iv_len,
                        .aad_length = e.aad_len,
@@ -253,8 +253,8 @@ bool lie_apart(const MessageGroup& g, const Strip& output, const Strip& tag, con
 
 void EntryChecker::check_overlaps(const MessageGroup& g) const {
     const bool encrypt = g.direction == Direction::encrypt;
-    if (g.count > 1 && encrypt && g.iv_length != 0 && g.iv.stride == 0 &&
-        (g.mode == Mode::gcm || g.mode == Mode::ccm) && (g.key != nullptr || g.keys.stride == 0)) {
+    if (g.count > 1 && encrypt && g.iv_length != 0 && g.iv.stride == 0 && traits_of(g.mode).kind.ivs == Ivs::unique &&
+        (g.key != nullptr || g.keys.stride == 0)) {
         throw Error(WARPAES_ERROR_IV_REUSED, "iv: has stride 0, so all messages would have the same IV and key");
     }
     const auto [output, tag] = writes_of(g);

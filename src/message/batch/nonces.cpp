@@ -67,7 +67,7 @@ bool equal(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) {
 }  // namespace
 
 void NonceCheck::add(std::uint32_t entry, const MessageGroup& group, int device) {
-    if (group.direction != Direction::encrypt || (group.mode != Mode::gcm && group.mode != Mode::ccm)) return;
+    if (group.direction != Direction::encrypt || traits_of(group.mode).kind.ivs != Ivs::unique) return;
     const SipHash& hash = process_hash();
     const Uses uses(group, device);
     std::uint64_t of_key = 0;

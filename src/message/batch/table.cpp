@@ -137,11 +137,11 @@ void find_faults(const std::vector<warpaes_table_message>& messages, Mode mode, 
                  TableEntries& entries) {
     Faults faults(entries.faults);
     const bool encrypts = table.direction == WARPAES_ENCRYPT, writes_tags = encrypts && table.tag_len != 0;
-    const bool has_output = mode != Mode::cmac;
+    const bool writes_text = has_output(mode);
     const Extent none{};
-    const Extent& output = has_output ? entries.output : none;
+    const Extent& output = writes_text ? entries.output : none;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> ivs;  // IVs of encryptions that must not share them
-    const bool one_iv_each = encrypts && (mode == Mode::gcm || mode == Mode::ccm);
+    const bool one_iv_each = encrypts && traits_of(mode).kind.ivs == Ivs::unique;
     bool apart = true;  // reads and writes are in different extents
     const Extent* const reads[] = {&entries.input, &entries.iv, &entries.aad, writes_tags ? &none : &entries.tag};
     for (const Extent* read : reads) {
@@ -149,7 +149,7 @@ void find_faults(const std::vector<warpaes_table_message>& messages, Mode mode, 
     }
     for (std::uint32_t i = 0; i < messages.size(); ++i) {
         const warpaes_table_message& m = messages[i];
-        const std::uint64_t bytes = data_bytes(m.length, mode), written = has_output ? bytes : 0;
+        const std::uint64_t bytes = data_bytes(m.length, mode), written = writes_text ? bytes : 0;
         if (m.reserved != 0) faults.set(i, WARPAES_ERROR_ARGUMENT);
         if (!holds(entries.input, m.input, bytes) || !holds(output, m.output, written) ||
             !holds(entries.iv, m.iv, table.iv_len) || !holds(entries.aad, m.aad, m.aad_len) ||

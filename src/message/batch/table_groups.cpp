@@ -45,7 +45,7 @@ public:
         request_.table = std::move(extents);
         encrypts_ = table.direction == WARPAES_ENCRYPT;
         writes_tags_ = encrypts_ && table.tag_len != 0;
-        one_iv_each_ = encrypts_ && (mode_ == Mode::gcm || mode_ == Mode::ccm);
+        one_iv_each_ = encrypts_ && traits_of(mode_).kind.ivs == Ivs::unique;
     }
 
     /// Whether the extents are arranged as a single pass requires. Otherwise each row is checked.
@@ -63,13 +63,13 @@ public:
             if (places[part] != -1 && places[part] != made_.device) return false;
             on_host_[part] = places[part] < 0;
         }
-        if (on_host_[input] || (on_host_[output] && mode_ != Mode::cmac) || (writes_tags_ && on_host_[tag])) {
+        if (on_host_[input] || (on_host_[output] && has_output(mode_)) || (writes_tags_ && on_host_[tag])) {
             return false;
         }
         const bool one = extents_[input].first == extents_[output].first;
-        in_place_ = one && mode_ != Mode::cmac;
+        in_place_ = one && has_output(mode_);
         const auto meet = [&](Part a, Part b) { return overlap(extents_[a], extents_[b]); };
-        const bool text = mode_ != Mode::cmac &&
+        const bool text = has_output(mode_) &&
                           ((!one && meet(input, output)) || meet(iv, output) || meet(aad, output) || meet(tag, output));
         return !text && !(writes_tags_ && (meet(tag, input) || meet(tag, iv) || meet(tag, aad)));
     }
@@ -98,7 +98,7 @@ private:
             return false;
         }
         const std::uint64_t bytes = data_bytes(m.length, mode_);
-        bytes_ = {bytes, mode_ == Mode::cmac ? 0 : bytes, table_.iv_len, m.aad_len, table_.tag_len};
+        bytes_ = {bytes, has_output(mode_) ? bytes : 0, table_.iv_len, m.aad_len, table_.tag_len};
         in_group_ = 0;
         return true;
     }

@@ -1,0 +1,77 @@
+"""The table of modes: a line that omits a column does not compile."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TYPES = (ROOT / "src/aes/types.hpp").read_text()
+LINES = re.search(r"inline constexpr std::array mode_lines\{\n(.*?)\n\};", TYPES, re.DOTALL).group(1)
+COLUMNS = [
+    "Runs::whole",
+    "Parallel::neither",
+    "Ivs::unique",
+    "Output::text",
+    "Contexts::none",
+    "WorkClass::ccm",
+    "WorkClass::gcm_decrypt",
+]
+# OCB has the value after the composed modes', as values never change.
+CHECKS = """
+#include "engine/cost_model.hpp"
+#include "message/checks.hpp"
+using namespace warpaes;
+constexpr Mode ocb = Mode{20};
+static_assert(modes.back() == ocb && mode_values == 21 && modes.size() == 12);
+static_assert(is_backend_mode(20) && !is_composed(ocb) && !is_backend_mode(16) && !is_composed(Mode{16}));
+static_assert(is_composed(Mode::kw) && is_composed(Mode::gcm_siv) && !is_backend_mode(12) && !is_backend_mode(0));
+static_assert(is_backend_mode(11) && !is_backend_mode(21) && !is_backend_mode(-1) && !is_backend_mode(1000));
+static_assert(!is_parallel(ocb, Direction::decrypt) && uses_tag(ocb) && has_output(ocb));
+static_assert(traits_of(Mode::gcm_siv).mode == Mode::gcm_siv && traits_of(Mode::ecb).mode == Mode::ecb);
+"""
+
+
+def line_of_ocb(columns: list[str], name: str = '.name = "OCB", ') -> str:
+    return f"ModeTraits{{.mode = Mode::ocb, {name}.kind = {{{', '.join(columns)}}}, .tags = 0x10000}},\n"
+
+
+def compiles(line: str, value: str = "20", checks: str = '#include "aes/types.hpp"') -> bool:
+    """Return whether headers compile with an enumerator and a line for OCB."""
+    with tempfile.TemporaryDirectory() as folder:
+        types = TYPES.replace(LINES, LINES + "\n" + line).replace("gcm_siv = 15", f"gcm_siv = 15,\n    ocb = {value}")
+        (Path(folder) / "aes").mkdir()
+        (Path(folder) / "aes/types.hpp").write_text(types)
+        (Path(folder) / "checks.cpp").write_text(checks)
+        command = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", "-I", folder]
+        command += ["-I", str(ROOT / "src"), "-I", str(ROOT / "include"), "checks.cpp"]
+        return subprocess.run(command, cwd=folder, capture_output=True, timeout=120).returncode == 0
+
+
+class Modes(unittest.TestCase):
+    def test_a_mode_is_a_line_of_the_table(self) -> None:
+        self.assertTrue(compiles(line_of_ocb(COLUMNS), checks=CHECKS))
+
+    def test_each_column_is_required(self) -> None:
+        kind = re.search(r"struct ModeKind \{\n(.*?)\};", TYPES, re.DOTALL).group(1)
+        names = [n for names in re.findall(r"Required<\w+> ([^;]+);", kind) for n in names.split(", ")]
+        self.assertEqual(len(names), len(COLUMNS), "give OCB its new columns")
+        for i, column in enumerate(COLUMNS):
+            with self.subTest(column=names[i]):
+                self.assertFalse(compiles(line_of_ocb(COLUMNS[:i] + COLUMNS[i + 1 :])), column)
+        self.assertFalse(compiles(line_of_ocb(COLUMNS, name="")))
+        self.assertFalse(compiles(line_of_ocb(COLUMNS), value="3"), "a value of another mode")
+
+    def test_each_mode_of_the_abi_has_a_line(self) -> None:
+        header = (ROOT / "include/warpaes/warpaes.h").read_text()
+        enumerators = re.search(r"typedef enum warpaes_mode \{(.*?)\} warpaes_mode;", header, re.DOTALL).group(1)
+        of_abi = [n.lower() for n in re.findall(r"WARPAES_(\w+) = \d+", enumerators)]
+        own = re.search(r"enum class Mode : std::int32_t \{(.*?)\};", TYPES, re.DOTALL).group(1)
+        self.assertEqual(of_abi, re.findall(r"(\w+) = \d+", own))
+        self.assertEqual(of_abi, re.findall(r"\.mode = Mode::(\w+)", LINES))
+
+
+if __name__ == "__main__":
+    unittest.main()
