@@ -56,7 +56,7 @@ public:
         subject.seal_input();
         Engine baseline_engine;
         std::optional<Subject> baseline;
-        if (c.backend != "cuda" && c.backend != "libcrypto") {
+        if (!is_gpu(c.backend) && c.backend != "libcrypto") {
             baseline_engine = create_engine("libcrypto", -1, c.threads);
             baseline.emplace(c, baseline_engine.get(), secrets, buffers);
         }
@@ -162,7 +162,7 @@ Found look_around() {
         const std::string name = info.name;
         if (name == "libcrypto") found.openssl = info.description;
         if (info.usable == 0) continue;
-        if (name != "cuda") {
+        if (!is_gpu(name)) {
             found.cpu_backends.push_back(name);
             continue;
         }
@@ -268,13 +268,13 @@ std::vector<Case> make_cases(const BenchOptions& o, const Found& found) {
             if (wanted(o.places, "pageable")) add(backend, -1, WARPAES_MEMORY_PAGEABLE, bytes, o.threads);
         }
     }
-    if (!found.devices.empty() && wanted(o.backends, "cuda")) {
+    if (!found.devices.empty() && wanted(o.backends, gpu_backend)) {
         for (const warpaes_memory memory :
              {WARPAES_MEMORY_DEVICE, WARPAES_MEMORY_PAGE_LOCKED, WARPAES_MEMORY_PAGEABLE}) {
             if (!wanted(o.places, memory_name(memory))) continue;
             if (memory == WARPAES_MEMORY_DEVICE && o.device == all_devices) continue;
             const int device = o.device == first_device ? found.devices.front() : o.device;
-            for (const auto bytes : gpu_sizes) add("cuda", device, memory, bytes, 0);
+            for (const auto bytes : gpu_sizes) add(gpu_backend, device, memory, bytes, 0);
         }
     }
     return cases;
@@ -299,7 +299,7 @@ std::vector<BatchCase> make_batch_cases(const BenchOptions& o, const Found& foun
     const auto or_else = [](auto given, decltype(given) usual) { return given.empty() ? usual : given; };
     std::vector<std::string> backends = found.cpu_backends, places{"arena"};
     if (!found.devices.empty()) {
-        backends.emplace_back("cuda");
+        backends.emplace_back(gpu_backend);
         places.insert(places.begin(), "device");
     }
     combine(or_else(o.backends, backends), [](BatchCase& c, const std::string& name) { c.backend = name; });
@@ -321,7 +321,7 @@ std::vector<BatchCase> make_batch_cases(const BenchOptions& o, const Found& foun
     combine(or_else(o.keys, {"one"}), [](BatchCase& c, const std::string& keys) { c.own_keys = keys == "each"; });
     combine(or_else(o.aad, {0}), [](BatchCase& c, std::size_t bytes) { c.aad_bytes = bytes; });
     for (BatchCase& c : cases) {
-        const bool gpu = c.backend == "cuda" || c.backend == "auto", device = c.memory == BatchMemory::device;
+        const bool gpu = is_gpu(c.backend) || c.backend == "auto", device = c.memory == BatchMemory::device;
         c.own_entries = o.own_entries;
         c.device = std::max(o.device, 0);
         c.threads = gpu ? 0 : o.threads;
@@ -419,8 +419,7 @@ int run_bench(int argc, char** argv) {
     for (const auto& name : o.backends) {
         if (name == "auto" && !o.messages.empty()) continue;
         const auto& cpu = found.cpu_backends;
-        const bool here =
-            name == "cuda" ? !found.devices.empty() : std::find(cpu.begin(), cpu.end(), name) != cpu.end();
+        const bool here = is_gpu(name) ? !found.devices.empty() : std::find(cpu.begin(), cpu.end(), name) != cpu.end();
         if (!here) {
             throw Failure(WARPAES_ERROR_BACKEND,
                           "--backend: '" + name + "' cannot run on this machine; see `warpaes devices`");

@@ -248,8 +248,8 @@ std::string Subject::includes() const {
                : case_.mode->hash_only            ? "whole calls, the tag on the host"
                                                   : "whole calls, output stored, tags on the host";
     }
-    if (case_.mode->hash_only) return case_.backend == "cuda" ? "the copy to the device" : "the whole call";
-    return case_.backend == "cuda" ? "copies both ways, output stored in host memory" : "the whole call, output stored";
+    if (case_.mode->hash_only) return is_gpu(case_.backend) ? "the copy to the device" : "the whole call";
+    return is_gpu(case_.backend) ? "copies both ways, output stored in host memory" : "the whole call, output stored";
 }
 
 }  // namespace cli

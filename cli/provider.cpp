@@ -280,18 +280,19 @@ std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
 std::vector<std::string> idle_settings(const OpensslConfig& config) {
     const std::string section = config.section_of_provider();
     const std::string backend = config.value(section, "backend"), device = config.value(section, "device");
-    const bool may_use_gpu = backend.empty() || backend == "auto" || backend == "cuda";
-    if (!may_use_gpu || (backend != "cuda" && device.empty())) return {};
+    const bool may_use_gpu = backend.empty() || backend == "auto" || is_gpu(backend);
+    if (!may_use_gpu || (!is_gpu(backend) && device.empty())) return {};
     std::string why = "there is none";
     std::vector<std::string> usable;
     for (const warpaes_backend_info& info : list_backends()) {
-        if (std::strcmp(info.name, "cuda") != 0) continue;
+        if (!is_gpu(info.name)) continue;
         if (info.usable != 0) usable.push_back(std::to_string(info.device));
         if (info.usable == 0) why = info.reason;
     }
-    if (backend != "cuda" && usable.empty()) return {};  // "auto" requests a GPU only if there is one
+    if (!is_gpu(backend) && usable.empty()) return {};  // "auto" requests a GPU only if there is one
     if (device.empty() ? !usable.empty() : std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
-    const std::string name = device.empty() ? "backend = cuda" : fmt::format("device = {}", device);
+    const std::string name =
+        device.empty() ? fmt::format("backend = {}", gpu_backend) : fmt::format("device = {}", device);
     const std::string problem =
         usable.empty() ? fmt::format("no GPU can be used on this machine: {}", why)
                        : fmt::format("this machine has no GPU {}; `warpaes devices` lists its GPUs", device);

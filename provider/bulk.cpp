@@ -34,7 +34,7 @@ std::uint64_t forks() noexcept {
 std::string best_on_cpu() {
     std::string best = "libcrypto";
     for (const Backend* const backend : all_backends()) {
-        if (backend->name() != "cuda" && backend->usable()) best = backend->name();
+        if (!backend->is_gpu() && backend->usable()) best = backend->name();
     }
     return best;
 }

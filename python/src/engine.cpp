@@ -19,22 +19,24 @@ struct Wanted {
     std::int32_t device = -1;
 } wanted;
 
+bool is_gpu(const std::string& backend) {
+    return backend == "cuda";
+}
+
 /// The best CPU backend that runs here: "vaes", "aesni", "armv8" or "libcrypto".
 std::string best_cpu_backend() {
     std::string best = "libcrypto";
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
         warpaes_backend_info info = WARPAES_BACKEND_INFO_INIT;
         check(warpaes_backend_query(i, &info));
-        const std::string name = info.name;
-        if (name == "cuda") break;
-        if (info.usable != 0) best = name;
+        if (info.usable != 0 && info.device < 0) best = info.name;
     }
     return best;
 }
 
 warpaes_engine* create() {
     std::string backend = wanted.backend;
-    if (fork_count.load() != 0 && (backend.empty() || backend == "cuda")) backend = best_cpu_backend();
+    if (fork_count.load() != 0 && (backend.empty() || is_gpu(backend))) backend = best_cpu_backend();
     char error[WARPAES_ERROR_BYTES] = "";
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     options.threads = wanted.threads;
@@ -126,13 +128,13 @@ unsigned forks() noexcept {
 }
 
 bool reaches(int device) {
-    const bool can = forks() == 0 && (wanted.backend.empty() || wanted.backend == "auto" || wanted.backend == "cuda") &&
+    const bool can = forks() == 0 && (wanted.backend.empty() || wanted.backend == "auto" || is_gpu(wanted.backend)) &&
                      (wanted.device < 0 || wanted.device == device);
     bool there = false;
     for (std::size_t i = 0; can && !there && i < warpaes_backend_count(); ++i) {
         warpaes_backend_info info = WARPAES_BACKEND_INFO_INIT;
         check(warpaes_backend_query(i, &info));
-        there = std::string(info.name) == "cuda" && info.usable != 0 && info.device == device;
+        there = is_gpu(info.name) && info.usable != 0 && info.device == device;
     }
     return there;
 }

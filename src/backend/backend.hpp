@@ -169,6 +169,7 @@ struct BackendInfo {
     int multiprocessors = 0;
     std::uint64_t memory_bytes = 0;
     GpuSpeed speed{};
+    bool gpu = false;  ///< Backend::is_gpu() of its backend
     [[nodiscard]] bool usable() const noexcept { return reason.empty(); }
 };
 

@@ -1,5 +1,5 @@
 // The CUDA backend's interface beyond the common one: work in device memory and on a caller's stream.
-// Engine::gpu() is the one that an engine uses. Its memory is in device_memory.hpp, its tuning in gpu_tuning.hpp.
+// Engine::gpu() is the one that an engine uses. Its memory is in gpu_memory.hpp, its tuning in gpu_tuning.hpp.
 #pragma once
 
 #include <chrono>

@@ -1,22 +1,54 @@
 // The interface to device memory. Callers use the functions in engine/memory.hpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "aes/types.hpp"
+
 namespace warpaes {
 
-/// The kind of memory that a buffer is in, and its device.
-enum class Memory { pageable, page_locked, device };
+/// The kind of memory that a buffer is in. Values are those of `warpaes_memory` in the C ABI.
+enum class Memory { pageable = 0, page_locked = 1, device = 2 };
+
+/// `by_driver`: GpuMemory::allocate(). Others are pages of the host, page-locked if there is a GPU.
+enum class Allocation : std::uint8_t { pages, locked_pages, by_driver };
+
+/// The properties of a kind of memory.
+struct MemoryKind {
+    Required<Memory> kind;
+    Required<bool> on_device;  ///< a device owns it, and work on it runs there
+    Required<bool> direct;     ///< GPUs copy it without staging
+    Required<Allocation> allocation;
+    Required<Memory> costs;  ///< the kind whose costs it has
+};
+
+/// In the order of the values of `warpaes_memory`. The last line is WARPAES_MEMORY_SHARED.
+inline constexpr std::array memory_kinds{
+    MemoryKind{Memory::pageable, false, false, Allocation::pages, Memory::pageable},
+    MemoryKind{Memory::page_locked, false, true, Allocation::locked_pages, Memory::page_locked},
+    MemoryKind{Memory::device, true, true, Allocation::by_driver, Memory::device},
+    MemoryKind{Memory::page_locked, false, true, Allocation::locked_pages, Memory::page_locked}};
+
+constexpr const MemoryKind& traits_of(Memory memory) {
+    return memory_kinds[static_cast<std::size_t>(memory)];
+}
+constexpr bool is_on_device(Memory memory) {
+    return traits_of(memory).on_device;
+}
+constexpr bool is_direct(Memory memory) {
+    return traits_of(memory).direct;
+}
 
 struct MemoryPlace {
     Memory kind = Memory::pageable;
-    int device = -1;  ///< for Memory::device
+    int device = -1;  ///< -1 for memory that is not on a device
 };
 
 /// The device that the memory belongs to, or -1 for host memory.
 constexpr int device_of(const MemoryPlace& place) {
-    return place.kind == Memory::device ? place.device : -1;
+    return place.device;
 }
 
 /// Memory [first, first + bytes), all of which is on one device or in host memory.
@@ -54,15 +86,18 @@ public:
     /// Returns false if the driver locks only pages that it allocates itself, as in NVIDIA's confidential computing.
     [[nodiscard]] virtual bool host_register(void* pointer, std::size_t bytes) = 0;
     virtual void host_unregister(void* pointer) noexcept = 0;
-    /// Page-locked memory from the driver, neither zeroed nor aligned to pages; nullptr if the driver cannot allocate
-    /// it.
-    [[nodiscard]] virtual void* host_alloc(std::size_t bytes) = 0;
-    virtual void host_free(void* pointer) noexcept = 0;
     /// False once host_register has returned false.
     [[nodiscard]] virtual bool registers() const noexcept = 0;
-    [[nodiscard]] virtual void* device_alloc(int device, std::size_t bytes) = 0;
-    /// Overwrites the memory first.
-    virtual void device_free(void* pointer) noexcept = 0;
+    /// Memory from the driver, not zeroed. `device` is the owner of memory that is on a device. Page-locked memory is not
+    /// aligned to pages, and nullptr if the driver cannot allocate it.
+    [[nodiscard]] virtual void* allocate(Memory kind, int device, std::size_t bytes) = 0;
+    /// Overwrites memory on a device first.
+    virtual void release(Memory kind, void* pointer) noexcept = 0;
+
+    [[nodiscard]] void* host_alloc(std::size_t bytes) { return allocate(Memory::page_locked, -1, bytes); }
+    void host_free(void* pointer) noexcept { release(Memory::page_locked, pointer); }
+    [[nodiscard]] void* device_alloc(int device, std::size_t bytes) { return allocate(Memory::device, device, bytes); }
+    void device_free(void* pointer) noexcept { release(Memory::device, pointer); }
 
 protected:
     ~GpuMemory() = default;

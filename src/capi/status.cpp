@@ -72,15 +72,8 @@ void refuse_unknown_flags(std::uint32_t flags, std::uint32_t known) {
 }
 
 Memory checked_memory(warpaes_memory memory) {
-    switch (memory) {
-    case WARPAES_MEMORY_PAGEABLE:
-        return Memory::pageable;
-    case WARPAES_MEMORY_PAGE_LOCKED:
-    case WARPAES_MEMORY_SHARED:
-        return Memory::page_locked;
-    case WARPAES_MEMORY_DEVICE:
-        return Memory::device;
-    }
+    const auto value = static_cast<std::size_t>(memory);
+    if (value < memory_kinds.size()) return memory_kinds[value].kind;
     throw Error(WARPAES_ERROR_ARGUMENT, "memory: there is no memory " + std::to_string(static_cast<int>(memory)));
 }
 

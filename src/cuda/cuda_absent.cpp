@@ -29,11 +29,9 @@ public:
     void clear(void*, std::size_t, int, void*) override { refuse(); }
     bool host_register(void*, std::size_t) override { refuse(); }
     void host_unregister(void*) noexcept override {}
-    void* host_alloc(std::size_t) override { refuse(); }
-    void host_free(void*) noexcept override {}
     bool registers() const noexcept override { return true; }
-    void* device_alloc(int, std::size_t) override { refuse(); }
-    void device_free(void*) noexcept override {}
+    void* allocate(Memory, int, std::size_t) override { refuse(); }
+    void release(Memory, void*) noexcept override {}
     bool keeps_keys() noexcept override { return false; }
     void wipe_keys_before(std::chrono::steady_clock::time_point) override {}
     const GpuTransfers& transfers() const noexcept override { return cuda::gpu_transfers; }
@@ -48,7 +46,8 @@ private:
     std::vector<BackendInfo> info_{
         {.name = "cuda",
          .description = "CUDA",
-         .reason = "this build of warpaes does not include CUDA; rebuild with the cuda preset"}};
+         .reason = "this build of warpaes does not include CUDA; rebuild with the cuda preset",
+         .gpu = true}};
 };
 
 }  // namespace

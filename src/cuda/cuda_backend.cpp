@@ -121,30 +121,28 @@ public:
         try_to(cudaHostUnregister(pointer));
     }
 
-    void* host_alloc(std::size_t bytes) override {
-        const RelaxedCapture relaxed;
-        void* pointer = nullptr;
-        return locked(cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable), bytes) ? pointer : nullptr;
-    }
-
-    void host_free(void* pointer) noexcept override {
-        const RelaxedCapture relaxed;
-        try_to(cudaFreeHost(pointer));
-    }
-
     bool registers() const noexcept override { return registers_.load(std::memory_order_relaxed); }
 
-    void* device_alloc(int device, std::size_t bytes) override {
+    void* allocate(Memory kind, int device, std::size_t bytes) override {
+        void* pointer = nullptr;
+        if (kind == Memory::page_locked) {
+            const RelaxedCapture relaxed;
+            return locked(cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable), bytes) ? pointer : nullptr;
+        }
         (void)limits(device);
         const CurrentDevice current(device);
-        void* pointer = nullptr;
         check(cudaMalloc(&pointer, std::max<std::size_t>(bytes, 1)), "allocating device memory");
         remember(pointer, {device, bytes});
         awake_.store(true, std::memory_order_relaxed);
         return pointer;
     }
 
-    void device_free(void* pointer) noexcept override {
+    void release(Memory kind, void* pointer) noexcept override {
+        if (kind == Memory::page_locked) {
+            const RelaxedCapture relaxed;
+            try_to(cudaFreeHost(pointer));
+            return;
+        }
         const auto [device, bytes] = forget(pointer);
         try {
             clear(pointer, bytes, device, nullptr);
@@ -322,7 +320,7 @@ private:
     }
 
     static BackendInfo no_device(const std::string& reason) {
-        return {.name = "cuda", .description = "CUDA", .reason = reason};
+        return {.name = "cuda", .description = "CUDA", .reason = reason, .gpu = true};
     }
 
     static int attribute(cudaDeviceAttr which, int device) {
@@ -347,6 +345,7 @@ private:
             check(cudaGetDeviceProperties(&properties, device), "asking for a device's properties");
             BackendInfo info;
             info.name = "cuda";
+            info.gpu = true;
             info.description = std::string(properties.name) + ", compute capability " +
                                std::to_string(properties.major) + "." + std::to_string(properties.minor);
             info.device = device;

@@ -30,14 +30,16 @@ std::uint8_t* map_memory(std::uint64_t bytes, int fd) {
 
 }  // namespace
 
-Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::uint64_t bytes) : bytes_(bytes) {
+Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::uint64_t bytes)
+    : kind_(memory), bytes_(bytes) {
     constexpr std::uint64_t most = std::uint64_t{1} << 60;
     if (bytes == 0 || bytes > most) {
         throw Error(WARPAES_ERROR_ARGUMENT, "bytes: must be 1 to 2^60, got " + std::to_string(bytes));
     }
     GpuMemory& gpus = gpu_memory();
-    if (memory == Memory::device) {
-        data_ = static_cast<std::uint8_t*>(gpus.device_alloc(device, bytes));
+    const Allocation allocation = traits_of(memory).allocation;
+    if (allocation == Allocation::by_driver) {
+        data_ = static_cast<std::uint8_t*>(gpus.allocate(memory, device, bytes));
         device_ = device;
         try {
             gpus.clear(data_, bytes, device, nullptr);
@@ -47,7 +49,7 @@ Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::
         }
         return;
     }
-    const bool may_use_gpu = memory == Memory::page_locked && engine.may_use_gpu() && engine.gpu().usable();
+    const bool may_use_gpu = allocation == Allocation::locked_pages && engine.may_use_gpu() && engine.gpu().usable();
     map(shared);  // whole pages, which cudaHostAlloc does not guarantee
     if (!may_use_gpu) return;
     try {
@@ -97,7 +99,7 @@ void Arena::map(bool shared) {
 void Arena::close() noexcept {
     const bool here = home_.is_here();
     if (device_ >= 0) {
-        if (here) gpu_memory().device_free(data_);
+        if (here) gpu_memory().release(kind_, data_);
     } else if (of_driver_ != nullptr) {
         // In a child, the driver's memory belongs to the parent or does not exist.
         if (here) {

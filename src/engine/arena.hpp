@@ -37,6 +37,7 @@ private:
     void close() noexcept;
 
     std::uint8_t* data_ = nullptr;
+    Memory kind_;
     std::uint64_t bytes_;
     int descriptor_ = -1;
     int device_ = -1;

@@ -151,7 +151,7 @@ CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
 }  // namespace
 
 CostTable default_costs(const BackendInfo& info, unsigned threads) {
-    return info.name == "cuda" ? gpu_costs(info, threads) : cpu_costs(info.name, std::max(1U, threads));
+    return info.gpu ? gpu_costs(info, threads) : cpu_costs(info.name, std::max(1U, threads));
 }
 
 }  // namespace warpaes

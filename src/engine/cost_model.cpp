@@ -24,15 +24,13 @@ std::string_view name_of(Way way) noexcept {
 }
 
 Way gpu_way(Memory memory, bool batch) noexcept {
-    switch (memory) {
-    case Memory::pageable:
-        return batch ? Way::pageable_batch : Way::pageable;
-    case Memory::page_locked:
-        return batch ? Way::page_locked_batch : Way::page_locked;
-    case Memory::device:
-        break;
-    }
-    return batch ? Way::device_batch : Way::device;
+    constexpr auto of = [](Way first, Memory kind) {
+        return static_cast<Way>(static_cast<int>(first) + static_cast<int>(kind));
+    };
+    static_assert(of(Way::pageable, Memory::page_locked) == Way::page_locked);
+    static_assert(of(Way::pageable, Memory::device) == Way::device);
+    static_assert(of(Way::pageable_batch, Memory::device) == Way::device_batch);
+    return of(batch ? Way::pageable_batch : Way::pageable, traits_of(memory).costs);
 }
 
 WorkClass class_of(Mode mode, Direction direction) noexcept {
@@ -70,14 +68,14 @@ bool Cost::valid() const noexcept {
 
 void CostModel::keep_gpus(const CostModel& older) {
     for (const auto& [name, table] : older.tables) {
-        if (name.starts_with("cuda ")) tables.try_emplace(name, table);
+        if (name.find(' ') != std::string::npos) tables.try_emplace(name, table);
     }
     for (const auto& [name, tuned] : older.launches) launches.try_emplace(name, tuned);
     if (cold == 0) cold = older.cold;
 }
 
 std::string CostModel::table_name(const BackendInfo& info) {
-    return info.name == "cuda" ? "cuda " + info.description : info.name;
+    return info.gpu ? info.name + " " + info.description : info.name;
 }
 
 }  // namespace warpaes

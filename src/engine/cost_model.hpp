@@ -141,7 +141,7 @@ struct TunedLaunches {
 
 /// Everything that is known about a machine's costs.
 struct CostModel {
-    /// Keyed by the name of a CPU backend, or by "cuda " and the name of the GPU.
+    /// Keyed by the name of a CPU backend, or by a GPU backend's name, a space and the name of the GPU.
     std::map<std::string, CostTable, std::less<>> tables;
     std::map<std::string, TunedLaunches, std::less<>> launches;  ///< keyed by the same names
     double thread = 0;     ///< seconds to start and end one more worker for a call

@@ -158,7 +158,7 @@ void Engine::require_gpu() const {
 
 Plan Engine::choose(const Work& work, bool counts) const {
     Plan plan;
-    if (work.memory == Memory::device) {
+    if (is_on_device(work.memory)) {
         require_gpu();
         plan.backend = &gpu_;
         plan.reason = "the data is in device memory";
@@ -179,13 +179,13 @@ Plan Engine::choose(const Work& work, bool counts) const {
         plan.reason = gpu ? "a GPU is predicted to be faster" : "the CPU is predicted to be faster";
     }
     plan.replaceable =
-        plan.backend->is_gpu() && (forced_ == nullptr || options_.cpu_takes_over) && work.memory != Memory::device;
+        plan.backend->is_gpu() && (forced_ == nullptr || options_.cpu_takes_over) && !is_on_device(work.memory);
     return plan;
 }
 
 void Engine::shape(Plan& plan, std::uint64_t bytes, Memory memory) const {
     if (plan.backend->is_gpu()) {
-        const bool fast = memory != Memory::pageable;
+        const bool fast = is_direct(memory);
         const GpuTransfers& transfers = gpu_.transfers();
         const unsigned per_device = fast ? transfers.lanes : std::min(transfers.pageable_lanes, options_.threads + 2);
         plan.devices = gpus();

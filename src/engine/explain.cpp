@@ -29,13 +29,13 @@ std::string in_words(double seconds) {
 
 std::optional<Prediction> Engine::predict(const Work& work, const BackendInfo& info) const {
     if (!info.usable()) return std::nullopt;
-    if (info.name == "cuda") {
+    if (info.gpu) {
         Prediction on_gpu = planner().on_gpu(info, 1, work);
-        const bool awake = work.memory != Memory::pageable || gpu_.is_awake();
+        const bool awake = is_direct(work.memory) || gpu_.is_awake();
         if (!awake) on_gpu.cold_seconds = planner().cold_seconds();
         return on_gpu;
     }
-    if (work.memory == Memory::device) return std::nullopt;
+    if (is_on_device(work.memory)) return std::nullopt;
     for (const Backend* backend : all_backends()) {
         if (backend->name() == info.name) return planner().on_cpu(*backend, work);
     }
@@ -43,8 +43,7 @@ std::optional<Prediction> Engine::predict(const Work& work, const BackendInfo& i
 }
 
 Crew Engine::crew(std::span<const Work> parts, bool counts) const {
-    const bool pageable =
-        std::any_of(parts.begin(), parts.end(), [](const Work& p) { return p.memory == Memory::pageable; });
+    const bool pageable = std::any_of(parts.begin(), parts.end(), [](const Work& p) { return !is_direct(p.memory); });
     Crew crew = choose(parts, pageable ? Memory::pageable : Memory::page_locked, counts);
     if (pageable) {
         // A GPU's worker copies pageable memory to a page-locked staging buffer and back itself, so there are more
@@ -73,29 +72,31 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
     };
     const bool gpu = planner().gpu_pays(gpu_, waited_, memory, on_cpu, counts, gpu_seconds);
     const std::string basis = cpu.prediction.calibrated ? " (calibrated)" : " (not calibrated)";
-    const std::string cpu_name(cpu.backend->name());
+    const std::string cpu_name(cpu.backend->name()), gpu_name(gpu_.name());
     const std::string cpu_words = in_words(on_cpu) + " by " + cpu_name;
     if (on_gpu == 0) return {cpu.backend, {}, on_cpu, cpu_name + ": " + in_words(on_cpu) + " predicted" + basis};
     // Uses both if the GPU works anyway or is awake, and if the work is large enough to be divided evenly.
     const double both = shared_loss / (1 / on_cpu + 1 / on_gpu);
-    const bool awake = gpu || memory != Memory::pageable || gpu_.is_awake();
+    const bool awake = gpu || is_direct(memory) || gpu_.is_awake();
     if (awake && bytes >= least_split_bytes && Planner::is_faster(both, std::min(on_cpu, on_gpu))) {
         return {cpu.backend, gpus(), both,
-                "cuda and " + cpu_name + ": " + in_words(both) + " predicted for both against " + in_words(on_gpu) +
-                    " by cuda and " + cpu_words + basis};
+                gpu_name + " and " + cpu_name + ": " + in_words(both) + " predicted for both against " +
+                    in_words(on_gpu) + " by " + gpu_name + " and " + cpu_words + basis};
     }
     // Creating the CUDA context is part of this call's time, but is ignored in the decision whether the GPU pays off.
-    if (gpu && memory == Memory::pageable && !gpu_.is_awake()) on_gpu += planner().cold_seconds();
-    if (gpu) return {nullptr, gpus(), on_gpu, "cuda: " + in_words(on_gpu) + " predicted against " + cpu_words + basis};
+    if (gpu && !is_direct(memory) && !gpu_.is_awake()) on_gpu += planner().cold_seconds();
+    if (gpu)
+        return {nullptr, gpus(), on_gpu,
+                gpu_name + ": " + in_words(on_gpu) + " predicted against " + cpu_words + basis};
     return {cpu.backend,
             {},
             on_cpu,
-            cpu_name + ": " + in_words(on_cpu) + " predicted against " + in_words(on_gpu) + " by cuda" + basis};
+            cpu_name + ": " + in_words(on_cpu) + " predicted against " + in_words(on_gpu) + " by " + gpu_name + basis};
 }
 
 Explanation Engine::explain(const Work& work) const {
     Explanation e;
-    const bool shared_out = work.batch && work.memory != Memory::device;
+    const bool shared_out = work.batch && !is_on_device(work.memory);
     if (shared_out) {
         const Crew who = crew({&work, 1}, false);
         e.plan.backend = who.gpus.empty() ? who.cpu : &gpu_;
@@ -124,7 +125,7 @@ Explanation Engine::explain(const Work& work) const {
     e.reason = name + ": " + in_words(e.seconds) + " predicted";
     if (forced_ != nullptr) {
         e.reason += "; it was requested";
-    } else if (work.memory == Memory::device) {
+    } else if (is_on_device(work.memory)) {
         e.reason += "; the data is in device memory";
     } else {
         // The best of the other backends, preferring the other kind of processor.

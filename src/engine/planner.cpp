@@ -48,7 +48,7 @@ std::vector<Planner::Cpu> Planner::find_cpus() const {
     std::vector<Cpu> cpus;
     const auto& backends = all_backends();
     for (auto it = backends.rbegin(); it != backends.rend(); ++it) {
-        if ((*it)->name() == "cuda" || !(*it)->usable()) continue;
+        if ((*it)->is_gpu() || !(*it)->usable()) continue;
         const BackendInfo& info = (*it)->info().front();
         cpus.push_back({*it, {model_->find(CostModel::table_name(info)), default_costs(info, threads_)}});
     }
@@ -154,7 +154,7 @@ Prediction Planner::on_cpu(const Backend& backend, const Work& work) const {
 Prediction Planner::on_gpu(const BackendInfo& gpu, unsigned gpus, const Work& work) const {
     Reckoned one = reckon(costs_of(gpu), gpu_way(work.memory, work.batch), work);
     const bool divisible = work.batch || is_parallel(work.mode, work.direction);
-    if (divisible && work.memory != Memory::device) one.shared /= std::max(1U, gpus);
+    if (divisible && !is_on_device(work.memory)) one.shared /= std::max(1U, gpus);
     return {one.seconds(), 1, one.calibrated};
 }
 
@@ -192,7 +192,7 @@ bool Planner::gpu_pays(CudaBackend& gpu, Waited& waited, Memory memory, double c
         return before + more > cold_seconds();
     };
     // Page-locked memory shows that this process already uses a GPU.
-    const bool awake = memory != Memory::pageable || gpu.is_awake();
+    const bool awake = is_direct(memory) || gpu.is_awake();
     if (!awake && counts && !gpu.is_loaded() && !enough(waited.cpu_seconds, cpu_seconds)) return false;
     if (!gpu.usable()) return false;
     const double seconds = gpu_seconds();

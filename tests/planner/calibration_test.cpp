@@ -17,12 +17,13 @@ namespace {
 constexpr unsigned threads = 8;
 
 std::vector<BackendInfo> machine() {
-    return {{.name = "libcrypto", .description = "OpenSSL", .reason = ""},
-            {.name = "vaes", .description = "AVX-512", .reason = ""},
-            {.name = "aesni", .description = "", .reason = "no such CPU"},
-            {.name = "cuda", .description = "NVIDIA One", .reason = "", .device = 0, .multiprocessors = 80},
-            {.name = "cuda", .description = "NVIDIA One", .reason = "", .device = 1, .multiprocessors = 80},
-            {.name = "cuda", .description = "NVIDIA Other", .reason = "", .device = 2, .multiprocessors = 20}};
+    return {
+        {.name = "libcrypto", .description = "OpenSSL", .reason = ""},
+        {.name = "vaes", .description = "AVX-512", .reason = ""},
+        {.name = "aesni", .description = "", .reason = "no such CPU"},
+        {.name = "cuda", .description = "NVIDIA One", .reason = "", .device = 0, .multiprocessors = 80, .gpu = true},
+        {.name = "cuda", .description = "NVIDIA One", .reason = "", .device = 1, .multiprocessors = 80, .gpu = true},
+        {.name = "cuda", .description = "NVIDIA Other", .reason = "", .device = 2, .multiprocessors = 20, .gpu = true}};
 }
 
 /// Its true costs differ from the defaults by a factor for each backend.

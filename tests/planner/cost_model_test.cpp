@@ -97,7 +97,7 @@ TEST(CostTable, KnowsWhatItWasTold) {
 
 TEST(DefaultCosts, AreThereForEveryClassAndWay) {
     const BackendInfo gpu{
-        .name = "cuda", .description = "NVIDIA H200", .reason = "", .device = 0, .multiprocessors = 132};
+        .name = "cuda", .description = "NVIDIA H200", .reason = "", .device = 0, .multiprocessors = 132, .gpu = true};
     for (const char* name : {"libcrypto", "aesni", "vaes", "armv8", "cuda"}) {
         const BackendInfo cpu{.name = name, .description = "", .reason = ""};
         const bool is_gpu = std::string(name) == "cuda";
@@ -121,7 +121,8 @@ TEST(DefaultCosts, OfAGpuFollowFromItsProperties) {
                                                .reason = "",
                                                .device = 0,
                                                .multiprocessors = multiprocessors,
-                                               .speed = speed},
+                                               .speed = speed,
+                                               .gpu = true},
                                               8);
         return table.find(work_class, Way::device, 128)->byte.back();
     };
@@ -151,7 +152,8 @@ TEST(DefaultCosts, OfAGpuFollowFromItsProperties) {
 /// 14 rounds instead of 10.
 TEST(DefaultCosts, AChainWaitsLongerUnderALongerKey) {
     const CostTable table = default_costs(
-        {.name = "cuda", .description = "NVIDIA H200", .reason = "", .device = 0, .multiprocessors = 132}, 8);
+        {.name = "cuda", .description = "NVIDIA H200", .reason = "", .device = 0, .multiprocessors = 132, .gpu = true},
+        8);
     for (const WorkClass chained : {WorkClass::chained, WorkClass::cmac, WorkClass::ccm}) {
         const double shorter = table.find(chained, Way::device, 128)->serial_byte;
         const double longer = table.find(chained, Way::device, 256)->serial_byte;

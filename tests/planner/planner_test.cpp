@@ -16,7 +16,8 @@ const BackendInfo h200{.name = "cuda",
                        .description = "NVIDIA H200, compute capability 9.0",
                        .reason = "",
                        .device = 0,
-                       .multiprocessors = 132};
+                       .multiprocessors = 132,
+                       .gpu = true};
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
 std::shared_ptr<const CostModel> nothing() {

@@ -1,4 +1,4 @@
-"""The table of modes: a line that omits a column does not compile."""
+"""The tables of modes and of kinds of memory: a line that omits a column does not compile."""
 
 import os
 import re
@@ -50,6 +50,14 @@ def compiles(line: str, value: str = "20", checks: str = '#include "aes/types.hp
         return subprocess.run(command, cwd=folder, capture_output=True, timeout=120).returncode == 0
 
 
+def memory_compiles(line: str) -> bool:
+    """Return whether a line can be added to the table of kinds of memory."""
+    source = f'#include "backend/gpu_memory.hpp"\nusing namespace warpaes;\nMemoryKind added{{{line}}};\n'
+    command = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", "-x", "c++", "-"]
+    command += ["-I", str(ROOT / "src"), "-I", str(ROOT / "include")]
+    return subprocess.run(command, input=source, text=True, capture_output=True, timeout=120).returncode == 0
+
+
 class Modes(unittest.TestCase):
     def test_a_mode_is_a_line_of_the_table(self) -> None:
         self.assertTrue(compiles(line_of_ocb(COLUMNS), checks=CHECKS))
@@ -71,6 +79,12 @@ class Modes(unittest.TestCase):
         own = re.search(r"enum class Mode : std::int32_t \{(.*?)\};", TYPES, re.DOTALL).group(1)
         self.assertEqual(of_abi, re.findall(r"(\w+) = \d+", own))
         self.assertEqual(of_abi, re.findall(r"\.mode = Mode::(\w+)", LINES))
+
+    def test_each_column_of_a_kind_of_memory_is_required(self) -> None:
+        columns = ["Memory::device", "true", "true", "Allocation::by_driver", "Memory::page_locked"]
+        self.assertTrue(memory_compiles(", ".join(columns)))
+        for count in range(len(columns)):
+            self.assertFalse(memory_compiles(", ".join(columns[:count])), count)
 
 
 if __name__ == "__main__":

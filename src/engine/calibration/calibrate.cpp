@@ -54,7 +54,7 @@ std::pair<Mode, Direction> example_of(WorkClass work_class) {
 }
 
 std::vector<Shape> shapes_of(const Cell& cell, bool quick) {
-    const bool chained = is_chained(cell.work_class), gpu = cell.info.name == "cuda";
+    const bool chained = is_chained(cell.work_class), gpu = cell.info.gpu;
     if (is_batch(cell.way)) {
         if (quick) return {{1, 64 * kib}, {64, 64}, {4096, 64}, {1024, 1504}, {512, 16 * kib}};
         std::vector<Shape> shapes{{1, 64},          {1, 64 * kib},    {16, 64},    {16, 16 * kib},  {256, 64},
@@ -121,7 +121,7 @@ private:
     [[nodiscard]] std::vector<Cell> make_cells() const {
         std::vector<Cell> cells;
         for (const BackendInfo& info : infos_) {
-            const bool gpu = info.name == "cuda";
+            const bool gpu = info.gpu;
             for (std::size_t w = 0; w < ways; ++w) {
                 const auto way = static_cast<Way>(w);
                 if (gpu != (way >= Way::pageable) || (is_batch(way) && !options_.batches)) continue;
@@ -143,8 +143,7 @@ private:
 
     [[nodiscard]] std::vector<Shape> shapes(const Cell& cell) const {
         std::vector<Shape> all = shapes_of(cell, options_.quick);
-        const std::uint64_t most =
-            cell.info.name == "cuda" ? options_.most_bytes : std::min(options_.most_bytes, threads_bytes());
+        const std::uint64_t most = cell.info.gpu ? options_.most_bytes : std::min(options_.most_bytes, threads_bytes());
         std::erase_if(all, [&](const Shape& s) { return s.messages * s.bytes > most; });
         return all;
     }
@@ -171,7 +170,7 @@ private:
 
     /// Measures the cost of one more worker, from calls with many short chunks.
     void measure_thread() {
-        const auto best = std::find_if(infos_.rbegin(), infos_.rend(), [](const auto& i) { return i.name != "cuda"; });
+        const auto best = std::find_if(infos_.rbegin(), infos_.rend(), [](const auto& i) { return !i.gpu; });
         if (options_.threads < 2 || best == infos_.rend()) return;
         Trial trial{.backend = best->name, .work = {.bytes = options_.threads * 4 * kib}, .chunk_bytes = 4 * kib};
         trial.lanes = 1;

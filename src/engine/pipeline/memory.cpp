@@ -48,10 +48,10 @@ MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t by
     if (!plan.backend->is_gpu()) return buffer;
     const MemoryPlace place = place_of(data);
     buffer.device = device_of(place);
-    if (place.kind == Memory::device) {
+    if (is_on_device(place.kind)) {
         buffer.direct = parallel;  // for a serial mode, the host reads the chaining value from the data
     } else {
-        buffer.direct = place.kind == Memory::page_locked || bytes <= copied_by_the_driver;
+        buffer.direct = is_direct(place.kind) || bytes <= copied_by_the_driver;
     }
     return buffer;
 }

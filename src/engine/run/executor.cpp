@@ -47,7 +47,7 @@ private:
 Executor::Executor(Engine& engine, const Places& places, std::optional<CallerStream> stream)
     : engine_(engine), stream_(stream) {
     const MemoryPlace &in = places.input, &out = places.output;
-    const bool in_device = in.kind == Memory::device, out_device = out.kind == Memory::device;
+    const bool in_device = is_on_device(in.kind), out_device = is_on_device(out.kind);
     if (in_device && out_device && in.device != out.device) {
         throw Error(WARPAES_ERROR_ARGUMENT, "output: is on a device other than that of input");
     }
@@ -55,10 +55,10 @@ Executor::Executor(Engine& engine, const Places& places, std::optional<CallerStr
     output_device_ = device_of(out);
     if (in_device || out_device) {
         device_ = in_device ? in.device : out.device;
-        memory_ = Memory::device;
+        memory_ = in_device ? in.kind : out.kind;
         engine.require_gpu();
-    } else if (in.kind == Memory::page_locked && out.kind == Memory::page_locked) {
-        memory_ = Memory::page_locked;
+    } else if (is_direct(in.kind) && is_direct(out.kind)) {
+        memory_ = in.kind;
     }
     if (stream_ && !device_only_) {
         throw Error(WARPAES_ERROR_ARGUMENT, "input, output: an asynchronous call takes buffers in device memory");

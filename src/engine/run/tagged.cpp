@@ -40,7 +40,7 @@ bool is_simple(const MessageGroup& m, const Places& places) {
     if (m.direction == Direction::decrypt) return m.length != 0;
     // Without text, the tag may be the only part that is on a device.
     if (m.length == 0 && (device_of(places.input) < 0 || device_of(places.output) < 0)) return false;
-    return m.tag_length == block_bytes && places.tag.kind != Memory::pageable;
+    return m.tag_length == block_bytes && is_direct(places.tag.kind);
 }
 
 }  // namespace
