@@ -11,6 +11,7 @@
 #include "keyset_source.hpp"
 #include "own_keyset.hpp"
 #include "record.hpp"
+#include "templates.hpp"
 
 namespace cli {
 
@@ -127,8 +128,7 @@ Opened open_with(const std::string& path, const Keys& keys, const std::string& a
 
 const char* format_name(const warpaes_file_info& info) {
     if (info.format == WARPAES_FORMAT_OPENSSL_ENC) return "openssl enc, with a passphrase";
-    if (std::string_view(info.template_name).substr(0, 4) == "C2SP") return "C2SP chunked encryption";
-    return "Tink streaming AEAD";
+    return format_of_template(info.template_name).name;
 }
 
 json to_json(const warpaes_file_info& info) {

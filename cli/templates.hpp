@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command.hpp"
@@ -16,9 +17,19 @@ inline const char* default_template() {
     return warpaes_template_name(0);
 }
 
-/// C2SP's templates use raw keys and have no keysets.
+/// A format that the command names, by the beginning of its templates' names.
+struct NamedFormat {
+    std::string_view prefix;
+    const char* name;
+    bool raw_only;  ///< it has raw keys and no keyset
+};
+inline const NamedFormat& format_of_template(std::string_view name) {
+    static constexpr NamedFormat c2sp{"C2SP", "C2SP chunked encryption", true}, tink{"", "Tink streaming AEAD", false};
+    return name.starts_with(c2sp.prefix) ? c2sp : tink;
+}
+
 inline bool is_raw_only(const std::string& name) {
-    return name.compare(0, 4, "C2SP") == 0;
+    return format_of_template(name).raw_only;
 }
 
 /// Throws UsageError, which suggests the closest name.

@@ -16,8 +16,19 @@ using namespace warpaes::capi;
 struct Fields {
     std::span<const std::uint8_t> prefix, passphrase, salt, aad, iv;
     Direction direction{};
+    FileType type{};
     Mode mode{};
 };
+
+FileType checked_format(warpaes_format format) {
+    switch (format) {
+    case WARPAES_FORMAT_RAW:
+    case WARPAES_FORMAT_OPENSSL_ENC:
+    case WARPAES_FORMAT_STREAMING_AEAD:
+        return static_cast<FileType>(format);
+    }
+    throw Error(WARPAES_ERROR_ARGUMENT, "format: there is no format " + std::to_string(static_cast<int>(format)));
+}
 
 PassphraseSecret to_passphrase(const warpaes_file_job& j, const Fields& fields) {
     PassphraseSecret secret;
@@ -47,14 +58,14 @@ FilePlace to_place(const char* path, int fd, const char* name) {
     return {path != nullptr ? path : "", fd};
 }
 
-void check_flags(const warpaes_file_job& j) {
+void check_flags(const warpaes_file_job& j, FileType type) {
     constexpr std::uint32_t aead = WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY |
                                    WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256 | WARPAES_FILE_SHA256_INPUT |
                                    WARPAES_FILE_KEEP_ATTRIBUTES | WARPAES_FILE_SALVAGE;
     constexpr std::uint32_t enc = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
                                   WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE |
                                   WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256 | WARPAES_FILE_KEEP_ATTRIBUTES;
-    if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return refuse_unknown_flags(j.flags, enc);
+    if (type != FileType::segments) return refuse_unknown_flags(j.flags, enc);
     if ((j.flags & ~aead) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
                 "flags: STREAMING_AEAD accepts only OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256, SHA256_INPUT, "
@@ -63,7 +74,7 @@ void check_flags(const warpaes_file_job& j) {
 
 /// The options that all formats share.
 FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
-    check_flags(j);
+    check_flags(j, fields.type);
     const auto has = [&](std::uint32_t flag) { return (j.flags & flag) != 0; };
     FileJob job;
     job.overwrite = has(WARPAES_FILE_OVERWRITE);
@@ -91,7 +102,7 @@ FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
     if (!job.verify) job.output = to_place(j.output_path, j.output_fd, "output");
     job.direction = fields.direction;
     job.prefix = fields.prefix;
-    if (!job.prefix.empty() && (j.format != WARPAES_FORMAT_STREAMING_AEAD || j.direction != WARPAES_ENCRYPT)) {
+    if (!job.prefix.empty() && (fields.type != FileType::segments || j.direction != WARPAES_ENCRYPT)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "prefix: applies only to encryption with STREAMING_AEAD");
     }
     if (job.prefix.size() > std::size_t{1} << 20) throw Error(WARPAES_ERROR_ARGUMENT, "prefix: is longer than 1 MiB");
@@ -102,24 +113,30 @@ FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
 EncOptions to_enc_options(const warpaes_file_job& j, const Fields& fields) {
     EncOptions options;
     if (j.key != nullptr) options.key = &j.key->impl;
-    if (j.format == WARPAES_FORMAT_OPENSSL_ENC) {
-        options.passphrase = to_passphrase(j, fields);
-    } else if (j.format != WARPAES_FORMAT_RAW) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "format: there is no format " + std::to_string(static_cast<int>(j.format)));
-    } else {
+    const bool raw = fields.type == FileType::raw;
+    if (raw) {
         require(j.key, "key");
+    } else {
+        options.passphrase = to_passphrase(j, fields);
     }
-    if (j.iv != nullptr || j.format == WARPAES_FORMAT_RAW) options.iv = fields.iv;
+    if (j.iv != nullptr || raw) options.iv = fields.iv;
     options.pkcs7 = (j.flags & WARPAES_FILE_PKCS7) != 0;
     options.mode = fields.mode;
     return options;
 }
 
 std::unique_ptr<FileFormat> to_format(const warpaes_file_job& j, const Fields& fields, const FileJob& job) {
-    if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return enc_format(job, to_enc_options(j, fields));
-    require(j.keyset, "keyset");
-    const AeadOptions options{&j.keyset->impl, fields.aad};
-    return job.salvage ? salvage_format(job, options) : aead_format(job, options);
+    switch (fields.type) {
+    case FileType::raw:
+    case FileType::openssl_enc:
+        break;
+    case FileType::segments: {
+        require(j.keyset, "keyset");
+        const AeadOptions options{&j.keyset->impl, fields.aad};
+        return job.salvage ? salvage_format(job, options) : aead_format(job, options);
+    }
+    }
+    return enc_format(job, to_enc_options(j, fields));
 }
 
 /// The caller's functions that the job calls while it runs. `holes`: counts the calls of `hole`.
@@ -158,6 +175,7 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
             .aad = bytes(!raw && !enc, j.aad, j.aad_len, "aad"),
             .iv = bytes(raw || j.iv != nullptr, j.iv, j.iv_len, "iv"),
             .direction = checked_direction(j.direction),
+            .type = checked_format(j.format),
             .mode = raw || enc ? checked_mode(j.mode) : Mode{}};
         FileJob common = to_job(j, fields);
         const std::unique_ptr<FileFormat> format = to_format(j, fields, common);
@@ -194,7 +212,7 @@ warpaes_status warpaes_file_inspect(const char* path, const char* template_name,
         require(path, "path");
         warpaes_file_info i = read_struct(info, "info");
         const FileFacts facts = inspect_file(path, template_name != nullptr ? &find_template(template_name) : nullptr);
-        i.format = facts.openssl_enc ? WARPAES_FORMAT_OPENSSL_ENC : WARPAES_FORMAT_STREAMING_AEAD;
+        i.format = static_cast<warpaes_format>(facts.type);
         i.template_name = facts.stream_template != nullptr ? facts.stream_template->name.data() : "";
         i.file_bytes = facts.file_bytes;
         i.header_bytes = facts.header_bytes;

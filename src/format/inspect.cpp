@@ -22,8 +22,7 @@ constexpr std::uint64_t least_tag = 10;
 void read_segments(FileFacts& facts, std::span<const std::uint8_t> begin) {
     const StreamTemplate& t = *facts.stream_template;
     const SegmentLayout layout = layout_of(t.parameters);
-    const bool tink = t.parameters.format != SegmentFormat::c2sp;
-    if (tink && (begin.empty() || begin[0] != layout.header_bytes)) {
+    if (traits_of(t.parameters.format).marked && (begin.empty() || begin[0] != layout.header_bytes)) {
         refuse("does not begin like a file in the format " + std::string(t.name));
     }
     facts.header_bytes = layout.header_bytes;
@@ -35,7 +34,7 @@ void read_segments(FileFacts& facts, std::span<const std::uint8_t> begin) {
 
 void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
     if (begin.size() == 16 && std::equal(enc_magic.begin(), enc_magic.end(), begin.begin())) {
-        facts.openssl_enc = true;
+        facts.type = FileType::openssl_enc;
         facts.header_bytes = begin.size();
         return;
     }

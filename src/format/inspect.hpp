@@ -9,8 +9,11 @@
 
 namespace warpaes {
 
+/// Values are those of `warpaes_format` in the C ABI.
+enum class FileType : std::int32_t { raw = 0, openssl_enc = 1, segments = 2 };
+
 struct FileFacts {
-    bool openssl_enc = false;                         ///< false: authenticated segments
+    FileType type = FileType::segments;
     const StreamTemplate* stream_template = nullptr;  ///< the template given by the caller
     std::uint64_t file_bytes = 0;
     std::uint64_t header_bytes = 0;

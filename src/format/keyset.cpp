@@ -31,12 +31,12 @@ Keyset::Entry make_entry(const StreamParameters& parameters, SecretVector key, s
 
 Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uint8_t> key) {
     const StreamParameters& parameters = find_template(template_name).parameters;
-    const bool c2sp = parameters.format == SegmentFormat::c2sp;
-    const std::size_t least = parameters.aes_key_bytes, most = c2sp ? least : most_raw_bytes;
+    const bool exact = traits_of(parameters.format).tink_type.empty();
+    const std::size_t least = parameters.aes_key_bytes, most = exact ? least : most_raw_bytes;
     if (key.size() < least || key.size() > most) {
-        std::string sentence = "key: " + std::string(template_name) + " takes " + (c2sp ? "" : "at least ") +
+        std::string sentence = "key: " + std::string(template_name) + " takes " + (exact ? "" : "at least ") +
                                std::to_string(least) + " bytes, got " + std::to_string(key.size());
-        if (c2sp && key.size() == 32) {
+        if (exact && key.size() == 32) {
             sentence += "; warpaes 0.1 accepted 32 bytes, and only it can read files that it encrypted with such keys";
         }
         throw Error(WARPAES_ERROR_KEY_LENGTH, sentence);

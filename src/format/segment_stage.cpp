@@ -85,9 +85,8 @@ void SegmentStage::process(Lane& lane, Chunk& chunk) {
 
 Plan plan_segments(const Engine& engine, SegmentFormat format, Direction direction, std::uint64_t bytes,
                    Memory memory) {
-    // The CPU computes the HMAC, which takes longer than the cipher, so a GPU does not help and is used only if it was
-    // requested.
-    if (format == SegmentFormat::ctr_hmac && memory != Memory::device) {
+    // A GPU does not help, so it is used only if it was requested.
+    if (traits_of(format).cpu_bound && !is_on_device(memory)) {
         return engine.plan(Mode::ctr, direction, Engine::unknown_length, memory);
     }
     return engine.plan(Mode::gcm, direction, bytes, memory);

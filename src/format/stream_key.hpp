@@ -2,6 +2,7 @@
 // keyset, or the fixed ones of C2SP chunked encryption.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,6 +19,25 @@ enum class SegmentFormat {
     ctr_hmac,  ///< Tink AES-CTR-HMAC streaming
     c2sp       ///< C2SP chunked encryption
 };
+
+/// The properties of a format that code outside its segment cipher reads.
+struct SegmentFormatTraits {
+    std::string_view
+        tink_type;   ///< type URL of its keys in keysets; empty: its keys are only raw, of the AES key's size
+    bool marked;     ///< the first byte of a file is the length of its header
+    bool commits;    ///< the header identifies the key, so no segment is opened to find it
+    bool cpu_bound;  ///< the CPU's part of the work takes longer than the cipher
+};
+
+/// In the order of SegmentFormat.
+inline constexpr std::array segment_formats{
+    SegmentFormatTraits{"type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey", true, false, false},
+    SegmentFormatTraits{"type.googleapis.com/google.crypto.tink.AesCtrHmacStreamingKey", true, false, true},
+    SegmentFormatTraits{"", false, true, false}};
+
+constexpr const SegmentFormatTraits& traits_of(SegmentFormat format) {
+    return segment_formats[static_cast<std::size_t>(format)];
+}
 
 /// The values are those of Tink's HashType.
 enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };

@@ -7,9 +7,6 @@ namespace warpaes {
 
 namespace {
 
-constexpr std::string_view gcm_hkdf_type = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
-constexpr std::string_view ctr_hmac_type = "type.googleapis.com/google.crypto.tink.AesCtrHmacStreamingKey";
-
 // Field numbers of Tink's aes_gcm_hkdf_streaming.proto, aes_ctr_hmac_streaming.proto and hmac.proto.
 enum KeyField : std::uint32_t { key_version = 1, key_params = 2, key_value = 3 };
 enum ParamsField : std::uint32_t { segment_size = 1, derived_key_size = 2, hkdf_hash_type = 3, hmac_params = 4 };
@@ -59,20 +56,13 @@ void parse_parameters(std::span<const std::uint8_t> message, StreamParameters& p
 }  // namespace
 
 std::string_view tink_type_of(SegmentFormat format) {
-    switch (format) {
-    case SegmentFormat::gcm_hkdf:
-        return gcm_hkdf_type;
-    case SegmentFormat::ctr_hmac:
-        return ctr_hmac_type;
-    case SegmentFormat::c2sp:
-        break;
-    }
-    return {};
+    return traits_of(format).tink_type;
 }
 
 std::optional<SegmentFormat> format_of_tink_type(std::string_view type_url) {
-    if (type_url == gcm_hkdf_type) return SegmentFormat::gcm_hkdf;
-    if (type_url == ctr_hmac_type) return SegmentFormat::ctr_hmac;
+    for (std::size_t i = 0; !type_url.empty() && i < segment_formats.size(); ++i) {
+        if (type_url == segment_formats[i].tink_type) return static_cast<SegmentFormat>(i);
+    }
     return std::nullopt;
 }
 
