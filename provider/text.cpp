@@ -39,16 +39,31 @@ Bulked run_in_engine(Generic& c, Mode mode, Direction direction, Byte* out, cons
                                                             .digest = nullptr});
 }
 
-/// Returns whether the engine did the update. Sets `failed` if the engine failed and the kernels cannot process the
-/// update either.
-bool in_bulk(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
-             bool& failed) noexcept {
-    if (!c.provider->settings()->bulk->wants(bytes)) [[likely]]
-        return false;
-    const Bulked outcome = run_in_engine(c, mode, direction, out, in, bytes);
-    failed = outcome == Bulked::failed;
-    if (failed) end_message(c);
-    return outcome == Bulked::done;
+/// Runs many bytes in the engine, and fewer here. Subtracts from `counted` the bytes that the engine counts. Returns
+/// false if the engine failed and the kernels cannot process the bytes either.
+bool run_any(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
+             std::size_t& counted) noexcept {
+    if (c.provider->settings()->bulk->wants(bytes)) [[unlikely]] {
+        const Bulked outcome = run_in_engine(c, mode, direction, out, in, bytes);
+        if (outcome == Bulked::failed) end_message(c);
+        if (outcome == Bulked::done) counted -= bytes;
+        if (outcome != Bulked::untouched) return outcome == Bulked::done;
+    }
+    run(c, mode, direction, out, in, mode == Mode::cfb1 ? 8 * bytes : bytes);
+    return true;
+}
+
+/// Decrypts; then the chain is `next`, which was read before the text could be overwritten.
+bool decrypt_chained(Generic& c, Mode mode, Byte* out, const Byte* in, std::size_t bytes, const Block& next,
+                     std::size_t& counted) noexcept {
+    if (!run_any(c, mode, Direction::decrypt, out, in, bytes, counted)) return false;
+    std::memcpy(c.iv, next.data(), 16);
+    return true;
+}
+
+int counted_update(Generic& c, std::size_t counted) noexcept {
+    if (counted != 0) c.tally.add(counted);
+    return 1;
 }
 
 int ecb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
@@ -60,12 +75,9 @@ int ecb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         return 1;
     }
     const Direction direction = c.key.inverse ? Direction::decrypt : Direction::encrypt;
-    bool failed = false;
-    if (in_bulk(c, Mode::ecb, direction, out, in, 16 * blocks, failed)) return 1;
-    if (failed) return 0;
-    run(c, Mode::ecb, direction, out, in, 16 * blocks);
-    c.tally.add(bytes);
-    return 1;
+    std::size_t counted = bytes;
+    if (!run_any(c, Mode::ecb, direction, out, in, 16 * blocks, counted)) return 0;
+    return counted_update(c, counted);
 }
 
 int cbc(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
@@ -83,15 +95,9 @@ int cbc(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     }
     Block last;
     std::memcpy(last.data(), in + 16 * (blocks - 1), 16);
-    bool failed = false;
-    const bool done = in_bulk(c, Mode::cbc, Direction::decrypt, out, in, 16 * blocks, failed);
-    if (failed) return 0;
-    if (!done) {
-        run(c, Mode::cbc, Direction::decrypt, out, in, 16 * blocks);
-        c.tally.add(bytes);
-    }
-    std::memcpy(c.iv, last.data(), 16);
-    return 1;
+    std::size_t counted = bytes;
+    if (!decrypt_chained(c, Mode::cbc, out, in, 16 * blocks, last, counted)) return 0;
+    return counted_update(c, counted);
 }
 
 /// Processes bytes up to the end of the current block or of the text.
@@ -103,6 +109,15 @@ void in_hand(Generic& c, Byte*& out, const Byte*& in, std::size_t& bytes, const 
         n = (n + 1) % 16;
     }
     c.num = n;
+}
+
+/// Processes the bytes after the last complete block.
+template <typename Step>
+void start_block(Generic& c, Byte* out, const Byte* in, std::size_t bytes, const Step& step) noexcept {
+    if (bytes == 0) return;
+    c.key.serial->ecb(c.key.schedule, c.iv, c.iv, 1);
+    for (unsigned n = 0; n < bytes; ++n) out[n] = step(in[n], n);
+    c.num = static_cast<unsigned>(bytes);
 }
 
 /// Computes to = a ^ b; `to` may be `a`.
@@ -140,27 +155,11 @@ int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         } else {
             Block last;
             std::memcpy(last.data(), in + 16 * (blocks - 1), 16);
-            bool failed = false;
-            const bool done = in_bulk(c, Mode::cfb128, Direction::decrypt, out, in, 16 * blocks, failed);
-            if (failed) return 0;
-            if (done) {
-                counted -= 16 * blocks;
-            } else {
-                run(c, Mode::cfb128, Direction::decrypt, out, in, 16 * blocks);
-            }
-            std::memcpy(c.iv, last.data(), 16);
+            if (!decrypt_chained(c, Mode::cfb128, out, in, 16 * blocks, last, counted)) return 0;
         }
-        out += 16 * blocks;
-        in += 16 * blocks;
-        bytes -= 16 * blocks;
     }
-    if (bytes != 0) {
-        c.key.serial->ecb(c.key.schedule, c.iv, c.iv, 1);
-        for (unsigned n = 0; n < bytes; ++n) out[n] = step(in[n], n);
-        c.num = static_cast<unsigned>(bytes);
-    }
-    if (counted != 0) c.tally.add(counted);
-    return 1;
+    start_block(c, out + 16 * blocks, in + 16 * blocks, bytes % 16, step);
+    return counted_update(c, counted);
 }
 
 int ofb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
@@ -170,15 +169,8 @@ int ofb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     const std::size_t blocks = bytes / 16;
     if (blocks != 0) {
         c.key.serial->ofb(c.key.schedule, c.iv, in, out, blocks);
-        out += 16 * blocks;
-        in += 16 * blocks;
-        bytes -= 16 * blocks;
     }
-    if (bytes != 0) {
-        c.key.serial->ecb(c.key.schedule, c.iv, c.iv, 1);
-        for (unsigned n = 0; n < bytes; ++n) out[n] = step(in[n], n);
-        c.num = static_cast<unsigned>(bytes);
-    }
+    start_block(c, out + 16 * blocks, in + 16 * blocks, bytes % 16, step);
     return 1;
 }
 
@@ -198,15 +190,9 @@ int cfb8(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         return 1;
     }
     const Block window = next_window(c.iv, in, bytes);
-    bool failed = false;
-    const bool done = in_bulk(c, Mode::cfb8, Direction::decrypt, out, in, bytes, failed);
-    if (failed) return 0;
-    if (!done) {
-        run(c, Mode::cfb8, Direction::decrypt, out, in, bytes);
-        c.tally.add(bytes);
-    }
-    std::memcpy(c.iv, window.data(), 16);
-    return 1;
+    std::size_t counted = bytes;
+    if (!decrypt_chained(c, Mode::cfb8, out, in, bytes, window, counted)) return 0;
+    return counted_update(c, counted);
 }
 
 int cfb1(Generic& c, Byte* out, const Byte* in, std::size_t length) noexcept {
@@ -219,15 +205,9 @@ int cfb1(Generic& c, Byte* out, const Byte* in, std::size_t length) noexcept {
         return 1;
     }
     const Block window = next_window(c.iv, in, bytes);
-    bool failed = false;
-    const bool done = in_bulk(c, Mode::cfb1, Direction::decrypt, out, in, bytes, failed);
-    if (failed) return 0;
-    if (!done) {
-        run(c, Mode::cfb1, Direction::decrypt, out, in, 8 * bytes);
-        c.tally.add(bytes);
-    }
-    std::memcpy(c.iv, window.data(), 16);
-    return 1;
+    std::size_t counted = bytes;
+    if (!decrypt_chained(c, Mode::cfb1, out, in, bytes, window, counted)) return 0;
+    return counted_update(c, counted);
 }
 
 void advance(Byte* counter, std::uint64_t blocks) noexcept {
@@ -251,14 +231,7 @@ int ctr(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     }
     const std::size_t blocks = bytes / 16;
     if (blocks > cpu::serial::few_blocks) {
-        bool failed = false;
-        const bool done = in_bulk(c, Mode::ctr, Direction::encrypt, out, in, 16 * blocks, failed);
-        if (failed) return 0;
-        if (done) {
-            counted -= 16 * blocks;
-        } else {
-            run(c, Mode::ctr, Direction::encrypt, out, in, 16 * blocks);
-        }
+        if (!run_any(c, Mode::ctr, Direction::encrypt, out, in, 16 * blocks, counted)) return 0;
         advance(c.iv, blocks);
     } else if (blocks != 0) {
         c.key.serial->ctr(c.key.schedule, c.iv, in, out, blocks);
@@ -271,8 +244,7 @@ int ctr(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         for (unsigned n = 0; n < rest; ++n) out[n] = static_cast<Byte>(in[n] ^ c.buf[n]);
         c.num = static_cast<unsigned>(rest);
     }
-    if (counted != 0) c.tally.add(counted);
-    return 1;
+    return counted_update(c, counted);
 }
 
 /// Device memory: only complete blocks, and only ECB and CTR, which can start anywhere and carry at most a counter.
