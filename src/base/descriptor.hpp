@@ -1,10 +1,13 @@
-// File descriptors, and a function that claims a name so that no other process can take it.
+// File descriptors, writes without signals, and a function that claims a name so that no other process can take it.
 #pragma once
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <string>
 #include <utility>
 
@@ -48,6 +51,42 @@ public:
 private:
     int fd_;
     bool owned_;
+};
+
+/// While this object exists, a failing write of this thread raises no signal: the error is reported, and ending the
+/// process is left to the caller.
+class NoSignals {
+public:
+    NoSignals() {
+        sigset_t raised;
+        sigemptyset(&raised);
+        sigaddset(&raised, SIGPIPE);
+        sigaddset(&raised, SIGXFSZ);
+        sigpending(&pending_);
+        pthread_sigmask(SIG_BLOCK, &raised, &before_);
+    }
+    NoSignals(const NoSignals&) = delete;
+    NoSignals& operator=(const NoSignals&) = delete;
+    ~NoSignals() {
+        const int error = errno;
+        if (error == EPIPE) drop(SIGPIPE);
+        if (error == EFBIG) drop(SIGXFSZ);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        errno = error;
+    }
+
+private:
+    /// Removes the pending signal, unless it was pending before.
+    void drop(int signal) const {
+        if (sigismember(&pending_, signal) != 0) return;
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, signal);
+        const timespec now{};
+        (void)restarting([&] { return sigtimedwait(&one, nullptr, &now); });
+    }
+
+    sigset_t pending_{}, before_{};
 };
 
 /// A path to an open file that works even while the file has no name.

@@ -3,16 +3,11 @@
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <linux/magic.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstdlib>
-#include <ctime>
-#include <random>
 #include <system_error>
 #include <vector>
 
@@ -77,42 +72,6 @@ void wait_until_ready(int fd, short events, const WaitHook& hook) {
         if (hook) hook();
     }
 }
-
-/// While this object exists, a failing write of this thread raises no signal: the error is reported, and ending the
-/// process is left to the caller.
-class NoSignals {
-public:
-    NoSignals() {
-        sigset_t raised;
-        sigemptyset(&raised);
-        sigaddset(&raised, SIGPIPE);
-        sigaddset(&raised, SIGXFSZ);
-        sigpending(&pending_);
-        pthread_sigmask(SIG_BLOCK, &raised, &before_);
-    }
-    NoSignals(const NoSignals&) = delete;
-    NoSignals& operator=(const NoSignals&) = delete;
-    ~NoSignals() {
-        const int error = errno;
-        if (error == EPIPE) drop(SIGPIPE);
-        if (error == EFBIG) drop(SIGXFSZ);
-        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-        errno = error;
-    }
-
-private:
-    /// Removes the pending signal, unless it was pending before.
-    void drop(int signal) const {
-        if (sigismember(&pending_, signal) != 0) return;
-        sigset_t one;
-        sigemptyset(&one);
-        sigaddset(&one, signal);
-        const timespec now{};
-        (void)restarting([&] { return sigtimedwait(&one, nullptr, &now); });
-    }
-
-    sigset_t pending_{}, before_{};
-};
 
 }  // namespace
 
