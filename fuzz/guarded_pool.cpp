@@ -3,7 +3,6 @@
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
-#include <cstring>
 #include <map>
 #include <new>
 #include <vector>
@@ -52,14 +51,6 @@ private:
 };
 
 }  // namespace
-
-void BatchMemory::write(std::uint8_t* to, std::span<const std::uint8_t> from) {
-    std::memcpy(to, from.data(), from.size());
-}
-
-void BatchMemory::read(std::span<std::uint8_t> to, const std::uint8_t* from) {
-    std::memcpy(to.data(), from, to.size());
-}
 
 BatchMemory& guarded_memory() {
     static GuardedPool memory;

@@ -20,6 +20,18 @@ warpaes_engine* any_engine(Input& input) {
     return engines[input.below(engines.size())].get();
 }
 
+const warpaes::Engine& engine_of(Input& input) {
+    static const std::vector<warpaes::Engine> engines = [] {
+        std::vector<warpaes::Engine> all;
+        for (const warpaes::BackendInfo& info : warpaes::backends()) {
+            if (info.usable && info.device < 0)
+                all.emplace_back(warpaes::EngineOptions{.backend = info.name, .threads = 1});
+        }
+        return all;
+    }();
+    return engines[input.below(engines.size())];
+}
+
 Key make_key(const Bytes& bytes) {
     warpaes_key* key = nullptr;
     (void)warpaes_key_create(bytes.data(), bytes.size(), &key);

@@ -12,19 +12,6 @@ using namespace fuzz;
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 constexpr std::size_t tag_bytes = 16;
 
-/// Returns one of the engines, which process batches with their own threads.
-const warpaes::Engine& engine_of(Input& in) {
-    static const std::vector<warpaes::Engine> engines = [] {
-        std::vector<warpaes::Engine> all;
-        for (const warpaes::BackendInfo& info : warpaes::backends()) {
-            if (info.usable && info.device < 0)
-                all.emplace_back(warpaes::EngineOptions{.backend = info.name, .threads = 1});
-        }
-        return all;
-    }();
-    return engines[in.below(engines.size())];
-}
-
 /// A batch with libcrypto's output for every segment.
 struct Batch {
     explicit Batch(Input& in) : key_bytes(in.bytes(in.pick(key_lengths))), key(key_bytes), engine(engine_of(in)) {

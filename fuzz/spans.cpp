@@ -15,18 +15,6 @@ using namespace fuzz;
 using warpaes::Direction;
 using warpaes::Mode;
 
-const warpaes::Engine& engine_of(Input& in) {
-    static const std::vector<warpaes::Engine> engines = [] {
-        std::vector<warpaes::Engine> all;
-        for (const warpaes::BackendInfo& info : warpaes::backends()) {
-            if (info.usable && info.device < 0)
-                all.emplace_back(warpaes::EngineOptions{.backend = info.name, .threads = 1});
-        }
-        return all;
-    }();
-    return engines[in.below(engines.size())];
-}
-
 const warpaes::Key& key_of(Input& in) {
     static const warpaes::Key keys[] = {warpaes::Key(Bytes(16, 1)), warpaes::Key(Bytes(24, 2)),
                                         warpaes::Key(Bytes(32, 3)), warpaes::Key(Bytes(16, 4)),

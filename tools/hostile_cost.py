@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import re
 import shutil
 import statistics
@@ -28,7 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from recording import ROOT, environment_of, find_gpu, machine, processor, save, stamp
+from recording import ROOT, built, environment_of, find_gpu, host, machine, save, stamp
 
 LIMIT = 1.5
 # Tolerance for a file's memory: a few pages more or fewer are noise.
@@ -147,12 +146,7 @@ def main() -> int:
     parser.add_argument("--no-record", action="store_true", help="do not store a record")
     options = parser.parse_args()
     gpu = find_gpu()
-    build = options.no_build
-    if build is None:
-        build = ROOT / "build" / ("cuda" if gpu else "default")
-        subprocess.run(
-            [ROOT / "tools/build", build.name, "hostile_cost", "warpaes_cli", "warpaes"], cwd=ROOT, check=True
-        )
+    build = built(options.no_build, gpu, "hostile_cost", "warpaes_cli", "warpaes")
     environment = environment_of(build)
     calls, calls_fine = run_calls(build, environment, options.library, options.seconds)
     files, files_fine = run_files(build, environment, options.mib << 20, 5)
@@ -160,7 +154,7 @@ def main() -> int:
         "schema": 1,
         **stamp(),
         "gpu": gpu,
-        "host": {"cpu": processor(), "cores": os.cpu_count(), "os": f"{platform.system()} {platform.release()}"},
+        "host": host(),
         "calls": calls,
         "files": files,
     }

@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
 
-from recording import ROOT, environment_of, find_gpu, machine, processor, save, stamp
+from recording import ROOT, built, environment_of, find_gpu, host, machine, save, stamp
 
 sys.path.insert(0, str(ROOT / "bench"))
 
@@ -78,16 +76,13 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few sizes and little memory; store no record")
     options = parser.parse_args()
     gpu = find_gpu()
-    build = options.no_build
-    if build is None:
-        build = ROOT / "build" / ("cuda" if gpu else "default")
-        subprocess.run([ROOT / "tools/build", build.name, "path_sweep", "warpaes"], cwd=ROOT, check=True)
+    build = built(options.no_build, gpu, "path_sweep", "warpaes")
     rows = sweep(build, environment_of(build), gpu is not None, options.quick)
     record = {
         "schema": 1,
         **stamp(),
         "gpu": gpu,
-        "host": {"cpu": processor(), "cores": os.cpu_count(), "os": f"{platform.system()} {platform.release()}"},
+        "host": host(),
         "paths": rows,
     }
     if not options.quick:

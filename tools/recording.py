@@ -78,6 +78,20 @@ def text_of(value, depth: int = 0) -> str:
     return "[" + inner + f",{inner}".join(text_of(item, depth + 1) for item in value) + "\n" + " " * depth + "]"
 
 
+def host() -> dict:
+    """Return the machine's description in a record."""
+    return {"cpu": processor(), "cores": os.cpu_count(), "os": f"{platform.system()} {platform.release()}"}
+
+
+def built(folder: Path | None, gpu: dict | None, *targets: str) -> Path:
+    """Return the folder of an existing build, or build the targets."""
+    if folder is not None:
+        return folder
+    build = ROOT / "build" / ("cuda" if gpu else "default")
+    subprocess.run([ROOT / "tools/build", build.name, *targets], cwd=ROOT, check=True)
+    return build
+
+
 def save(record: dict, name: str, folder: Path) -> Path:
     """Write a record, rounded, to ``folder``, which is created. In name order, the newest record of a machine is
     last."""

@@ -128,6 +128,13 @@ protected:
             << warpaes_last_error();
         return writer;
     }
+    /// Opens a writer that appends to `file`.
+    warpaes_writer* open_writer(Bytes& file) const {
+        warpaes_sink sink = WARPAES_SINK_INIT;
+        sink.write = append;
+        sink.user = &file;
+        return open_writer(sink);
+    }
     warpaes_reader* open_reader(const warpaes_source& source) const {
         warpaes_reader* reader = nullptr;
         EXPECT_EQ(warpaes_reader_open(engine_.get(), &source, keyset_, nullptr, 0, &reader), WARPAES_OK)
@@ -136,10 +143,7 @@ protected:
     }
     Bytes sealed(const Bytes& text) const {
         Bytes file;
-        warpaes_sink sink = WARPAES_SINK_INIT;
-        sink.write = append;
-        sink.user = &file;
-        warpaes_writer* const writer = open_writer(sink);
+        warpaes_writer* const writer = open_writer(file);
         EXPECT_EQ(warpaes_writer_write(writer, text.data(), text.size()), WARPAES_OK);
         EXPECT_EQ(warpaes_writer_finish(writer), WARPAES_OK);
         warpaes_writer_close(writer);

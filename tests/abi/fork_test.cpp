@@ -264,10 +264,7 @@ TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
 /// A child of vfork() is not a copy: it shares memory until it runs a program. Then its parent continues as before.
 TEST_P(Fork, AParentGoesOnAfterVfork) {
     Bytes file;
-    warpaes_sink sink = WARPAES_SINK_INIT;
-    sink.write = append;
-    sink.user = &file;
-    warpaes_writer* const writer = open_writer(sink);
+    warpaes_writer* const writer = open_writer(file);
     const pid_t child = ::vfork();
     if (child == 0) _exit(0);
     int status = -1;

@@ -153,14 +153,14 @@ TEST_P(Fork, KeysetsMakeOtherKeysAndFilesOtherSalts) {
 
 TEST_P(Fork, AGeneratorGivesOtherBytes) {
     const Bytes entropy = random_.bytes(48), nonce = random_.bytes(16);
+    warpaes_drbg_options options = WARPAES_DRBG_OPTIONS_INIT;
+    options.entropy = entropy.data();
+    options.entropy_len = entropy.size();
+    options.nonce = nonce.data();
+    options.nonce_len = nonce.size();
     auto* const seen =
         static_cast<std::uint8_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     const auto whole = [&]() -> std::string {
-        warpaes_drbg_options options = WARPAES_DRBG_OPTIONS_INIT;
-        options.entropy = entropy.data();
-        options.entropy_len = entropy.size();
-        options.nonce = nonce.data();
-        options.nonce_len = nonce.size();
         warpaes_drbg* drbg = nullptr;
         if (warpaes_drbg_create(engine_.get(), &options, &drbg) != WARPAES_OK) return warpaes_last_error();
         // Two children and the parent; the second child gets the same entropy as the parent.
@@ -189,11 +189,6 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
     for (int i = 0; i < 4; ++i) all.insert(Bytes(seen + 32 * i, seen + 32 * i + 32));
     EXPECT_EQ(all.size(), 4U) << "the same bytes twice";
     // The second child's output also differs from the parent's after a reseed at the same point.
-    warpaes_drbg_options options = WARPAES_DRBG_OPTIONS_INIT;
-    options.entropy = entropy.data();
-    options.entropy_len = entropy.size();
-    options.nonce = nonce.data();
-    options.nonce_len = nonce.size();
     warpaes_drbg* same = nullptr;
     ASSERT_EQ(warpaes_drbg_create(engine_.get(), &options, &same), WARPAES_OK);
     Bytes known(32);
@@ -209,10 +204,7 @@ TEST_P(Fork, AWriterOfTheFirstProcessOfANamespace) {
     if (way() != Way::same_id) return;
     const auto first = [&]() -> std::string {
         Bytes file;
-        warpaes_sink sink = WARPAES_SINK_INIT;
-        sink.write = append;
-        sink.user = &file;
-        warpaes_writer* const writer = open_writer(sink);
+        warpaes_writer* const writer = open_writer(file);
         const pid_t number = getpid();
         return in_child(
             [&] {

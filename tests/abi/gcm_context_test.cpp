@@ -20,13 +20,8 @@ protected:
         return context;
     }
 
-    /// Splits `bytes` into pieces of at most `longest` bytes, some of them empty.
     void aad_in_pieces(const Context& context, const Bytes& bytes, std::size_t longest) {
-        for (std::size_t at = 0; at < bytes.size();) {
-            const std::size_t n = std::min(random_.below(longest + 1), bytes.size() - at);
-            ASSERT_EQ(warpaes_context_aad(context.get(), bytes.data() + at, n), WARPAES_OK) << warpaes_last_error();
-            at += n;
-        }
+        abi_tests::aad_in_pieces(context, random_, bytes, longest);
     }
     Bytes in_pieces(const Context& context, const Bytes& input, std::size_t longest, bool in_place = false) {
         PoisonedBuffer output(input.size(), random_.below(17));
@@ -44,12 +39,6 @@ protected:
         }
         EXPECT_TRUE(output.intact_after(input.size()));
         return output.bytes(input.size());
-    }
-    warpaes_status finish(const Context& context) {
-        std::size_t written = 99;
-        const warpaes_status status = warpaes_context_final(context.get(), nullptr, 0, &written);
-        EXPECT_EQ(written, 0U);
-        return status;
     }
     Bytes tag_of(const Context& context, std::size_t length = 16) {
         Bytes tag(length);

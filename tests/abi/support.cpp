@@ -211,6 +211,21 @@ warpaes_status context_init(warpaes_context* context, warpaes_mode mode, warpaes
     return warpaes_context_init(context, &options);
 }
 
+void aad_in_pieces(const Context& context, Random& random, const Bytes& bytes, std::size_t longest) {
+    for (std::size_t at = 0; at < bytes.size();) {
+        const std::size_t n = std::min(random.below(longest + 1), bytes.size() - at);
+        ASSERT_EQ(warpaes_context_aad(context.get(), bytes.data() + at, n), WARPAES_OK) << warpaes_last_error();
+        at += n;
+    }
+}
+
+warpaes_status finish(const Context& context) {
+    std::size_t written = 99;
+    const warpaes_status status = warpaes_context_final(context.get(), nullptr, 0, &written);
+    EXPECT_EQ(written, 0U);
+    return status;
+}
+
 Bytes crypt(const Engine& engine, const std::string& backend, warpaes_mode mode, warpaes_direction direction,
             const Key& key, const Bytes& iv, const Bytes& input, std::uint32_t flags) {
     PoisonedBuffer output(input.size() + 16);

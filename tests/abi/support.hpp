@@ -131,6 +131,11 @@ warpaes_status context_init(warpaes_context* context, warpaes_mode mode, warpaes
                             const warpaes_key* key, const std::uint8_t* iv, std::size_t iv_len,
                             std::uint32_t flags = 0);
 
+/// Calls warpaes_context_aad with pieces of at most `longest` bytes, some of them empty.
+void aad_in_pieces(const Context& context, Random& random, const Bytes& bytes, std::size_t longest);
+/// Calls warpaes_context_final without output.
+warpaes_status finish(const Context& context);
+
 /// Returns the library's output for `input`; adds a failure to the test if the call is refused or another backend than
 /// `backend` ran it.
 Bytes crypt(const Engine& engine, const std::string& backend, warpaes_mode mode, warpaes_direction direction,

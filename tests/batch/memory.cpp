@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <cstring>
 #include <new>
 
 namespace warpaes::test {
@@ -32,14 +31,6 @@ public:
 };
 
 }  // namespace
-
-void BatchMemory::write(std::uint8_t* to, std::span<const std::uint8_t> from) {
-    std::memcpy(to, from.data(), from.size());
-}
-
-void BatchMemory::read(std::span<std::uint8_t> to, const std::uint8_t* from) {
-    std::memcpy(to.data(), from, to.size());
-}
 
 BatchMemory& guarded_memory() {
     static GuardedMemory memory;

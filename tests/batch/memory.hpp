@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace warpaes::test {
@@ -14,8 +15,10 @@ public:
     /// Allocates `bytes` bytes, at least one, at any address. Throws on failure.
     [[nodiscard]] virtual std::uint8_t* allocate(std::size_t bytes) = 0;
     virtual void release(std::uint8_t* memory, std::size_t bytes) noexcept = 0;
-    virtual void write(std::uint8_t* to, std::span<const std::uint8_t> from);
-    virtual void read(std::span<std::uint8_t> to, const std::uint8_t* from);
+    virtual void write(std::uint8_t* to, std::span<const std::uint8_t> from) {
+        std::memcpy(to, from.data(), from.size());
+    }
+    virtual void read(std::span<std::uint8_t> to, const std::uint8_t* from) { std::memcpy(to.data(), from, to.size()); }
 
 protected:
     BatchMemory() = default;

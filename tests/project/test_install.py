@@ -14,6 +14,14 @@ BUILD = os.environ["WARPAES_BUILD"]
 CC = os.environ.get("CC") or "cc"
 CXX = os.environ.get("CXX") or "c++"
 NOT_FOUND = 16  # warpaes_status
+#: Examples that are built as users do: the compiler with its options, and the source.
+EXAMPLES = (
+    ([CC, "-std=gnu99"], "encrypt_file.c"),
+    ([CC, "-std=gnu99", "-pthread"], "object_store.c"),
+    ([CXX, "-std=c++20"], "random_access.cpp"),
+    ([CXX, "-std=c++20"], "encrypt_at_place.cpp"),
+    ([CC, "-std=gnu99"], "gguf_info.c"),
+)
 SANITIZE = [f"-fsanitize={os.environ['WARPAES_SANITIZE']}"] if os.environ.get("WARPAES_SANITIZE") else []
 
 
@@ -123,13 +131,7 @@ class Install(unittest.TestCase):
         build = self.dir / "by-pkg-config"
         build.mkdir()
         warnings = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
-        for compiler, source in (
-            ([CC, "-std=gnu99"], "encrypt_file.c"),
-            ([CC, "-std=gnu99", "-pthread"], "object_store.c"),
-            ([CXX, "-std=c++20"], "random_access.cpp"),
-            ([CXX, "-std=c++20"], "encrypt_at_place.cpp"),
-            ([CC, "-std=gnu99"], "gguf_info.c"),
-        ):
+        for compiler, source in EXAMPLES:
             program = build / Path(source).stem
             run(*compiler, *warnings, *SANITIZE, ROOT / "examples" / source, "-o", program, *flags)
         self.check_examples(build)
@@ -145,13 +147,7 @@ class Install(unittest.TestCase):
         flags = ["-l:libwarpaes.a" if flag == "-lwarpaes" else flag for flag in flags]
         build = self.dir / "static"
         build.mkdir()
-        for compiler, source in (
-            ([CC, "-std=gnu99"], "encrypt_file.c"),
-            ([CC, "-std=gnu99", "-pthread"], "object_store.c"),
-            ([CXX, "-std=c++20"], "random_access.cpp"),
-            ([CXX, "-std=c++20"], "encrypt_at_place.cpp"),
-            ([CC, "-std=gnu99"], "gguf_info.c"),
-        ):
+        for compiler, source in EXAMPLES:
             program = build / Path(source).stem
             run(*compiler, ROOT / "examples" / source, "-o", program, *flags)
             self.assertNotIn(b"libwarpaes", run("ldd", program))
