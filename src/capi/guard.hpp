@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 #include <span>
 #include <string>
@@ -60,6 +61,10 @@ warpaes_status guarded(Body&& body) noexcept {
 
 inline void require(const void* pointer, const char* name) {
     if (pointer == nullptr) refuse_null(name);
+}
+
+inline void require_all(std::initializer_list<std::pair<const void*, const char*>> arguments) {
+    for (const auto& [pointer, name] : arguments) require(pointer, name);
 }
 
 /// A caller's secret or associated data. Throws Error{ARGUMENT} for more than 1 MiB.

@@ -12,6 +12,7 @@
 
 using namespace warpaes;
 using namespace warpaes::capi;
+using parquet::Pages;
 using parquet::place;
 
 namespace {
@@ -37,33 +38,12 @@ warpaes_parquet_chunk checked(const warpaes_parquet_chunk* given) {
     return chunk;
 }
 
-/// A chunk and its pages for a function that writes entries.
-struct Pages {
-    Pages(const warpaes_parquet_chunk* given, const warpaes_parquet_page* pages, std::uint64_t count)
-        : chunk(checked(given)), list(pages, static_cast<std::size_t>(count)) {
-        require(chunk.key, "key");
-        if (count != 0) require(pages, "pages");
-        for (const auto& page : list) parquet::check_page(chunk, page);
-    }
-    [[nodiscard]] const std::uint8_t* modules() const { return static_cast<const std::uint8_t*>(chunk.modules); }
-    [[nodiscard]] bool ctr() const { return (chunk.flags & WARPAES_PARQUET_CTR_PAGES) != 0; }
-    /// The size of the page's header in the view.
-    [[nodiscard]] std::uint64_t header_room(const warpaes_parquet_page& page) const {
-        return page.header_bytes + parquet::page_overhead(chunk);
-    }
-    /// The end of the last page.
-    [[nodiscard]] std::uint64_t end() const {
-        std::uint64_t end = 0;
-        for (const auto& page : list) end = std::max(end, page.offset + page.header_bytes + page.page_bytes);
-        return end;
-    }
-    [[nodiscard]] std::uint32_t plain_bytes(const warpaes_parquet_page& page) const {
-        return page.page_bytes - parquet::page_overhead(chunk);
-    }
-
-    warpaes_parquet_chunk chunk;
-    std::span<const warpaes_parquet_page> list;
-};
+Pages checked(const warpaes_parquet_chunk* given, const warpaes_parquet_page* pages, std::uint64_t count) {
+    const warpaes_parquet_chunk chunk = checked(given);
+    require(chunk.key, "key");
+    if (count != 0) require(pages, "pages");
+    return {chunk, {pages, static_cast<std::size_t>(count)}};
+}
 
 warpaes_elements at(const void* pointer) {
     warpaes_elements elements{};
@@ -71,19 +51,25 @@ warpaes_elements at(const void* pointer) {
     return elements;
 }
 
-warpaes_batch_entry gcm_entry(const warpaes_key* key, const std::uint8_t* nonce, const std::uint8_t* text,
-                              std::uint64_t length, const std::uint8_t* tag, const std::uint8_t* aad,
-                              std::uint64_t aad_len, std::uint8_t* output) {
+warpaes_batch_entry entry_of(warpaes_mode mode, const warpaes_key* key, const std::uint8_t* iv, std::uint32_t iv_len,
+                             const std::uint8_t* text, std::uint64_t length, std::uint8_t* output) {
     warpaes_batch_entry entry{};
-    entry.mode = WARPAES_GCM;
+    entry.mode = mode;
     entry.direction = WARPAES_DECRYPT;
     entry.count = 1;
     entry.length = length;
     entry.key = key;
-    entry.iv = at(nonce);
-    entry.iv_len = parquet::nonce_bytes;
+    entry.iv = at(iv);
+    entry.iv_len = iv_len;
     entry.input = at(text);
     entry.output = at(output);
+    return entry;
+}
+
+warpaes_batch_entry gcm_entry(const warpaes_key* key, const std::uint8_t* nonce, const std::uint8_t* text,
+                              std::uint64_t length, const std::uint8_t* tag, const std::uint8_t* aad,
+                              std::uint64_t aad_len, std::uint8_t* output) {
+    warpaes_batch_entry entry = entry_of(WARPAES_GCM, key, nonce, parquet::nonce_bytes, text, length, output);
     entry.tag = at(tag);
     entry.tag_len = parquet::tag_bytes;
     entry.aad = at(aad);
@@ -102,17 +88,7 @@ warpaes_batch_entry module_entry(const warpaes_key* key, const std::uint8_t* mod
 
 warpaes_batch_entry ctr_entry(const Pages& pages, const warpaes_parquet_page& page, const std::uint8_t* counter,
                               const std::uint8_t* text, std::uint8_t* output) {
-    warpaes_batch_entry entry{};
-    entry.mode = WARPAES_CTR;
-    entry.direction = WARPAES_DECRYPT;
-    entry.count = 1;
-    entry.length = pages.plain_bytes(page);
-    entry.key = pages.chunk.key;
-    entry.iv = at(counter);
-    entry.iv_len = block_bytes;
-    entry.input = at(text);
-    entry.output = at(output);
-    return entry;
+    return entry_of(WARPAES_CTR, pages.chunk.key, counter, block_bytes, text, pages.plain_bytes(page), output);
 }
 
 warpaes_batch_entry header_entry(const Pages& pages, const warpaes_parquet_page& page, std::uint8_t* view,
@@ -166,17 +142,16 @@ void run(warpaes_engine* engine, const Pages& pages, const std::vector<warpaes_b
 }
 
 void decrypt_as_batch(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
-    const std::size_t stride = WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len));
-    std::vector<std::uint8_t> scratch(stride * pages.list.size());
+    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()) * pages.list.size());
     std::vector<warpaes_batch_entry> entries(pages.list.size());
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        entries[i] = header_entry(pages, pages.list[i], view, scratch.data() + i * stride);
-    }
+    for_each(pages, scratch.data(), [&](std::size_t i, const auto& page, std::uint8_t* own) {
+        entries[i] = header_entry(pages, page, view, own);
+    });
     run(engine, pages, entries, "page header");
     for (const auto& page : pages.list) rewrite_header(pages, page, view);
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        entries[i] = page_entry(pages, pages.list[i], pages.modules(), view, scratch.data() + i * stride);
-    }
+    for_each(pages, scratch.data(), [&](std::size_t i, const auto& page, std::uint8_t* own) {
+        entries[i] = page_entry(pages, page, pages.modules(), view, own);
+    });
     run(engine, pages, entries, "page");
 }
 
@@ -204,7 +179,7 @@ void run(warpaes_engine* engine, const Pages& pages, const warpaes_parquet_page&
 /// Pages are processed one after the other on this thread, so each page enters the processor's caches only once, and no
 /// other thread is woken.
 void decrypt_in_turn(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
-    std::vector<std::uint8_t> scratch(WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len)));
+    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()));
     for (const auto& page : pages.list) {
         run(engine, pages, page, header_entry(pages, page, view, scratch.data()), "page header");
         rewrite_header(pages, page, view);
@@ -232,85 +207,75 @@ warpaes_batch_entry staged_entry(const Pages& pages, const warpaes_parquet_page&
     return gcm_entry(pages.chunk.key, seal, text, pages.plain_bytes(page), seal + block_bytes, scratch, aad_len, text);
 }
 
-/// Creates a table of pages, whose rows are made from entries.
-class PageTable {
-public:
-    PageTable(const Pages& pages, warpaes_extent input, warpaes_extent output, warpaes_extent scratch)
-        : table_(WARPAES_BATCH_TABLE_INIT) {
-        table_.mode = pages.ctr() ? WARPAES_CTR : WARPAES_GCM;
-        table_.direction = WARPAES_DECRYPT;
-        table_.iv_len = pages.ctr() ? block_bytes : parquet::nonce_bytes;
-        table_.tag_len = pages.ctr() ? 0 : parquet::tag_bytes;
-        table_.key = pages.chunk.key;
-        table_.input = input;
-        table_.output = output;
-        if (!pages.ctr()) table_.aad = scratch;
+warpaes_extent extent(const void* first, std::uint64_t bytes) {
+    return {const_cast<void*>(first), bytes};
+}
+
+/// A table of pages in these extents, whose rows are made from entries.
+struct PageTable {
+    PageTable(const Pages& pages, warpaes_extent input, warpaes_extent output, warpaes_extent scratch,
+              warpaes_extent iv, warpaes_extent tag)
+        : made(WARPAES_BATCH_TABLE_INIT) {
+        const bool ctr = pages.ctr();
+        made.mode = ctr ? WARPAES_CTR : WARPAES_GCM;
+        made.direction = WARPAES_DECRYPT;
+        made.iv_len = ctr ? block_bytes : parquet::nonce_bytes;
+        made.tag_len = ctr ? 0 : parquet::tag_bytes;
+        made.key = pages.chunk.key;
+        made.input = input;
+        made.output = output;
+        made.iv = iv;
+        if (!ctr) made.aad = scratch, made.tag = tag;
     }
-    void set_seals(warpaes_extent iv, warpaes_extent tag) {
-        table_.iv = iv;
-        if (table_.tag_len != 0) table_.tag = tag;
-    }
-    void add(const warpaes_batch_entry& entry, warpaes_table_message& row) const {
+    [[nodiscard]] warpaes_table_message row(const warpaes_batch_entry& entry) const {
         const auto offset = [](const warpaes_elements& elements, const warpaes_extent& extent) {
             if (elements.at.pointer == nullptr || extent.pointer == nullptr) return std::uint64_t{0};
             return static_cast<std::uint64_t>(static_cast<const std::uint8_t*>(elements.at.pointer) -
                                               static_cast<const std::uint8_t*>(extent.pointer));
         };
-        row = {.input = offset(entry.input, table_.input),
-               .output = offset(entry.output, table_.output),
-               .length = entry.length,
-               .iv = offset(entry.iv, table_.iv),
-               .aad = offset(entry.aad, table_.aad),
-               .aad_len = entry.aad_len,
-               .tag = offset(entry.tag, table_.tag),
-               .reserved = 0};
+        return {.input = offset(entry.input, made.input),
+                .output = offset(entry.output, made.output),
+                .length = entry.length,
+                .iv = offset(entry.iv, made.iv),
+                .aad = offset(entry.aad, made.aad),
+                .aad_len = entry.aad_len,
+                .tag = offset(entry.tag, made.tag),
+                .reserved = 0};
     }
-    [[nodiscard]] warpaes_batch_table made(const warpaes_table_message* messages, std::uint64_t count,
-                                           warpaes_status* statuses) const {
-        warpaes_batch_table table = table_;
-        table.messages = messages;
-        table.count = count;
-        table.statuses = statuses;
-        return table;
+    /// The table with a row for each page, made from `entry(number, page, its part of scratch)`.
+    template <typename Entry>
+    warpaes_batch_table with_rows(const Pages& pages, void* scratch, warpaes_table_message* messages,
+                                  warpaes_status* statuses, const Entry& entry) {
+        for_each(pages, scratch,
+                 [&](std::size_t i, const auto& page, std::uint8_t* own) { messages[i] = row(entry(i, page, own)); });
+        made.messages = messages;
+        made.count = pages.list.size();
+        made.statuses = statuses;
+        return made;
     }
 
-private:
-    warpaes_batch_table table_;
+    warpaes_batch_table made;
 };
-
-warpaes_extent extent(const void* first, std::uint64_t bytes) {
-    return {const_cast<void*>(first), bytes};
-}
-
-std::uint64_t scratch_stride(const Pages& pages) {
-    return WARPAES_PARQUET_SCRATCH_BYTES(pages.chunk.aad_len);
-}
 
 /// Writes the rows of a staged image's pages.
 warpaes_batch_table staged_table(const Pages& pages, std::uint8_t* image, const std::uint8_t* seals,
                                  std::uint8_t* scratch, warpaes_status* statuses, warpaes_table_message* messages) {
-    const std::uint64_t count = pages.list.size(), stride = scratch_stride(pages);
+    const std::uint64_t count = pages.list.size();
     const warpaes_extent whole = extent(image, pages.end());
     const warpaes_extent sealed = extent(seals, count * WARPAES_PARQUET_SEAL_BYTES);
-    PageTable table(pages, whole, whole, extent(scratch, count * stride));
-    table.set_seals(sealed, sealed);
-    for (std::size_t i = 0; i < count; ++i) {
-        table.add(
-            staged_entry(pages, pages.list[i], image, seals + i * WARPAES_PARQUET_SEAL_BYTES, scratch + i * stride),
-            messages[i]);
-    }
-    return table.made(messages, count, statuses);
+    PageTable table(pages, whole, whole, extent(scratch, count * pages.scratch_bytes()), sealed, sealed);
+    return table.with_rows(pages, scratch, messages, statuses, [&](std::size_t i, const auto& page, std::uint8_t* own) {
+        return staged_entry(pages, page, image, seals + i * WARPAES_PARQUET_SEAL_BYTES, own);
+    });
 }
 
 /// Decrypts a staged image in memory of any kind.
 void run_staged(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, const std::uint8_t* seals) {
-    const auto stride = static_cast<std::size_t>(scratch_stride(pages));
-    std::vector<std::uint8_t> scratch(stride * pages.list.size());
+    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()) * pages.list.size());
     std::vector<warpaes_batch_entry> entries(pages.list.size());
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        entries[i] = staged_entry(pages, pages.list[i], image, seals + i * WARPAES_PARQUET_SEAL_BYTES,
-                                  scratch.data() + i * stride);
-    }
+    for_each(pages, scratch.data(), [&](std::size_t i, const auto& page, std::uint8_t* own) {
+        entries[i] = staged_entry(pages, page, image, seals + i * WARPAES_PARQUET_SEAL_BYTES, own);
+    });
     run(engine, pages, entries, "page");
 }
 
@@ -319,7 +284,7 @@ void run_staged(warpaes_engine* engine, const Pages& pages, std::uint8_t* image,
 bool run_staged_on(int device, warpaes_engine* engine, const Pages& pages, std::uint8_t* image,
                    const std::uint8_t* seals) {
     const std::size_t count = pages.list.size(), bytes = count * sizeof(warpaes_status);
-    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(scratch_stride(pages)) * count);
+    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()) * count);
     std::vector<warpaes_table_message> messages(count);
     const DeviceBuffer statuses(device, bytes);
     const warpaes_batch_table table = staged_table(pages, image, seals, scratch.data(),
@@ -338,19 +303,8 @@ bool run_staged_on(int device, warpaes_engine* engine, const Pages& pages, std::
 
 void stage(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, std::uint8_t* seals) {
     // A header occupies the space of the previous page's tag and of its own page's nonce, which are saved first.
-    for (std::size_t i = 0; i < pages.list.size(); ++i) {
-        const auto& page = pages.list[i];
-        const std::uint8_t* const module = pages.modules() + page.offset + page.header_bytes;
-        std::uint8_t* const seal = seals + i * WARPAES_PARQUET_SEAL_BYTES;
-        std::memset(seal, 0, WARPAES_PARQUET_SEAL_BYTES);
-        std::memcpy(seal, module + parquet::length_bytes, parquet::nonce_bytes);
-        if (pages.ctr()) {
-            seal[block_bytes - 1] = 1;
-        } else {
-            std::memcpy(seal + block_bytes, module + page.page_bytes - parquet::tag_bytes, parquet::tag_bytes);
-        }
-    }
-    std::vector<std::uint8_t> scratch(WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len)));
+    pages.save_seals(seals);
+    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pages.scratch_bytes()));
     std::vector<std::uint8_t> header;
     for (const auto& page : pages.list) {
         header.resize(static_cast<std::size_t>(pages.header_room(page)));
@@ -359,14 +313,6 @@ void stage(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, std:
         run(engine, pages, page, entry, "page header");
         parquet::rewrite_header(pages.chunk, page, header);
         std::memcpy(image + page.offset, header.data(), header.size());
-    }
-}
-
-void check_order(const Pages& pages) {
-    std::uint64_t end = 0;
-    for (const auto& page : pages.list) {
-        if (page.offset < end) throw Error(WARPAES_ERROR_ARGUMENT, "pages: must be in order and without repetitions");
-        end = page.offset + page.header_bytes + page.page_bytes;
     }
 }
 
@@ -399,23 +345,19 @@ warpaes_status warpaes_parquet_walk(const warpaes_parquet_chunk* given, warpaes_
 warpaes_status warpaes_parquet_header_entries(const warpaes_parquet_chunk* chunk, const warpaes_parquet_page* pages,
                                               uint64_t count, void* view, void* scratch, warpaes_batch_entry* entries) {
     return guarded([&] {
-        const Pages checked_pages(chunk, pages, count);
+        const Pages checked_pages = checked(chunk, pages, count);
         if (count == 0) return;
-        require(view, "view");
-        require(scratch, "scratch");
-        require(entries, "entries");
-        const std::uint64_t stride = WARPAES_PARQUET_SCRATCH_BYTES(checked_pages.chunk.aad_len);
-        for (std::uint64_t i = 0; i < count; ++i) {
-            entries[i] = header_entry(checked_pages, pages[i], static_cast<std::uint8_t*>(view),
-                                      static_cast<std::uint8_t*>(scratch) + i * stride);
-        }
+        require_all({{view, "view"}, {scratch, "scratch"}, {entries, "entries"}});
+        for_each(checked_pages, scratch, [&](std::size_t i, const auto& page, std::uint8_t* own) {
+            entries[i] = header_entry(checked_pages, page, static_cast<std::uint8_t*>(view), own);
+        });
     });
 }
 
 warpaes_status warpaes_parquet_rewrite_headers(const warpaes_parquet_chunk* chunk, const warpaes_parquet_page* pages,
                                                uint64_t count, void* view) {
     return guarded([&] {
-        const Pages checked_pages(chunk, pages, count);
+        const Pages checked_pages = checked(chunk, pages, count);
         if (count == 0) return;
         require(view, "view");
         for (const auto& page : checked_pages.list)
@@ -427,18 +369,14 @@ warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_chunk* chunk, 
                                             uint64_t count, const void* input, void* view, void* scratch,
                                             warpaes_status* statuses, warpaes_batch_entry* entries) {
     return guarded([&] {
-        const Pages checked_pages(chunk, pages, count);
+        const Pages checked_pages = checked(chunk, pages, count);
         if (count == 0) return;
-        require(input, "input");
-        require(view, "view");
-        require(scratch, "scratch");
-        require(entries, "entries");
-        const std::uint64_t stride = WARPAES_PARQUET_SCRATCH_BYTES(checked_pages.chunk.aad_len);
-        for (std::uint64_t i = 0; i < count; ++i) {
-            entries[i] = page_entry(checked_pages, pages[i], static_cast<const std::uint8_t*>(input),
-                                    static_cast<std::uint8_t*>(view), static_cast<std::uint8_t*>(scratch) + i * stride);
+        require_all({{input, "input"}, {view, "view"}, {scratch, "scratch"}, {entries, "entries"}});
+        for_each(checked_pages, scratch, [&](std::size_t i, const auto& page, std::uint8_t* own) {
+            entries[i] = page_entry(checked_pages, page, static_cast<const std::uint8_t*>(input),
+                                    static_cast<std::uint8_t*>(view), own);
             if (statuses != nullptr) entries[i].statuses = statuses + i;
-        }
+        });
     });
 }
 
@@ -447,24 +385,20 @@ warpaes_status warpaes_parquet_page_table(const warpaes_parquet_chunk* chunk, co
                                           warpaes_status* statuses, warpaes_table_message* messages,
                                           warpaes_batch_table* table) {
     return guarded([&] {
-        const Pages checked_pages(chunk, pages, count);
+        const Pages checked_pages = checked(chunk, pages, count);
         require(table, "table");
         if (count != 0) {
-            require(input, "input");
-            require(view, "view");
-            require(scratch, "scratch");
-            require(statuses, "statuses");
-            require(messages, "messages");
+            require_all({{input, "input"}, {view, "view"}, {scratch, "scratch"}});
+            require_all({{statuses, "statuses"}, {messages, "messages"}});
         }
-        const std::uint64_t stride = scratch_stride(checked_pages), end = checked_pages.end();
-        PageTable made(checked_pages, extent(input, end), extent(view, end), extent(scratch, count * stride));
-        made.set_seals(checked_pages.ctr() ? extent(scratch, count * stride) : extent(input, end), extent(input, end));
-        for (std::uint64_t i = 0; i < count; ++i) {
-            made.add(page_entry(checked_pages, pages[i], static_cast<const std::uint8_t*>(input),
-                                static_cast<std::uint8_t*>(view), static_cast<std::uint8_t*>(scratch) + i * stride),
-                     messages[i]);
-        }
-        *table = made.made(messages, count, statuses);
+        const warpaes_extent from = extent(input, checked_pages.end());
+        const warpaes_extent own = extent(scratch, count * checked_pages.scratch_bytes());
+        PageTable made(checked_pages, from, extent(view, from.bytes), own, checked_pages.ctr() ? own : from, from);
+        *table = made.with_rows(checked_pages, scratch, messages, statuses,
+                                [&](std::size_t, const auto& page, std::uint8_t* its) {
+                                    return page_entry(checked_pages, page, static_cast<const std::uint8_t*>(input),
+                                                      static_cast<std::uint8_t*>(view), its);
+                                });
     });
 }
 
@@ -473,9 +407,9 @@ warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const warpaes_par
                                        uint64_t view_len) {
     return guarded([&] {
         require(engine, "engine");
-        const Pages checked_pages(chunk, pages, count);
+        const Pages checked_pages = checked(chunk, pages, count);
         if (view_len != 0) require(view, "view");
-        check_order(checked_pages);
+        checked_pages.check_order();
         const std::uint64_t end = checked_pages.end();
         if (view_len < end) {
             throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "view_len: needs " + std::to_string(end) + " bytes");
@@ -494,11 +428,10 @@ warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const warpaes_parqu
                                      const warpaes_parquet_page* pages, uint64_t count, void* image, void* seals) {
     return guarded([&] {
         require(engine, "engine");
-        const Pages checked_pages(chunk, pages, count);
+        const Pages checked_pages = checked(chunk, pages, count);
         if (count == 0) return;
-        require(image, "image");
-        require(seals, "seals");
-        check_order(checked_pages);
+        require_all({{image, "image"}, {seals, "seals"}});
+        checked_pages.check_order();
         auto* const bytes = static_cast<std::uint8_t*>(image);
         if (checked_pages.modules() != modules_of(checked_pages, bytes)) {
             throw Error(WARPAES_ERROR_ARGUMENT, "image: must contain the chunk's modules at WARPAES_PARQUET_SHIFT");
@@ -511,19 +444,14 @@ warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_chunk* chunk
                                               uint64_t count, void* image, const void* seals, void* scratch,
                                               warpaes_status* statuses, warpaes_batch_entry* entries) {
     return guarded([&] {
-        const Pages checked_pages(chunk, pages, count);
+        const Pages checked_pages = checked(chunk, pages, count);
         if (count == 0) return;
-        require(image, "image");
-        require(seals, "seals");
-        require(scratch, "scratch");
-        require(entries, "entries");
-        const std::uint64_t stride = WARPAES_PARQUET_SCRATCH_BYTES(checked_pages.chunk.aad_len);
-        for (std::uint64_t i = 0; i < count; ++i) {
-            entries[i] = staged_entry(checked_pages, pages[i], static_cast<std::uint8_t*>(image),
-                                      static_cast<const std::uint8_t*>(seals) + i * WARPAES_PARQUET_SEAL_BYTES,
-                                      static_cast<std::uint8_t*>(scratch) + i * stride);
+        require_all({{image, "image"}, {seals, "seals"}, {scratch, "scratch"}, {entries, "entries"}});
+        for_each(checked_pages, scratch, [&](std::size_t i, const auto& page, std::uint8_t* own) {
+            entries[i] = staged_entry(checked_pages, page, static_cast<std::uint8_t*>(image),
+                                      static_cast<const std::uint8_t*>(seals) + i * WARPAES_PARQUET_SEAL_BYTES, own);
             if (statuses != nullptr) entries[i].statuses = statuses + i;
-        }
+        });
     });
 }
 
@@ -532,14 +460,11 @@ warpaes_status warpaes_parquet_staged_table(const warpaes_parquet_chunk* chunk, 
                                             warpaes_status* statuses, warpaes_table_message* messages,
                                             warpaes_batch_table* table) {
     return guarded([&] {
-        const Pages checked_pages(chunk, pages, count);
+        const Pages checked_pages = checked(chunk, pages, count);
         require(table, "table");
         if (count != 0) {
-            require(image, "image");
-            require(seals, "seals");
-            require(scratch, "scratch");
-            require(statuses, "statuses");
-            require(messages, "messages");
+            require_all({{image, "image"}, {seals, "seals"}, {scratch, "scratch"}});
+            require_all({{statuses, "statuses"}, {messages, "messages"}});
         }
         *table = staged_table(checked_pages, static_cast<std::uint8_t*>(image), static_cast<const std::uint8_t*>(seals),
                               static_cast<std::uint8_t*>(scratch), statuses, messages);
@@ -551,11 +476,10 @@ warpaes_status warpaes_parquet_decrypt_staged(warpaes_engine* engine, const warp
                                               const void* seals) {
     return guarded([&] {
         require(engine, "engine");
-        const Pages checked_pages(chunk, pages, count);
+        const Pages checked_pages = checked(chunk, pages, count);
         if (count == 0) return;
-        require(image, "image");
-        require(seals, "seals");
-        check_order(checked_pages);
+        require_all({{image, "image"}, {seals, "seals"}});
+        checked_pages.check_order();
         auto* const bytes = static_cast<std::uint8_t*>(image);
         const auto* const sealed = static_cast<const std::uint8_t*>(seals);
         try {

@@ -206,4 +206,32 @@ void rewrite_header(const warpaes_parquet_chunk& chunk, const warpaes_parquet_pa
     }
 }
 
+std::uint64_t Pages::end() const {
+    std::uint64_t end = 0;
+    for (const auto& page : list) end = std::max(end, page.offset + page.header_bytes + page.page_bytes);
+    return end;
+}
+
+void Pages::check_order() const {
+    std::uint64_t end = 0;
+    for (const auto& page : list) {
+        if (page.offset < end) throw Error(WARPAES_ERROR_ARGUMENT, "pages: must be in order and without repetitions");
+        end = page.offset + page.header_bytes + page.page_bytes;
+    }
+}
+
+void Pages::save_seals(std::uint8_t* seals) const {
+    for (const auto& page : list) {
+        const std::uint8_t* const module = modules() + page.offset + page.header_bytes;
+        std::memset(seals, 0, WARPAES_PARQUET_SEAL_BYTES);
+        std::memcpy(seals, module + length_bytes, nonce_bytes);
+        if (ctr()) {
+            seals[15] = 1;  // the counter
+        } else {
+            std::memcpy(seals + 16, module + page.page_bytes - tag_bytes, tag_bytes);
+        }
+        seals += WARPAES_PARQUET_SEAL_BYTES;
+    }
+}
+
 }  // namespace warpaes::parquet

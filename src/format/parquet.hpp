@@ -42,4 +42,37 @@ std::uint64_t write_aad(const warpaes_parquet_chunk& chunk, const warpaes_parque
 /// modules minus that of the plain page. Throws Error{FORMAT}, with a message that names the page.
 void rewrite_header(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page, std::span<std::uint8_t> room);
 
+/// A chunk and pages of it. Throws as check_page() does.
+struct Pages {
+    Pages(const warpaes_parquet_chunk& of, std::span<const warpaes_parquet_page> pages) : chunk(of), list(pages) {
+        for (const auto& page : list) check_page(chunk, page);
+    }
+    [[nodiscard]] const std::uint8_t* modules() const { return static_cast<const std::uint8_t*>(chunk.modules); }
+    [[nodiscard]] bool ctr() const { return (chunk.flags & WARPAES_PARQUET_CTR_PAGES) != 0; }
+    /// The size of the page's header in the view.
+    [[nodiscard]] std::uint64_t header_room(const warpaes_parquet_page& page) const {
+        return page.header_bytes + page_overhead(chunk);
+    }
+    [[nodiscard]] std::uint32_t plain_bytes(const warpaes_parquet_page& page) const {
+        return page.page_bytes - page_overhead(chunk);
+    }
+    [[nodiscard]] std::uint64_t scratch_bytes() const { return WARPAES_PARQUET_SCRATCH_BYTES(chunk.aad_len); }
+    /// The end of the last page.
+    [[nodiscard]] std::uint64_t end() const;
+    /// Throws Error{ARGUMENT} unless the pages are in order and apart.
+    void check_order() const;
+    /// Writes the seal of each page: its counter block, or its nonce and tag.
+    void save_seals(std::uint8_t* seals) const;
+
+    warpaes_parquet_chunk chunk;
+    std::span<const warpaes_parquet_page> list;
+};
+
+/// Calls `step(number, page, the page's part of scratch)` for each page.
+template <typename Step>
+void for_each(const Pages& pages, void* scratch, const Step& step) {
+    auto* own = static_cast<std::uint8_t*>(scratch);
+    for (std::size_t i = 0; i < pages.list.size(); ++i, own += pages.scratch_bytes()) step(i, pages.list[i], own);
+}
+
 }  // namespace warpaes::parquet
