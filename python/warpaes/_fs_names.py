@@ -9,18 +9,60 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fsspec import AbstractFileSystem
-from fsspec.core import has_magic
+from fsspec.core import has_magic, url_to_fs
 
 from ._printable import printable
 from .exceptions import FormatError, InvalidTag
 from .names import EncryptedNames
 
-__all__ = ["NamedFileSystem", "again"]
+__all__ = ["LastingArguments", "NamedFileSystem", "again", "underlying"]
 
 #: Bytes of each part of a long name except the last, with the hyphen at its end.
 PART_BYTES = 143
 #: The names of warpaes's temporary files, which are not part of the tree.
 _TEMPORARY = re.compile(r"\.(warpaes-[0-9a-z]{10,16}|.*\.warpaes-part-[0-9a-f]{32})", re.DOTALL)
+
+
+def underlying(fs: AbstractFileSystem | None, protocol: str | None, options: dict[str, Any] | None) -> Any:
+    """Return the file system below another: ``fs``, or that of a protocol. Raise ValueError without either."""
+    if fs is None:
+        if protocol is None:
+            raise ValueError("the underlying file system is missing: give fs or target_protocol")
+        fs = url_to_fs(f"{protocol}://", **(options or {}))[0]
+    if getattr(fs, "asynchronous", False):
+        raise ValueError("the underlying file system is asynchronous: create it without asynchronous=True")
+    return fs
+
+
+class LastingArguments:
+    """The arguments that fsspec pickles and sets after the object is created. They contain no unencrypted key: the
+    first one, ``_secret``, is replaced by ``_lasting()``."""
+
+    _secret: str
+    _storage_options: dict[str, Any]
+    _storage_args: tuple[Any, ...]
+
+    def _lasting(self) -> Any:
+        """Return the name of the key, if it has one."""
+        raise NotImplementedError
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        """The options that the file system was created with."""
+        return self._storage_options
+
+    @storage_options.setter
+    def storage_options(self, options: dict[str, Any]) -> None:
+        self._storage_options = {**options, self._secret: self._lasting()} if self._secret in options else options
+
+    @property
+    def storage_args(self) -> tuple[Any, ...]:
+        """The positional arguments that the file system was created with."""
+        return self._storage_args
+
+    @storage_args.setter
+    def storage_args(self, arguments: tuple[Any, ...]) -> None:
+        self._storage_args = (self._lasting(), *arguments[1:]) if arguments else arguments
 
 
 def again(fs: AbstractFileSystem) -> AbstractFileSystem:

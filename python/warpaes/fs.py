@@ -17,7 +17,7 @@ from typing import Any
 from fsspec import AbstractFileSystem
 from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.compression import compr
-from fsspec.core import get_compression, url_to_fs
+from fsspec.core import get_compression
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
@@ -26,7 +26,7 @@ from fsspec.utils import isfilelike, stringify_path
 from ._fs_datasets import DatasetFileSystem
 from ._fs_files import ClosingReader, ClosingWriter, Compressed, LocalFile, MemoryFile
 from ._fs_listing import Listing
-from ._fs_names import NamedFileSystem, again
+from ._fs_names import LastingArguments, NamedFileSystem, again, underlying
 from ._keyset_places import OWN, dataset_place, lasting_keyset_place, load_keyset, parse
 from ._native import Keyset
 from ._output import Output
@@ -40,7 +40,7 @@ _COPY_BYTES = 16 << 20
 _NAMES = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 
 
-class WarpaesFileSystem(Listing):
+class WarpaesFileSystem(LastingArguments, Listing):
     """The plaintexts of another file system's sealed files, under the same paths.
 
     Sizes are those of the plaintexts. To find a size and to check that the file is complete, the file system opens the
@@ -49,6 +49,7 @@ class WarpaesFileSystem(Listing):
     """
 
     protocol = "warpaes"
+    _secret = "keyset"
     cachable = False
 
     def __init__(
@@ -125,12 +126,7 @@ class WarpaesFileSystem(Listing):
             self.keyset = Keyset.parse(keyset)
         if encrypted_names is not None and (datasets is not None or self.own is not None):
             raise ValueError("encrypted_names: requires a separate keyset, neither own: nor the key of datasets")
-        if fs is None:
-            if target_protocol is None:
-                raise ValueError("the underlying file system is missing: give fs or target_protocol")
-            fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
-        if getattr(fs, "asynchronous", False):
-            raise ValueError("the underlying file system is asynchronous: create it without asynchronous=True")
+        fs = underlying(fs, target_protocol, target_options)
         self._below_fs, self._process = fs, os.getpid()
         if encrypted_names is not None:
             associated_data = self._use_names(encrypted_names, fs, associated_data)
@@ -173,28 +169,8 @@ class WarpaesFileSystem(Listing):
             self._process = os.getpid()  # last, because another thread of the child may be here
         return self._below_fs
 
-    # fsspec sets the arguments that it pickles after the object is created. They must not contain an unencrypted
-    # keyset.
-
-    @property
-    def storage_options(self) -> dict[str, Any]:
-        """The options that the file system was created with."""
-        return self._storage_options
-
-    @storage_options.setter
-    def storage_options(self, options: dict[str, Any]) -> None:
-        if "keyset" in options:
-            options = {**options, "keyset": self._keyset_name or self.keyset}
-        self._storage_options = options
-
-    @property
-    def storage_args(self) -> tuple[Any, ...]:
-        """The positional arguments that the file system was created with."""
-        return self._storage_args
-
-    @storage_args.setter
-    def storage_args(self, arguments: tuple[Any, ...]) -> None:
-        self._storage_args = (self._keyset_name or self.keyset, *arguments[1:]) if arguments else arguments
+    def _lasting(self) -> Any:
+        return self._keyset_name or self.keyset
 
     def _check_name(self) -> None:
         """Raise an exception if the keyset cannot be read by another process."""

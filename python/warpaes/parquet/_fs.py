@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fsspec import AbstractFileSystem
-from fsspec.core import url_to_fs
 from fsspec.implementations.chained import ChainedFileSystem
 from fsspec.utils import stringify_path
 
 from .._fs_datasets import DatasetFileSystem
+from .._fs_names import LastingArguments, underlying
 from .._keyset_places import dataset_place
 from .._places import read_key
 from ..exceptions import FormatError, InvalidTag, KeysetError
@@ -25,7 +25,7 @@ __all__ = ["ParquetFileSystem"]
 _STAMPS = ("size", "mtime", "LastModified", "ETag", "etag", "created", "updated")
 
 
-class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
+class ParquetFileSystem(LastingArguments, ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     """Encrypted Parquet files under the paths of another file system, read-only.
 
     Sizes are those of the plain views. The file's footer is read to find a size, which is cached until the file is
@@ -34,6 +34,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
     """
 
     protocol = "warpaes-parquet"
+    _secret = "keys"
     cachable = False
 
     def __init__(
@@ -84,12 +85,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         else:
             self._keys = Keys(read_key(keys)) if isinstance(keys, str) else key_ring(keys)
         self._aad_prefix, self._require_gcm, self._drop_missing = aad_prefix, require_gcm, drop_missing
-        if fs is None:
-            if target_protocol is None:
-                raise ValueError("the underlying file system is missing: give fs or target_protocol")
-            fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
-        if getattr(fs, "asynchronous", False):
-            raise ValueError("the underlying file system is asynchronous: create it without asynchronous=True")
+        fs = underlying(fs, target_protocol, target_options)
         found = self._datasets
         self.fs = fs if found is None else DatasetFileSystem(fs, found.names_of, found.refresh)
         self.root_marker = fs.root_marker
@@ -105,25 +101,8 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         """Return a path as the underlying file system writes it."""
         return self.fs._strip_protocol(type(self)._strip_protocol(path))
 
-    @property
-    def storage_options(self) -> dict[str, Any]:
-        """The options of the file system. Keys are included only if they are a place."""
-        return self._storage_options
-
-    @storage_options.setter
-    def storage_options(self, options: dict[str, Any]) -> None:
-        if "keys" in options:
-            options = {**options, "keys": self._place}
-        self._storage_options = options
-
-    @property
-    def storage_args(self) -> tuple[Any, ...]:
-        """The positional arguments that the file system was created with."""
-        return self._storage_args
-
-    @storage_args.setter
-    def storage_args(self, arguments: tuple[Any, ...]) -> None:
-        self._storage_args = (self._place, *arguments[1:]) if arguments else arguments
+    def _lasting(self) -> Any:
+        return self._place
 
     def __reduce__(self) -> Any:
         """Pickle the arguments with the place of the key."""
