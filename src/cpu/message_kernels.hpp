@@ -1,9 +1,14 @@
-// Processes many messages of a parallel mode in one call. The cost of a call is paid only once, and the processor
-// begins a message while the previous one is still in the pipeline.
+// The kernels for messages in memory. They process many messages of a parallel mode in one call: its cost is paid only
+// once, and the processor begins a message while the previous one is still in the pipeline.
 #pragma once
 
 #include "cpu/counter_cache.hpp"
+#include "cpu/gcm_message_kernels.hpp"
+#include "cpu/key_kernels.hpp"
+#include "cpu/short_kernels.hpp"
 #include "cpu/simd_modes.hpp"
+#include "cpu/siv_modes.hpp"
+#include "cpu/stream_kernels.hpp"
 
 namespace warpaes::cpu {
 
@@ -51,5 +56,16 @@ template <class V, void (*One)(const SimdRun&)>
 void run_messages(const SimdMessages& run) {
     with_rounds(run.rounds, [&]<int Rounds>() { messages_of_rounds<V, Rounds, One>(run); });
 }
+
+template <class V, void (*One)(const SimdRun&)>
+constexpr SimdBatchKernels batch_kernels{.lanes = V::bytes / 16,
+                                         .run = One,
+                                         .run_messages = run_messages<V, One>,
+                                         .step_streams = step_streams<V>,
+                                         .expand_keys = expand_keys<V>,
+                                         .invert_keys = invert_keys<V>,
+                                         .gcm_step_blocks = gcm_step_blocks<V>,
+                                         .make_powers = make_powers<V>,
+                                         .run_gcm_messages = run_gcm_messages<V>};
 
 }  // namespace warpaes::cpu
