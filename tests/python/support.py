@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import http.server
 import importlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import unittest
+import unittest.mock
 from typing import Any
 
 # File lengths: one that is not a multiple of any block size, and lengths around a segment of 4 KiB.
@@ -70,6 +75,31 @@ def under_passphrase(keyset: Any, passphrase: bytes) -> bytes:
     nonce = os.urandom(12)
     wrapped["encryptedKeyset"] = base64.b64encode(nonce + cipher().encrypt(nonce, plain, b"")).decode()
     return json.dumps(wrapped).encode()
+
+
+def new_folder(test: unittest.TestCase, parent: str | None = None) -> pathlib.Path:
+    """Return a folder that is removed after the test."""
+    folder = tempfile.TemporaryDirectory(dir=parent)
+    test.addCleanup(folder.cleanup)
+    return pathlib.Path(folder.name)
+
+
+def set_environment(test: unittest.TestCase, **names: str) -> None:
+    """Set environment variables until the test ends."""
+    patch = unittest.mock.patch.dict(os.environ, names)
+    patch.start()
+    test.addCleanup(patch.stop)
+
+
+def served(test: unittest.TestCase, handler: Any, **attributes: Any) -> Any:
+    """Return an HTTP server with these attributes, which runs until the test ends."""
+    server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    for name, value in attributes.items():
+        setattr(server, name, value)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    test.addCleanup(server.server_close)
+    test.addCleanup(server.shutdown)
+    return server
 
 
 def main_on_simulated_gpu() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import warpaes
 from bulk_case import Case, bulk, refusal, said_by
-from support import needed, run_python
+from support import needed, run_python, served
 from warpaes import Keyset, keysources
 from warpaes.bulk import cli, dispatch, job, keys, manifest, pool, storage, stores, worker
 
@@ -350,7 +350,6 @@ class Fsspec(Case):
         needed("aiohttp")
         import functools
         import http.server
-        import threading
 
         content = self.write([10, 9_000_000])
         for name in ("a#b", "c?d", "e%20f", "g h"):
@@ -378,10 +377,7 @@ class Fsspec(Case):
                 self.wfile.write(piece)
 
         handler = functools.partial(Handler, directory=str(self.source))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = served(self, handler)
         url = f"http://127.0.0.1:{server.server_address[1]}/"
         self.assertEqual(bulk("encrypt", "-k", self.key, url, self.target)[1]["first_errors"], [])
         self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.folder / "out")[0], 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import os
-import threading
 import unittest
 import unittest.mock
 import urllib.parse
@@ -14,7 +13,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from bulk_case import Case, bulk, said_by
-from support import needed
+from support import needed, served
 from warpaes.bulk import storage, stores
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -63,10 +62,7 @@ class Lies(Case):
             def log_message(self, format: str, *arguments: Any) -> None:
                 pass
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = served(self, Handler)
         self.asked = 0
         from warpaes.bulk.s3 import S3Storage
 

@@ -13,7 +13,6 @@ import gzip
 import io
 import lzma
 import os
-import pathlib
 import sys
 import tarfile
 import tempfile
@@ -25,7 +24,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import warpaes
-from support import needed, run_python
+from support import needed, new_folder, run_python
 from warpaes import Keyset
 
 
@@ -37,9 +36,7 @@ class Case(unittest.TestCase):
     keyset = Keyset.generate("AES256_GCM_HKDF_4KB")
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         self.path = self.folder / "file"
 
     def open(self, mode: str = "wb", **options: Any) -> Any:

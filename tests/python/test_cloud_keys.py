@@ -11,13 +11,12 @@ import http.server
 import io
 import json
 import os
-import threading
 import time
 import unittest
 from typing import Any
 from unittest import mock
 
-from support import needed
+from support import needed, served
 from test_keysources import DATA_KEY, Sources, free_port
 from warpaes import keysources
 from warpaes.exceptions import InvalidUnwrap
@@ -319,12 +318,8 @@ class Azure(Sources):
         super().setUp()
         from azure.core.pipeline.transport import RequestsTransport
 
-        server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Vault)
-        server.fault, server.may_get, server.newest, server.requests = None, True, "v1", []
-        server.keys = {("k", "v1"): self.keys[0], ("k", "v2"): self.keys[1]}
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        keys = {("k", "v1"): self.keys[0], ("k", "v2"): self.keys[1]}
+        server = served(self, _Vault, fault=None, may_get=True, newest="v1", requests=[], keys=keys)
         self.server = server
         real = RequestsTransport.send
 

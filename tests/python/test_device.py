@@ -18,7 +18,7 @@ from typing import Any
 
 import fake_torch
 import warpaes
-from support import main_on_simulated_gpu, needed, run_python
+from support import main_on_simulated_gpu, needed, new_folder, run_python
 from test_views import Capsule
 from warpaes import Memory, exceptions, random
 from warpaes.aead import AESCCM, AESGCM, AESGCMSIV, AESSIV
@@ -562,9 +562,7 @@ class Weights(unittest.TestCase):
         }
         self.tensors = {f"{i:03}": np.arange(7 * i, dtype="f4") for i in range(150)}
         self.tensors |= {"long": np.arange(100_000, dtype="i8"), "whole": np.zeros(2 * 65536, "u1")}
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name) / "model"
+        self.path = new_folder(self) / "model"
         encrypted = [name for name in self.tensors if name not in ("017", "018", "140")]
         save_file(self.tensors, str(self.path), config=self.keys | {"chunk_size": 65536, "tensors": encrypted})
 

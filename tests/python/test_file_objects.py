@@ -15,7 +15,6 @@ import io
 import lzma
 import mmap
 import os
-import pathlib
 import random
 import resource
 import socket
@@ -31,7 +30,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import warpaes
-from support import needed
+from support import needed, new_folder
 from warpaes import Keyset, exceptions
 
 TEMPLATES = ("AES256_GCM_HKDF_4KB", "AES256_GCM_HKDF_1MB", "AES128_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256")
@@ -43,9 +42,7 @@ class Case(unittest.TestCase):
     keyset = Keyset.generate(TEMPLATES[0])
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
 
     def seal(self, text: bytes, keyset: Keyset | None = None) -> bytes:
         file = io.BytesIO()

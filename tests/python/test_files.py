@@ -11,7 +11,6 @@ import pathlib
 import random
 import re
 import tarfile
-import tempfile
 import threading
 import traceback
 import unittest
@@ -21,7 +20,7 @@ import zipfile
 from typing import Any
 
 import warpaes
-from support import LENGTHS, growth, needed, run_python
+from support import LENGTHS, growth, needed, new_folder, run_python
 from warpaes import Keyset, exceptions
 
 TEMPLATE = "AES256_GCM_HKDF_4KB"
@@ -31,9 +30,7 @@ LONG = random.Random(2).randbytes((9 << 19) + 5)  # several windows of read-ahea
 
 class Files(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         self.keyset = Keyset.generate(TEMPLATE)
         self.path = self.folder / "file"
 

@@ -11,14 +11,13 @@ import os
 import pathlib
 import pickle
 import signal
-import tempfile
 import unittest
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import warpaes
-from support import needed
+from support import needed, new_folder
 from warpaes import Keyset
 from warpaes._fork_lock import ForkLock
 from warpaes.aead import AESCCM, AESGCM, AESGCMSIV, AESSIV
@@ -222,9 +221,7 @@ def send(number: int, made: Any, pipe: Any) -> None:
 
 class Children(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         os.environ["TEST_SEALED"] = str(self.folder / "sealed")
         self.addCleanup(os.environ.pop, "TEST_SEALED")
 

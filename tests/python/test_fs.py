@@ -12,14 +12,13 @@ import os
 import pathlib
 import pickle
 import random
-import tempfile
 import unittest
 import unittest.mock
 import warnings
 from typing import Any
 
 import warpaes
-from support import needed
+from support import needed, new_folder
 from warpaes import Keyset, exceptions
 
 TEXT = random.Random(1).randbytes(100_003)
@@ -36,9 +35,7 @@ class Case(unittest.TestCase):
         from warpaes.fs import WarpaesFileSystem
 
         self.fsspec.register_implementation("warpaes", WarpaesFileSystem, clobber=True)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         self.keyset = Keyset.generate("AES256_GCM_HKDF_4KB")
         self.key = self.folder / "keyset.json"
         self.key.write_bytes(self.keyset.to_json())

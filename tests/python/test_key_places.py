@@ -11,12 +11,11 @@ import pathlib
 import random
 import shlex
 import subprocess
-import tempfile
 import unittest
 from unittest import mock
 
 import warpaes
-from support import run_python
+from support import new_folder, run_python
 from warpaes import _key_files, _places, keysources
 from warpaes.bulk.cli import main as bulk
 from warpaes.keysources.__main__ import main as command
@@ -25,9 +24,7 @@ from warpaes.keysources._program import program_name
 
 class Places(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         for patch in (
             mock.patch.dict(os.environ),
             mock.patch.object(_key_files, "_secret_variables", set()),

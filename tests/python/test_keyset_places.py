@@ -10,14 +10,13 @@ import pickle
 import stat
 import subprocess
 import sys
-import tempfile
 import unittest
 from typing import Any, ClassVar
 from unittest import mock
 
 import fsspec
 import warpaes
-from support import under_passphrase
+from support import new_folder, under_passphrase
 from warpaes import Keyset, _key_files, exceptions, keysources
 from warpaes._keyset_places import KeysetPlace, parse
 from warpaes.fs import WarpaesFileSystem
@@ -59,9 +58,7 @@ class Case(unittest.TestCase):
     made: ClassVar[dict[str, bytes]] = {}  # shared keysets; each passphrase guess is slow
 
     def setUp(self) -> None:
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.folder = pathlib.Path(holder.name)
+        self.folder = new_folder(self)
         here = os.getcwd()
         self.addCleanup(os.chdir, here)
         os.chdir(self.folder)

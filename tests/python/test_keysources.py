@@ -21,10 +21,9 @@ import time
 import unittest
 import urllib.request
 from typing import Any
-from unittest import mock
 
 import warpaes
-from support import needed
+from support import needed, new_folder, served, set_environment
 from warpaes import aead, keysources
 from warpaes.exceptions import InvalidTag, InvalidUnwrap, KeysetError
 from warpaes.keysources import BadAnswerError, DeniedError, KeySourceError, UnavailableError, UnknownKeyError
@@ -54,14 +53,10 @@ def free_port() -> int:
 
 class Sources(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
 
     def environment(self, **names: str) -> None:
-        patch = mock.patch.dict(os.environ, names)
-        patch.start()
-        self.addCleanup(patch.stop)
+        set_environment(self, **names)
 
     def fails(self, kind: type[BaseException], words: str, action: Any) -> None:
         with self.assertRaisesRegex(kind, words) as raised:
@@ -335,12 +330,7 @@ class _Vault(http.server.BaseHTTPRequestHandler):
 class Vault(Sources):
     def setUp(self) -> None:
         super().setUp()
-        server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Vault)
-        server.fault = None
-        self.server = server
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = self.server = served(self, _Vault, fault=None)
         self.url = f"vault-transit+http://127.0.0.1:{server.server_address[1]}/transit/keys/kek"
         self.source = keysources.from_url(self.url)
         self.environment(VAULT_TOKEN="right", HOME=str(self.folder))
@@ -459,11 +449,7 @@ class AwsKms(Sources):
 
     def answered(self, status: int, answer: Any) -> None:
         """By another server."""
-        server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Vault)
-        server.fault = (status, answer)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = served(self, _Vault, fault=(status, answer))
         self.environment(AWS_ENDPOINT_URL=f"http://127.0.0.1:{server.server_address[1]}")
         self.source = keysources.from_url(f"aws-kms://{self.arn}")
 

@@ -9,11 +9,9 @@ import http.server
 import io
 import json
 import os
-import pathlib
 import signal
 import socket
 import socketserver
-import tempfile
 import threading
 import time
 import unittest
@@ -21,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 import warpaes
-from support import needed, resident_bytes
+from support import needed, new_folder, resident_bytes, served, set_environment
 from warpaes import aead, keysources
 from warpaes.exceptions import InvalidTag, InvalidUnwrap, KeysetError
 from warpaes.keysources import BadAnswerError, DeniedError, KeySourceError, UnavailableError
@@ -33,24 +31,13 @@ WARNING = "Endpoint ignored these unrecognized parameters: [associated_data]"
 
 class Folder(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
 
     def environment(self, **names: str) -> None:
-        patch = mock.patch.dict(os.environ, names)
-        patch.start()
-        self.addCleanup(patch.stop)
+        set_environment(self, **names)
 
     def serve(self, handler: Any, **attributes: Any) -> Any:
-        server: Any = socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler)
-        server.daemon_threads = True
-        for name, value in attributes.items():
-            setattr(server, name, value)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        return server
+        return served(self, handler, **attributes)
 
 
 class _Transit(http.server.BaseHTTPRequestHandler):

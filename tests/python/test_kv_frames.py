@@ -6,13 +6,11 @@ import copy
 import importlib
 import multiprocessing
 import os
-import pathlib
 import pickle
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import types
 import unittest
@@ -20,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 import warpaes
-from support import needed
+from support import needed, new_folder
 from warpaes.exceptions import Error, FormatError, InvalidTag
 
 
@@ -254,9 +252,7 @@ class Lmcache(unittest.TestCase):
                 f"LMCache cannot be imported ({error.name}); machines that have it run this"
             ) from None
         self.ours = importlib.import_module("warpaes.lmcache")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         self.master = self.folder / "master"
         self.master.write_bytes(os.urandom(32))
         self.master.chmod(0o600)

@@ -14,14 +14,13 @@ import pickle
 import shutil
 import struct
 import sys
-import tempfile
 import types
 import unittest
 from typing import Any
 from unittest import mock
 
 import warpaes
-from support import needed, optional
+from support import needed, new_folder, optional
 from warpaes.exceptions import FormatError, InvalidSignature, InvalidTag, KeysetError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -34,9 +33,7 @@ class Case(unittest.TestCase):
         needed("cryptography")
         self.numpy, self.plain = needed("numpy"), needed("safetensors.numpy")
         self.models: Any = importlib.import_module("warpaes.models")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         self.source, self.target = self.folder / "source", self.folder / "target"
         self.keyset = warpaes.Keyset.generate()
         self.key = self.folder / "keyset.json"

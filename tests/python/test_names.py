@@ -15,7 +15,7 @@ import unittest
 from typing import Any
 
 import warpaes
-from support import needed
+from support import needed, new_folder
 from warpaes import Keyset
 from warpaes.exceptions import FormatError, InvalidTag, KeysetError
 from warpaes.names import EncryptedNames
@@ -120,9 +120,7 @@ class FileSystem(unittest.TestCase):
         needed("fsspec")
         if not COMMAND:
             self.skipTest("the command was not built")
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.here = pathlib.Path(holder.name)
+        self.here = new_folder(self)
         self.keyset = str(self.here / "keyset.json")
         self.command("keygen", "-t", "AES256_GCM_HKDF_4KB", "-o", self.keyset)
         self.tree = str(self.here / "tree")

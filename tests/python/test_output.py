@@ -8,11 +8,11 @@ import os
 import pathlib
 import stat
 import struct
-import tempfile
 import unittest
 import unittest.mock
 from typing import Any
 
+from support import new_folder
 from warpaes._output import Output
 
 ACCESS_LIST = "system.posix_acl_access"
@@ -31,9 +31,7 @@ def access_list(user: int, rights: int) -> bytes:
 
 class Outputs(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         self.path = self.folder / "file"
         self.addCleanup(os.umask, os.umask(0o022))
 

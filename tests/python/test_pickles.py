@@ -10,13 +10,13 @@ import os
 import pathlib
 import pickle
 import sys
-import tempfile
 import unittest
 import unittest.mock
 from collections.abc import Callable
 from typing import Any
 
 import warpaes
+from support import new_folder, set_environment
 from warpaes import Generator, Keyset, exceptions, keysources
 from warpaes.aead import AESCCM, AESGCM, AESGCMSIV, AESSIV
 from warpaes.ciphers import Cipher, algorithms, modes
@@ -46,16 +46,12 @@ def in_worker(made: Any, pipe: Any) -> None:
 
 class Case(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         self.keyset = Keyset.generate("AES256_GCM_HKDF_4KB")
         self.write("keyset", self.keyset.to_json())
         self.write("key", KEY)
         self.write("hex", KEY.hex().encode() + b"\n")
-        patch = unittest.mock.patch.dict(os.environ, TEST_KEY=KEY.hex(), TEST_KEYSET=self.keyset.to_json().decode())
-        patch.start()
-        self.addCleanup(patch.stop)
+        set_environment(self, TEST_KEY=KEY.hex(), TEST_KEYSET=self.keyset.to_json().decode())
 
     def write(self, name: str, content: bytes) -> pathlib.Path:
         path = self.folder / name

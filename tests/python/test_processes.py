@@ -7,17 +7,15 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import os
-import pathlib
 import pickle
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
 import warpaes
-from support import needed, run_python
+from support import needed, new_folder, run_python
 from warpaes import exceptions
 from warpaes.aead import AESGCM
 from warpaes.ciphers import Cipher, algorithms, modes
@@ -243,9 +241,7 @@ class Commands(unittest.TestCase):
     def setUp(self) -> None:
         needed("fsspec")
         needed("pyarrow")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         # Python imports this module at startup, including in workers. It records its findings when a file is opened.
         (self.folder / "sitecustomize.py").write_text(
             "import ctypes, os, resource, sys\n"

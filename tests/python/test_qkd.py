@@ -16,11 +16,10 @@ import sys
 import tempfile
 import unittest
 from typing import Any
-from unittest import mock
 
 import kme as simulated
 import warpaes
-from support import LENGTHS, needed
+from support import LENGTHS, needed, new_folder, set_environment
 from warpaes import exceptions, qkd
 from warpaes.keysources import (
     BadAnswerError,
@@ -81,15 +80,10 @@ class Sites(unittest.TestCase):
         simulated.make_certificates(cls.keys)
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        state = tempfile.TemporaryDirectory()
-        self.addCleanup(state.cleanup)
-        self.state = pathlib.Path(state.name) / "warpaes" / "qkd"
-        patch = mock.patch.dict(os.environ, XDG_STATE_HOME=state.name)
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.folder = new_folder(self)
+        home = new_folder(self)
+        self.state = home / "warpaes" / "qkd"
+        set_environment(self, XDG_STATE_HOME=str(home))
         self.sites = simulated.Sites(self.keys)
         self.addCleanup(self.sites.close)
         self.link = self.sites.link

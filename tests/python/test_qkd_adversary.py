@@ -23,6 +23,7 @@ from typing import Any
 from unittest import mock
 
 import kme as simulated
+from support import new_folder
 from warpaes import exceptions, qkd
 from warpaes.keysources import KeySourceError, UnknownKeyError
 
@@ -306,9 +307,7 @@ class Kept(unittest.TestCase):
     """Tests of single cases, in addition to random runs."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(dir=MEMORY)
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self, MEMORY)
         self.world = World(self.folder, random.Random(1))
         self.world.rng.seed(1)
         (self.key_id, (self.body, self.line, self.text)), *_ = self.world.sent.items()

@@ -6,17 +6,15 @@ from __future__ import annotations
 import base64
 import json
 import os
-import pathlib
 import re
 import struct
-import tempfile
 import threading
 import unittest
 import unittest.mock
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from support import needed
+from support import needed, new_folder
 from warpaes import exceptions
 
 
@@ -36,9 +34,7 @@ class SafetensorsTest(unittest.TestCase):
             "enc_key": {"kty": "oct", "alg": "aes256gcm", "k": b64(bytes(range(32))), "kid": "enc"},
             "sign_key": {"kty": "okp", "alg": "ed25519", "d": b64(bytes(range(32))), "x": b64(public), "kid": "sign"},
         }
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         self.path = self.folder / "model.cryptotensors"
         random = np.random.default_rng(1)
         self.tensors = {

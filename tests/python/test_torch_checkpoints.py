@@ -10,14 +10,13 @@ import pathlib
 import pickle
 import random
 import socket
-import tempfile
 import unittest
 import unittest.mock
 import warnings
 from typing import Any
 
 import warpaes
-from support import optional
+from support import new_folder, optional
 from warpaes.exceptions import FormatError, InvalidTag
 
 HERE = pathlib.Path(__file__).resolve()
@@ -46,9 +45,7 @@ class Case(unittest.TestCase):
         import warpaes.torch
 
         self.ours: Any = warpaes.torch
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = new_folder(self)
         self.keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")
         self.place = str(self.folder / "keyset.json")
         self.keyset.save(self.place)
