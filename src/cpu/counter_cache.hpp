@@ -162,7 +162,8 @@ WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const s
     }
 }
 
-template <class V, int Rounds, class Counter>
+/// `Text`: V, or how its vectors are loaded and stored otherwise.
+template <class V, int Rounds, class Counter, class Text = V>
 struct CtrMode {
     const std::uint8_t* keys;
     Counter& counter;
@@ -172,10 +173,10 @@ struct CtrMode {
         typename V::State s[N];
         counter.next(s);
         const auto text = [&](std::size_t i) __attribute__((always_inline)) {
-            return V::load(input + i * V::bytes, access);
+            return Text::load(input + i * V::bytes, access);
         };
         all_rounds<V, false, Counter::first_round, Rounds>(s, keys, text);
-        store_all<V>(output, s, access);
+        store_all<Text>(output, s, access);
     }
 };
 
@@ -206,29 +207,11 @@ WARPAES_INLINE bool stays_below_carry(const std::uint8_t* counter, std::size_t b
     return bytes / 16 < static_cast<std::uint32_t>(~load_big_endian(counter + 8));
 }
 
-/// CtrMode with stores that bypass the caches, for whole vectors of an aligned output.
-template <class V, int Rounds, class Counter>
-struct FarCtrMode {
-    const std::uint8_t* keys;
-    Counter& counter;
-
-    template <std::size_t N, class Access>
-    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
-        typename V::State s[N];
-        counter.next(s);
-        const auto text = [&](std::size_t i) __attribute__((always_inline)) {
-            return FarText<V>::load(input + i * V::bytes, access);
-        };
-        all_rounds<V, false, Counter::first_round, Rounds>(s, keys, text);
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            if constexpr (std::is_same_v<Access, Whole>) {
-                V::stream(output + i * V::bytes, V::value(s[i]));
-            } else {
-                V::store(output + i * V::bytes, V::value(s[i]), access);
-            }
-        }
-    }
+/// Text with stores that bypass the caches, for whole vectors of an aligned output.
+template <class V>
+struct StreamedText : FarText<V> {
+    using V::store;
+    WARPAES_INLINE static void store(std::uint8_t* p, typename V::Reg v, Whole) { V::stream(p, v); }
 };
 
 /// A message of this length or more has enough whole cache lines for stores that bypass the caches.
@@ -248,7 +231,7 @@ WARPAES_INLINE void far_plain_ctr(const std::uint8_t* keys, const std::uint8_t* 
     if (head != 0) ctr_walk<V, Rounds>(keys, near, input, output, head);
     PlainCounter<V> counters(keys, add_words(first, word128(static_cast<std::uint32_t>(head / 16))));
     const std::size_t body = (length - head) / line * line, rest = length - head - body;
-    FarCtrMode<V, Rounds, PlainCounter<V>> mode{keys, counters};
+    CtrMode<V, Rounds, PlainCounter<V>, StreamedText<V>> mode{keys, counters};
     walk<V, V::ctr_vectors>(mode, input + head, output + head, body);
     if (rest != 0) ctr_walk<V, Rounds>(keys, counters, input + head + body, output + head + body, rest);
 }
