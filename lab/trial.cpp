@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-#include "lab/gpu/bitsliced.hpp"
-#include "lab/gpu/cached_counter.hpp"
-#include "lab/gpu/grouped.hpp"
+#include "lab/gpu/contenders.hpp"
 #include "lab/production.hpp"
 #include "lab/reference.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/panels.hpp"
-#include "lab/gpu/bitsliced.hpp"
 #include "lab/gpu/catalogue.hpp"
+#include "lab/gpu/contenders.hpp"
 #include "lab/trial.hpp"
 
 namespace lab::experiments {

@@ -1,10 +1,8 @@
 // The lab's GPU interface in a build without CUDA: there is no device.
 #include "lab/experiment.hpp"
-#include "lab/gpu/bitsliced.hpp"
-#include "lab/gpu/cached_counter.hpp"
+#include "lab/gpu/contenders.hpp"
 #include "lab/gpu/device.hpp"
 #include "lab/gpu/dpf.hpp"
-#include "lab/gpu/grouped.hpp"
 #include "lab/gpu/leakage.hpp"
 #include "lab/gpu/memory_reads.hpp"
 #include "lab/gpu/payload.hpp"

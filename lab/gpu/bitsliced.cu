@@ -2,7 +2,7 @@
 #include <stdexcept>
 #include <warpaes/device.cuh>
 
-#include "lab/gpu/bitsliced.hpp"
+#include "lab/gpu/contenders.hpp"
 #include "lab/gpu/launch.hpp"
 
 namespace lab::gpu {

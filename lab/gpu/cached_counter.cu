@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "aes/key_schedule.hpp"
-#include "lab/gpu/cached_counter.hpp"
+#include "lab/gpu/contenders.hpp"
 #include "lab/gpu/launch.hpp"
 #include "lab/gpu/lookup.cuh"
 #include "lab/gpu/tables_on_device.hpp"

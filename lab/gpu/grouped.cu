@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "aes/key_schedule.hpp"
-#include "lab/gpu/grouped.hpp"
+#include "lab/gpu/contenders.hpp"
 #include "lab/gpu/launch.hpp"
 #include "lab/gpu/rounds.cuh"
 

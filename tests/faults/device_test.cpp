@@ -7,10 +7,9 @@
 
 #include "../gpu_first.hpp"
 #include "capi/handles.hpp"
-#include "record.hpp"
+#include "runs.hpp"
 #include "simt.hpp"
 #include "stage.hpp"
-#include "watchdog.hpp"
 
 namespace faults {
 namespace {

@@ -10,9 +10,8 @@
 #include <utility>
 
 #include "faulty_os.hpp"
-#include "record.hpp"
+#include "runs.hpp"
 #include "stage.hpp"
-#include "watchdog.hpp"
 
 namespace faults {
 namespace {

@@ -1,12 +1,11 @@
 // Compares the bitsliced kernel and the timed kernels, on the simulated GPU, with libcrypto.
+#include "lab/gpu/contenders.hpp"
+
 #include <gtest/gtest.h>
 
 #include "aes/key_schedule.hpp"
 #include "evp_oracle.hpp"
-#include "lab/gpu/bitsliced.hpp"
-#include "lab/gpu/cached_counter.hpp"
 #include "lab/gpu/dpf.hpp"
-#include "lab/gpu/grouped.hpp"
 #include "lab/gpu/leakage.hpp"
 
 namespace lab::gpu {

@@ -1,8 +1,10 @@
-#include "record.hpp"
+#include "runs.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -37,10 +39,29 @@ public:
 
 const auto* const environment = testing::AddGlobalTestEnvironment(new WriteRecord);
 
+const std::string* current = nullptr;
+
+void hangs(int /*signal*/) {
+    static constexpr char words[] = "hangs: ";
+    if (::write(STDERR_FILENO, words, sizeof words - 1) < 0) ::_exit(98);
+    if (::write(STDERR_FILENO, current->data(), current->size()) < 0) ::_exit(98);
+    ::_exit(99);
+}
+
 }  // namespace
 
 void count(const std::string& work, const std::string& call, Outcome outcome) {
     ++table()[{work, call}][static_cast<std::size_t>(outcome)];
+}
+
+Watchdog::Watchdog(const std::string& running) {
+    current = &running;
+    std::signal(SIGALRM, hangs);
+    ::alarm(60);
+}
+
+Watchdog::~Watchdog() {
+    ::alarm(0);
 }
 
 }  // namespace faults
