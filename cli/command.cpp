@@ -50,10 +50,6 @@ void be_quiet() noexcept {
     quiet = true;
 }
 
-bool is_quiet() noexcept {
-    return quiet;
-}
-
 void note(const std::string& text) noexcept {
     if (!quiet) say(text);
 }

@@ -94,7 +94,6 @@ std::string painted(Colour colour, const std::string& text);
 
 /// After this call, only errors are written.
 void be_quiet() noexcept;
-[[nodiscard]] bool is_quiet() noexcept;
 /// Writes to standard error, unless the command is quiet.
 void note(const std::string& text) noexcept;
 

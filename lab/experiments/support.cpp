@@ -57,10 +57,6 @@ Series published_gbit(std::string name, std::span<const double> values, std::siz
     return series;
 }
 
-Series published_everywhere(std::string name, double value, std::size_t size) {
-    return {std::move(name), Series::Role::published, std::vector<std::optional<double>>(size, value), {}};
-}
-
 void Progress::next(const std::string& what) {
     context_.step(static_cast<double>(std::min(done_, total_)) / static_cast<double>(total_), what);
     ++done_;

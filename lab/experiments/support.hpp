@@ -42,8 +42,6 @@ Axis wide_throughput();
 /// Returns the `values` of a paper in Gbit/s, converted to GB/s and padded with none up to `size`, because a panel's x
 /// may be longer.
 Series published_gbit(std::string name, std::span<const double> values, std::size_t size);
-/// The same value at every x.
-Series published_everywhere(std::string name, double value, std::size_t size);
 
 /// Calls the context's step before each of `total` measurements.
 class Progress {

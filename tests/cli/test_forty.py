@@ -14,7 +14,6 @@ from support import WARPAES, CommandTest, data, main
 
 TRANSCRIPT = Path(__file__).with_name("forty.txt")
 COMMAND = re.compile(r"^\$ (.*)$", re.MULTILINE)
-RAW = "00112233445566778899aabbccddeeff" * 2
 
 
 class Place:

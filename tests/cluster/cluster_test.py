@@ -37,7 +37,7 @@ from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 from warpaes.bulk import keys, manifest, storage, stores
 from warpaes.bulk.cli import size
 
-KILOBYTE, MEGABYTE = 1 << 10, 1 << 20
+MEGABYTE = 1 << 20
 
 
 def sizes_of(count: int, largest: int, generator: random.Random) -> list[int]:

@@ -15,7 +15,8 @@ enum class Outcome {
 /// If WARPAES_FAULTS_RECORD names a file, the counts are written to it as JSON.
 void count(const std::string& work, const std::string& call, Outcome outcome);
 
-/// Aborts a test that hangs, and names the run. During its lifetime, `running` may take a minute.
+/// Aborts a test that hangs, and names the run. The run named `running` may take one minute during the object's
+/// lifetime.
 class Watchdog {
 public:
     explicit Watchdog(const std::string& running);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter, deque
 from typing import TextIO
@@ -156,8 +155,3 @@ class Progress:
         for told in self._told_of:
             told.close()
         self._told_of = []
-
-
-def standard_error() -> TextIO:
-    """Return the default destination of progress lines."""
-    return sys.stderr
