@@ -57,6 +57,12 @@ public:
         if (!hash_key_ready_.load(std::memory_order_acquire)) make_hash_key_once();
         return *hash_key_;
     }
+    /// hash_key() if it is made already, or if the key has processed enough text to repay making it; else null. Counts
+    /// `bytes`, which are about to be processed.
+    [[nodiscard]] const HashKey* hash_key_if_worth(std::uint64_t bytes) const {
+        if (!hash_key_ready_.load(std::memory_order_acquire) && count_text(bytes) < worth_a_hash_key) return nullptr;
+        return &hash_key();
+    }
     /// The first-round table for counter blocks, made on first use: 4 KiB that few keys need. Thread-safe.
     [[nodiscard]] const FirstRound& first_round() const {
         if (!first_round_ready_.load(std::memory_order_acquire)) make_first_round_once();
@@ -66,14 +72,8 @@ public:
     /// first_round() if the key has processed enough text to repay making the table, which takes more than a
     /// microsecond; else null. Counts `bytes`, which are about to be processed.
     [[nodiscard]] const FirstRound* first_round_if_worth(std::uint64_t bytes) const {
-        if (!first_round_ready_.load(std::memory_order_acquire)) {
-            // Concurrent additions may be lost; the sum need not be exact.
-            const std::uint64_t sum = text_bytes_.load(std::memory_order_relaxed) + bytes;
-            text_bytes_.store(sum, std::memory_order_relaxed);
-            if (sum < worth_a_first_round) return nullptr;
-            make_first_round_once();
-        }
-        return &**first_round_;
+        if (!first_round_ready_.load(std::memory_order_acquire) && count_text(bytes) < worth_a_first_round) return nullptr;
+        return &first_round();
     }
 
     /// Data that a backend derives from the key, made by T::make(key, result) on first use and kept with the key.
@@ -92,9 +92,17 @@ public:
     }
 
 private:
+    /// Making the powers of H takes as long as hashing some kilobytes without them.
+    static constexpr std::uint64_t worth_a_hash_key = 8192;
     /// The table saves a fiftieth of a nanosecond per ten bytes (Zen 5).
     static constexpr std::uint64_t worth_a_first_round = std::uint64_t{1} << 20;
 
+    /// The text that the key has processed, with `bytes` more. Concurrent additions may be lost; it need not be exact.
+    std::uint64_t count_text(std::uint64_t bytes) const {
+        const std::uint64_t sum = text_bytes_.load(std::memory_order_relaxed) + bytes;
+        text_bytes_.store(sum, std::memory_order_relaxed);
+        return sum;
+    }
     void make_hash_key_once() const;
     void make_first_round_once() const;
 

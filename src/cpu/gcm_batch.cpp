@@ -74,9 +74,10 @@ void GcmBatch::run_with_tables(const MessageGroup& g) const {
 
 void GcmBatch::run(const MessageGroup& g) {
     const bool is_far = g.direction == Direction::encrypt && g.beyond_caches && g.length >= least_far;
-    const bool has_tables =
-        g.key != nullptr && g.iv_length == gcm_nonce_bytes && g.count * (g.length + least_message) >= short_bytes;
-    if (has_tables && !is_far) return run_with_tables(g);
+    if (g.key != nullptr && g.iv_length == gcm_nonce_bytes && !is_far &&
+        g.key->hash_key_if_worth(g.count * (g.length + least_message)) != nullptr) {
+        return run_with_tables(g);
+    }
     keys_.take(g);
     Secret<std::array<Block, MessageKeys::window>> tags;
     for (std::uint64_t first = 0; first < g.count; first += MessageKeys::window) {

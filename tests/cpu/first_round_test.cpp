@@ -35,5 +35,18 @@ TEST(FirstRound, IsMadeForAKeyThatHasMuchToDo) {
     EXPECT_EQ(key.first_round_if_worth(1), &key.first_round());
 }
 
+TEST(HashKey, IsMadeForAKeyThatIsUsedAgainAndAgain) {
+    const ExpandedKey key(random_bytes(16, 1));
+    EXPECT_EQ(key.hash_key_if_worth(1500), nullptr);
+    EXPECT_EQ(key.hash_key_if_worth(1500), nullptr);
+    const HashKey* made = nullptr;
+    for (int i = 0; i < 8 && made == nullptr; ++i) made = key.hash_key_if_worth(1500);
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(made, &key.hash_key());
+    const ExpandedKey other(random_bytes(16, 2));
+    const HashKey& its = other.hash_key();
+    EXPECT_EQ(other.hash_key_if_worth(1), &its) << "it was made already";
+}
+
 }  // namespace
 }  // namespace warpaes::test
