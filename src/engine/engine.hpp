@@ -75,14 +75,23 @@ inline constexpr unsigned most_gpu_lanes = 16;
 /// The processors for a batch's messages in host memory: CPU, GPUs or both. Messages in device memory are always
 /// processed by their device.
 struct Crew {
-    Backend* cpu = nullptr;     ///< null: the CPU takes no part
-    std::span<const int> gpus;  ///< CUDA device numbers; the memory belongs to the engine
-    double seconds = 0;         ///< predicted; 0: not predicted
-    std::string reason;
+    Backend* cpu = nullptr;       ///< null: the CPU takes no part
+    std::span<const int> gpus{};  ///< CUDA device numbers; the memory belongs to the engine
+    double seconds = 0;           ///< predicted; 0: not predicted
+    // The predictions that were compared:
+    std::string_view cpu_name{};  ///< the best CPU backend; empty: a backend was requested
+    std::string_view gpu_name{};
+    double cpu_seconds = 0;
+    double gpu_seconds = 0;  ///< 0: not predicted
+    bool calibrated = false;
     unsigned gpu_lanes = 4;  ///< workers of each GPU
     std::uint64_t cpu_task_bytes = std::uint64_t{256}
-                                   << 10;  ///< the maximum number of bytes that a CPU worker takes at a time
+                                   << 10;  ///< maximum number of bytes that a CPU worker takes at a time
     std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;  ///< bytes that a GPU worker takes at a time
+
+    /// The reason for the choice, as a sentence; empty if none was made. Most callers never read it, and formatting
+    /// takes longer than the choice.
+    [[nodiscard]] std::string reason() const;
 };
 
 class Engine;

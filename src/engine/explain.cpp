@@ -58,8 +58,8 @@ Crew Engine::crew(std::span<const Work> parts, bool counts) const {
 
 Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) const {
     if (forced_ != nullptr) {
-        if (forced_->is_gpu()) return {nullptr, gpus(), 0, "asked for"};
-        return {forced_, {}, 0, "asked for"};
+        if (forced_->is_gpu()) return {.gpus = gpus()};
+        return {.cpu = forced_};
     }
     std::uint64_t bytes = 0;
     for (const Work& part : parts) bytes += part.bytes;
@@ -71,27 +71,47 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
         return on_gpu = planner().on_gpu(gpu_info(), static_cast<unsigned>(gpus().size()), parts);
     };
     const bool gpu = planner().gpu_pays(gpu_, waited_, memory, on_cpu, counts, gpu_seconds);
-    const std::string basis = cpu.prediction.calibrated ? " (calibrated)" : " (not calibrated)";
-    const std::string cpu_name(cpu.backend->name()), gpu_name(gpu_.name());
-    const std::string cpu_words = in_words(on_cpu) + " by " + cpu_name;
-    if (on_gpu == 0) return {cpu.backend, {}, on_cpu, cpu_name + ": " + in_words(on_cpu) + " predicted" + basis};
+    Crew crew{.cpu = cpu.backend,
+              .seconds = on_cpu,
+              .cpu_name = cpu.backend->name(),
+              .cpu_seconds = on_cpu,
+              .gpu_seconds = on_gpu,
+              .calibrated = cpu.prediction.calibrated};
+    if (on_gpu == 0) return crew;
     // Uses both if the GPU works anyway or is awake, and if the work is large enough to be divided evenly.
     const double both = shared_loss / (1 / on_cpu + 1 / on_gpu);
     const bool awake = gpu || is_direct(memory) || gpu_.is_awake();
     if (awake && bytes >= least_split_bytes && Planner::is_faster(both, std::min(on_cpu, on_gpu))) {
-        return {cpu.backend, gpus(), both,
-                gpu_name + " and " + cpu_name + ": " + in_words(both) + " predicted for both against " +
-                    in_words(on_gpu) + " by " + gpu_name + " and " + cpu_words + basis};
+        crew.gpus = gpus();
+        crew.seconds = both;
+        return crew;
     }
     // Creating the CUDA context is part of this call's time, but is ignored in the decision whether the GPU pays off.
-    if (gpu && !is_direct(memory) && !gpu_.is_awake()) on_gpu += planner().cold_seconds();
-    if (gpu)
-        return {nullptr, gpus(), on_gpu,
-                gpu_name + ": " + in_words(on_gpu) + " predicted against " + cpu_words + basis};
-    return {cpu.backend,
-            {},
-            on_cpu,
-            cpu_name + ": " + in_words(on_cpu) + " predicted against " + in_words(on_gpu) + " by " + gpu_name + basis};
+    if (gpu && !is_direct(memory) && !gpu_.is_awake()) crew.gpu_seconds += planner().cold_seconds();
+    if (gpu) {
+        crew.cpu = nullptr;
+        crew.gpus = gpus();
+        crew.seconds = crew.gpu_seconds;
+    }
+    return crew;
+}
+
+std::string Crew::reason() const {
+    if (cpu == nullptr && gpus.empty()) return {};
+    if (cpu_name.empty()) return "asked for";
+    const std::string name(cpu_name), gpu(gpu_name), on_cpu = in_words(cpu_seconds), on_gpu = in_words(gpu_seconds);
+    std::string text;
+    if (gpu_seconds == 0) {
+        text = name + ": " + on_cpu + " predicted";
+    } else if (gpus.empty()) {
+        text = name + ": " + on_cpu + " predicted against " + on_gpu + " by " + gpu;
+    } else if (cpu == nullptr) {
+        text = gpu + ": " + on_gpu + " predicted against " + on_cpu + " by " + name;
+    } else {
+        text = gpu + " and " + name + ": " + in_words(seconds) + " predicted for both against " + on_gpu +
+               " by cuda and " + on_cpu + " by " + name;
+    }
+    return text + (calibrated ? " (calibrated)" : " (not calibrated)");
 }
 
 Explanation Engine::explain(const Work& work) const {
@@ -102,7 +122,7 @@ Explanation Engine::explain(const Work& work) const {
         e.plan.backend = who.gpus.empty() ? who.cpu : &gpu_;
         if (!who.gpus.empty()) e.beside = who.cpu;
         e.seconds = who.seconds;
-        e.reason = who.reason;
+        e.reason = who.reason();
     } else {
         e.plan = choose(work, false);
     }

@@ -80,6 +80,12 @@ Batch::~Batch() {
     if (descriptor_ >= 0) (void)::close(descriptor_);
 }
 
+const char* Batch::reason() const {
+    const std::lock_guard lock(mutex_);
+    if (reason_.empty()) reason_ = crew_.reason();
+    return reason_.c_str();
+}
+
 bool Batch::needs_cpu() const noexcept {
     return solos_.list.size() != 0 || (crew_.cpu != nullptr && host_.size() != 0);
 }

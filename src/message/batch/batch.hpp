@@ -104,7 +104,8 @@ public:
     [[nodiscard]] std::uint64_t messages_on_cpu() const noexcept { return on_cpu_; }
     [[nodiscard]] std::uint64_t messages_on_gpu() const noexcept { return on_gpu_; }
     [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }
-    [[nodiscard]] const char* reason() const noexcept { return crew_.reason.c_str(); }
+    /// Valid as long as this object.
+    [[nodiscard]] const char* reason() const;
 
     static constexpr std::uint64_t forever = std::uint64_t{1} << 40;  ///< this and above: no timeout
 
@@ -213,8 +214,9 @@ private:
     std::atomic<std::uint64_t> on_cpu_{0}, on_gpu_{0};
     std::atomic<std::uint32_t> notes_{0};
 
-    std::mutex mutex_;     ///< guards returned tasks and the end of the batch
-    int descriptor_ = -1;  ///< an eventfd, once a client has asked for it
+    mutable std::mutex mutex_;    ///< guards returned tasks, the end of the batch and `reason_`
+    mutable std::string reason_;  ///< once a client has asked for it
+    int descriptor_ = -1;         ///< an eventfd, once a client has asked for it
     std::vector<Claim> returned_;
     std::vector<int> lost_;  ///< devices that failed
     std::atomic<bool> returned_any_{false}, returned_note_{false};
