@@ -172,7 +172,9 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
         MessageGroup& g = scratch.groups.emplace_back(Group{*this, slice.entry});
         if (slice.first != 0 || slice.count != g.count) g = g.slice(slice.first, slice.count);
         if (shapes_[slice.entry].iv_on_host && counter_wraps(g)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
-        BatchScratch::Origin origin{.slice = slice};
+        // In place: a copy of a struct whose fields have just been written waits for these writes.
+        BatchScratch::Origin& origin = scratch.origins.emplace_back();
+        origin.slice = slice;
         if (in_place(g) && !staging.empty()) {
             origin.output = g.output;
             g.output = {staging.data() + staged, g.length};
@@ -182,7 +184,6 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
             origin.failed = flags;
             flags += g.count;
         }
-        scratch.origins.push_back(origin);
     }
     scratch.failed.assign(flags, 0);
     for (std::size_t i = 0; i < scratch.groups.size(); ++i) {

@@ -197,59 +197,58 @@ void EntryChecker::check_alive(const warpaes_key* key, const char* name) {
     seen = key;
 }
 
-void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
-    for (const Part& part : parts_of(e, mode)) {
-        if (part.bytes == 0) continue;
-        std::uint64_t all = 0;
-        const warpaes_elements& elements = e.*part.kind;
-        bool fits = extent(elements, e.count, part.bytes, all);
-        if (request_.offsets) {
-            const std::uint64_t size = request_.extent_of(part.kind).bytes, at = elements.at.offset;
-            fits = fits && at <= size && all <= size - at;
-            if (!fits && request_.table != nullptr) {
-                throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(at) + " and " +
-                                                     to_string(part.bytes) + " bytes extend past the extent of " +
-                                                     to_string(size) + " bytes");
-            }
-            if (!fits) {
-                throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(at) + ", " +
-                                                     to_string(e.count) + " times " + to_string(part.bytes) +
-                                                     " bytes at a stride of " + to_string(elements.stride) +
-                                                     " extend past the arena of " + to_string(size) + " bytes");
-            }
-            continue;
-        }
-        if (elements.at.pointer == nullptr) {
-            throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": is null");
-        }
-        check_memory(elements.at.pointer, fits ? all : UINT64_MAX, part.name);
-    }
-}
-
 namespace {
 
-/// Whether the extents that the group writes overlap none of its other extents.
-bool lie_apart(const MessageGroup& g, const Strip& output, const Strip& tag, const Strip& input) {
-    struct Extent {
-        std::uintptr_t begin, end;
-        [[nodiscard]] bool apart(const Extent& other) const { return end <= other.begin || other.end <= begin; }
-    };
-    const auto of_strip = [](const Strip& strip) {
-        return strip.empty() ? Extent{UINTPTR_MAX, 0} : Extent{strip.begin, strip.end()};
-    };
-    const auto of = [&](const Elements& elements, std::uint64_t bytes) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(elements.first);
-        return bytes == 0 ? Extent{UINTPTR_MAX, 0} : Extent{begin, begin + (g.count - 1) * elements.stride + bytes};
-    };
-    const Extent out = of_strip(output), seal = of_strip(tag);
-    const Extent reads[] = {of_strip(input), of(g.iv, g.iv_length), of(g.aad, g.aad_length),
-                            of(g.tag, g.direction == Direction::encrypt ? 0 : g.tag_length), of(g.keys, g.key_bytes)};
-    bool apart = out.apart(seal) && (tag.empty() || seal.apart(of(g.input, g.length)));
-    for (const Extent& read : reads) apart &= out.apart(read) && seal.apart(read);
-    return apart;
+[[noreturn, gnu::cold]] void refuse_range(const BatchRequest& request, const warpaes_batch_entry& e, const Part& part,
+                                          std::uint64_t size) {
+    const warpaes_elements& elements = e.*part.kind;
+    if (request.table != nullptr) {
+        throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(elements.at.offset) +
+                                             " and " + to_string(part.bytes) + " bytes extend past the extent of " +
+                                             to_string(size) + " bytes");
+    }
+    throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(elements.at.offset) + ", " +
+                                         to_string(e.count) + " times " + to_string(part.bytes) +
+                                         " bytes at a stride of " + to_string(elements.stride) +
+                                         " extend past the arena of " + to_string(size) + " bytes");
 }
 
 }  // namespace
+
+void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) {
+    const std::array<Part, kinds> parts = parts_of(e, mode);
+#pragma GCC unroll 6
+    for (std::size_t i = 0; i < kinds; ++i) {
+        const Part& part = parts[i];
+        reaches_[i] = {};
+        if (part.bytes == 0) continue;
+        std::uint64_t all = 0;
+        const warpaes_elements& elements = e.*part.kind;
+        const bool fits = extent(elements, e.count, part.bytes, all);
+        if (request_.offsets) {
+            const std::uint64_t size = request_.extent_of(part.kind).bytes, at = elements.at.offset;
+            if (!fits || at > size || all > size - at) refuse_range(request_, e, part, size);
+        } else {
+            if (elements.at.pointer == nullptr) {
+                throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": is null");
+            }
+            check_memory(elements.at.pointer, fits ? all : UINT64_MAX, part.name);
+        }
+        const auto begin = reinterpret_cast<std::uintptr_t>(request_.elements(e, part.kind).first);
+        reaches_[i] = {begin, begin + all};
+    }
+}
+
+/// Whether the extents of the group's output and tag overlap nothing else that they must not overlap.
+bool EntryChecker::lies_apart(const MessageGroup& g, bool in_place) const noexcept {
+    const Reach &out = reaches_[output], &seal = reaches_[tag];
+    bool apart = out.apart(seal);
+    apart &= in_place || out.apart(reaches_[input]);
+    for (const Kind read : {iv, aad, keys}) apart &= out.apart(reaches_[read]);
+    if (g.direction == Direction::decrypt) return apart;
+    for (const Kind read : {input, iv, aad, keys}) apart &= seal.apart(reaches_[read]);
+    return apart;
+}
 
 void EntryChecker::check_overlaps(const MessageGroup& g) const {
     const bool encrypt = g.direction == Direction::encrypt;
@@ -268,7 +267,7 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
     }
     const bool in_place = g.input.first == g.output.first && (g.count == 1 || g.input.stride == g.output.stride);
     const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.length : 0);
-    if (lie_apart(g, output, tag, in_place ? Strip{} : input)) return;
+    if (lies_apart(g, in_place)) return;
     if (meet(output, tag) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: is inside the output");
     const struct {
         Strip strip;
@@ -308,6 +307,12 @@ int EntryChecker::place(const void* pointer, MemoryStretch& last) {
 
 void EntryChecker::place(Checked& checked) {
     const MessageGroup& g = checked.group;
+    if (no_devices_) {
+        for (std::size_t i = 0; i < kinds; ++i) {
+            checked.on_host |= static_cast<std::uint8_t>((reaches_[i].end != 0) << i);
+        }
+        return;
+    }
     const struct {
         const std::uint8_t* pointer;
         const char* name;

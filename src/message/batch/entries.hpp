@@ -101,7 +101,8 @@ std::array<Strip, 2> writes_of(const MessageGroup& group);
 /// Checks entries one after the other. Not thread-safe.
 class EntryChecker {
 public:
-    EntryChecker(const Engine& engine, const BatchRequest& request) : engine_(engine), request_(request) {}
+    EntryChecker(const Engine& engine, const BatchRequest& request)
+        : engine_(engine), request_(request), no_devices_(all_memory_is_the_hosts()) {}
 
     /// The kinds of elements, in the order of an entry's fields.
     enum Kind : std::uint8_t { input, output, iv, aad, tag, keys, kinds };
@@ -144,11 +145,18 @@ private:
         std::uint32_t iv_len, tag_len, key_len, data_unit_step;
         bool has_key, has_tweak_key;
     };
+    /// Memory from the first byte of the first element to the end of the last: [begin, end).
+    struct Reach {
+        std::uintptr_t begin = UINTPTR_MAX, end = 0;
+        [[nodiscard]] bool apart(const Reach& other) const noexcept { return end <= other.begin || other.end <= begin; }
+    };
     void check_faults(const warpaes_batch_entry& e) const;
     void check_tail(const warpaes_batch_entry& e) const;
     void check_living(const warpaes_batch_entry& e);
-    void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
+    /// Sets `reaches_`.
+    void check_ranges(const warpaes_batch_entry& e, Mode mode);
     void check_overlaps(const MessageGroup& g) const;
+    [[nodiscard]] bool lies_apart(const MessageGroup& g, bool in_place) const noexcept;
     void place(Checked& checked);
     /// The device of `pointer`. `last` is where the same part of the previous entry was.
     [[nodiscard]] int place(const void* pointer, MemoryStretch& last);
@@ -156,6 +164,8 @@ private:
 
     const Engine& engine_;
     const BatchRequest& request_;
+    const bool no_devices_;
+    std::array<Reach, kinds> reaches_{};          ///< of the entry's parts; default if there is none
     std::array<const warpaes_key*, 64> alive_{};  ///< handles recently found valid
     Checked checked_{};
     std::optional<Shape> valid_;                   ///< the last shape that check_shape() accepted

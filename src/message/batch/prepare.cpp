@@ -164,6 +164,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
     for (std::uint32_t i = begin; i < end; ++i) {
         outcomes_.begin(i);
         const warpaes_batch_entry& e = request_.entry(i);
+        __builtin_prefetch(request_.entry(std::min(i + 4, end - 1)).key);
         piece.messages += e.count;
         try {
             const EntryChecker::Checked& checked = checker.check(e);

@@ -17,16 +17,17 @@ constexpr Claim unpack(std::uint64_t range) {
 
 /// Limits on the tasks of one entry with very many tiny messages: the first for most entries, the second once the list
 /// has many tasks.
-constexpr std::uint64_t most_tasks_of_an_entry = std::uint64_t{1} << 20, most_tasks_of_a_later = std::uint64_t{1} << 10;
+constexpr unsigned most_tasks_of_an_entry_log2 = 20, most_tasks_of_a_later_log2 = 10;
 constexpr std::size_t many_tasks = std::size_t{1} << 22;
 
 }  // namespace
 
 void TaskList::add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits) {
-    const std::uint64_t most = slices_.size() < many_tasks ? most_tasks_of_an_entry : most_tasks_of_a_later;
-    const std::uint64_t least = count / most + 1;
+    const unsigned most_log2 = slices_.size() < many_tasks ? most_tasks_of_an_entry_log2 : most_tasks_of_a_later_log2;
+    const std::uint64_t least = (count >> most_log2) + 1;
     const std::uint64_t messages = std::max(limits.messages, least);
-    const std::uint64_t each = std::clamp<std::uint64_t>(bytes, 1, (std::uint64_t{1} << 62) / least);
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+    const std::uint64_t each = std::clamp<std::uint64_t>(bytes, 1, least == 1 ? most_bytes : most_bytes / least);
     for (std::uint64_t first = 0; first < count;) {
         if (task_bytes_ >= limits.bytes || task_messages_ >= messages ||
             slices_.size() - task_begin_ >= limits.slices) {
@@ -37,7 +38,10 @@ void TaskList::add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes
             return std::max(std::min(by_bytes, messages - task_messages_), least);
         };
         const std::uint64_t n = count == 1 ? 1 : std::min(fits(), count - first);
-        slices_.push_back({first, n, entry});
+        Slice& slice = slices_.emplace_back();
+        slice.first = first;
+        slice.count = n;
+        slice.entry = entry;
         task_bytes_ += n * each;
         task_messages_ += n;
         first += n;
