@@ -66,8 +66,12 @@ void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunct
     note_stack_depth(4096);
     std::vector<const MessageGroup*> streams;
     MessageKeys keys(kernels);
-    GcmBatch gcm(kernels, keys, short_gcm);
-    for (const MessageGroup& group : groups) {
+    GcmBatch gcm(kernels, keys, short_gcm, groups.size() > 1);
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const MessageGroup& group = groups[i];
+        if (i + 1 < groups.size() && groups[i + 1].key != nullptr) {
+            groups[i + 1].key->prefetch(groups[i + 1].mode, blocks_of(groups[i + 1].length) + 2);
+        }
         if (is_stream(group.mode, group.direction)) {
             streams.push_back(&group);
         } else if (GcmBatch::takes(group)) {
