@@ -1,5 +1,7 @@
 #include "handles.hpp"
 
+#include "engines.hpp"
+
 namespace fuzz {
 
 std::vector<Engine> make_engines() {

@@ -8,7 +8,6 @@
 
 #include "input.hpp"
 #include "warpaes/files.h"
-#include "warpaes/warpaes.hpp"
 
 namespace fuzz {
 
@@ -27,8 +26,6 @@ using Context = std::unique_ptr<warpaes_context, Destroy>;
 std::vector<Engine> make_engines();
 /// Returns one of the shared engines.
 warpaes_engine* any_engine(Input& input);
-/// Returns one of the shared engines of the C++ headers, which process batches with their own threads.
-const warpaes::Engine& engine_of(Input& input);
 /// Returns null if the length is not that of an AES key.
 Key make_key(const Bytes& bytes);
 

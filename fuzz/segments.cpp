@@ -2,6 +2,7 @@
 // segments. Each segment is compared with libcrypto.
 #include <warpaes/gcm.hpp>
 
+#include "engines.hpp"
 #include "evp_oracle.hpp"
 #include "handles.hpp"
 

@@ -7,6 +7,7 @@
 #include <warpaes/numbers.hpp>
 #include <warpaes/streams.hpp>
 
+#include "engines.hpp"
 #include "handles.hpp"
 
 namespace {

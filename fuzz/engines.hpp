@@ -1,0 +1,13 @@
+// Engines of the C++ headers. They are apart from handles.hpp, because programs that include headers of src cannot
+// include warpaes.hpp: both have an Error.
+#pragma once
+
+#include "input.hpp"
+#include "warpaes/warpaes.hpp"
+
+namespace fuzz {
+
+/// Returns one of the shared engines of the C++ headers, which process batches with their own threads.
+const warpaes::Engine& engine_of(Input& input);
+
+}  // namespace fuzz
