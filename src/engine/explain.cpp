@@ -74,6 +74,7 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
     Crew crew{.cpu = cpu.backend,
               .seconds = on_cpu,
               .cpu_name = cpu.backend->name(),
+              .gpu_name = gpu_.name(),
               .cpu_seconds = on_cpu,
               .gpu_seconds = on_gpu,
               .calibrated = cpu.prediction.calibrated};
