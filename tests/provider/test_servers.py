@@ -270,6 +270,10 @@ class Servers(unittest.TestCase):
             *as_user, str(server), "-D", str(data), "-p", str(port), "-k", "", "-h", "127.0.0.1", "-c", "ssl=on",
             env=environment, port=port, cwd="/",
         )  # fmt: skip
+        # It accepts connections before it can serve them, and then names its state in this file.
+        state, until = data / "postmaster.pid", time.monotonic() + 60
+        while "ready" not in state.read_text().split() and time.monotonic() < until:
+            time.sleep(0.1)
         for version in ("TLSv1.2", "TLSv1.3"):
             target = (
                 f"host=127.0.0.1 port={port} user=me dbname=postgres sslmode=require"

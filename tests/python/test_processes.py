@@ -288,7 +288,7 @@ class Commands(unittest.TestCase):
             ("/kek", wrap),
             (".watched.warpaes-part-", ("-m", "warpaes", *encrypt)),  # a worker creates this file
             (".watched.warpaes-part-", (str(script), *encrypt)),
-            ("/qkd.py", ("-m", "warpaes", "qkd", "status")),
+            ("/qkd.", ("-m", "warpaes", "qkd", "status")),
         ]
         for watched, command in commands:
             shutil.rmtree(target, ignore_errors=True)
