@@ -100,19 +100,6 @@ def tally(tallies: list[dict]) -> str:
     return f"of {count} published conclusions, {words}" + (f"; of {own} of our own, {own_words}" if own else "")
 
 
-def verdict(records: list[dict], summaries: list[dict | None]) -> str:
-    """Return the tally of the newest record, for the README."""
-    for record, said in zip(records, summaries):
-        if said:
-            theirs = [t for t in said["tallies"] if t["paper"] != "W"]
-            counted = tally(theirs).removeprefix("of ")
-            return (
-                f"[The lab](docs/lab.md) reruns the experiments of {len(theirs)} papers on AES on GPUs. Of the papers' "
-                f"{counted} ({name_of(record)}, {record['date'][:10]})."
-            )
-    return ""
-
-
 def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -> str:
     """Return the findings of each record, with a link to its page. `summaries`: the summaries in the lab's pages."""
     out = []

@@ -442,7 +442,7 @@ def everything() -> dict[str, str]:
     compared = comparison.render((ROOT / comparison.PAGE).read_text())
     files = render(load(), paths.newest()) | compared
     plot = comparison.PLOT if comparison.PLOT in compared else ""
-    screen = first_screen.block(next(iter(of_lab), None), plot, lab_pages.verdict(of_lab, summaries))
+    screen = first_screen.block(next(iter(of_lab), None), plot)
     files["README.md"] = with_figures((ROOT / "README.md").read_text(), screen)
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
     files |= parquet_page.render((ROOT / parquet_page.PAGE).read_text())

@@ -329,12 +329,6 @@ class Page(unittest.TestCase):
         self.assertNotIn("profile", lab_pages.summary([lab_record()], [said], False))
         self.assertNotIn("conclusions", lab_pages.summary([lab_record()], [None], False), "a page of an older lab")
         self.assertEqual(lab_pages.summary([], [], False), "")
-        sentence = lab_pages.verdict([lab_record(), lab_record()], [None, said])
-        self.assertIn(
-            "papers' 9 published conclusions, 3 hold, 1 hold in part, 1 do not hold, and 4 are open (NVIDIA H200",
-            sentence,
-        )
-        self.assertEqual(lab_pages.verdict([lab_record()], [None]), "")
 
     def test_experiments_of_another_build_are_said(self):
         record = lab_record()
