@@ -26,10 +26,8 @@ def file_row(record: dict | None) -> list[str] | None:
     ]
     if not ours or not others:
         return None
-    what = (
-        f"encrypting a {human_bytes(record['bytes'])} file on tmpfs with {record['host']['cores']} {record['host']['cpu']} "
-        "cores"
-    )
+    host = record["host"]
+    what = f"encrypting a {human_bytes(record['bytes'])} file on tmpfs with {host['cores']} {host['cpu']} cores"
     theirs = " and ".join(others) + ", which use one core"
     return [f"**{speed(ours)}**", what, theirs, "docs/comparison.md#how-fast"]
 
@@ -46,13 +44,13 @@ def device_row(record: dict | None) -> list[str] | None:
         return None
     what = f"for AES-128-CTR on data already in the memory of an {lab_pages.name_of(record)}"
     name = max(others, key=others.__getitem__)
-    theirs = f"{number(others[name])} for the lab's fastest other kernel, {name}"
+    theirs = f"{number(others[name])} for the lab's fastest other kernel ({name})"
     return [f"**{speed(best[OURS])}**", what, theirs, "docs/lab.md"]
 
 
 def loading_row(record: dict | None) -> list[str] | None:
-    """Return the speed of loading encrypted weights into a GPU by default and with the fastest option, compared with the
-    fastest loader of the same weights without encryption."""
+    """Return the speed of loading encrypted weights into a GPU, by default and with the fastest option, compared with
+    the fastest loader of the same weights without encryption."""
     rows = [row for row in serving_page.rows_of(record or {"rows": []}, "model") if "gb_per_s" in row]
     ours = [row for row in rows if row["what"].startswith("warpaes.")]
     clear = [row for row in rows if row["what"].endswith(IN_CLEAR)]

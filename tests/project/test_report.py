@@ -315,15 +315,16 @@ class FirstScreen(unittest.TestCase):
         self.assertEqual(
             first_screen.file_row(COMPARE_RECORD)[:3],
             [
-                "**2.15 GB/s**", "encrypting a 1 GiB file on tmpfs with 2 A <CPU> cores",
+                "**2.15 GB/s**",
+                "encrypting a 1 GiB file on tmpfs with 2 A <CPU> cores",
                 "1.07 for `age`, which use one core",
-            ],  # fmt: skip
+            ],
         )
         self.assertIsNone(first_screen.file_row(None))
 
     def test_device_memory_against_the_fastest_other_kernel(self):
         row = first_screen.device_row(self.lab_record())
-        self.assertEqual((row[0], row[2]), ("**90.0 GB/s**", "40.5 for the lab's fastest other kernel, bitsliced"))
+        self.assertEqual((row[0], row[2]), ("**90.0 GB/s**", "40.5 for the lab's fastest other kernel (bitsliced)"))
         self.assertIsNone(first_screen.device_row(None))
         self.assertIsNone(first_screen.device_row({"machine": {}, "experiments": []}))
 
