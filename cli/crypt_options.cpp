@@ -47,10 +47,11 @@ void refuse_passphrase_options(Action action, int argc, char** argv) {
                 char* next = i + 1 < argc ? argv[i + 1] : nullptr;
                 if (next == nullptr || *next == '-' || ::access(next, F_OK) == 0) continue;
                 conceal(next);
-                throw Failure(WARPAES_ERROR_NOT_FOUND,
-                              "--passphrase: takes no value and asks on the terminal. The argument after it is not an "
-                              "existing file and is not repeated here, because it may be a passphrase. To read a "
-                              "passphrase from a place, give --passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
+                throw Failure(
+                    WARPAES_ERROR_NOT_FOUND,
+                    "--passphrase: takes no value and asks on the terminal. The next argument does not name an "
+                    "existing file. It is not shown here, because it may be a passphrase. To read a "
+                    "passphrase from a place, give --passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
             }
             conceal(argv[i] + std::strlen(name) + (*rest == '=' ? 1 : 0));
             throw UsageError(fmt::format(
@@ -119,7 +120,9 @@ void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
     }
     if (reads_stdin) throw UsageError(option + "standard input has no name");
     if (encrypts) return;
-    if (!o.names.empty() && o.files.size() != 1) throw UsageError("--name: requires exactly one FILE, the directory");
+    if (!o.names.empty() && o.files.size() != 1) {
+        throw UsageError("--name: requires exactly one FILE argument, which must be the encrypted directory");
+    }
     if (!o.names.empty() && !(o.include.empty() && o.exclude.empty())) {
         throw UsageError("--name: cannot be combined with --include or --exclude");
     }

@@ -142,7 +142,7 @@ bool parse_cipher(const std::string& flag, EncOptions& options) {
         for (const EncMode& m : enc_modes) names.emplace_back(m.name);
         if (mode == "gcm" || mode == "ccm") {
             throw UsageError(
-                fmt::format("-{}: `enc` does not authenticate, like `openssl enc`; `warpaes encrypt` does", flag));
+                fmt::format("-{}: `enc`, like `openssl enc`, does not authenticate; use `warpaes encrypt`", flag));
         }
         throw UsageError(fmt::format("-{}: unknown mode; choose ecb, cbc, cfb, cfb8, cfb1, ofb or ctr{}", flag,
                                      did_you_mean(mode, names)));

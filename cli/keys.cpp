@@ -151,11 +151,11 @@ KeysetPlace place_of_file(const KeyOptions& options) {
         throw UsageError("KEYSET: is missing; see `warpaes keys --help`");
     }
     KeysetPlace place = parse_keyset_place("KEYSET", options.keys.empty() ? variable : options.keys[0]);
-    if (!place.path()) throw UsageError("KEYSET: must be a file, because it is changed");
+    if (!place.path()) throw UsageError("KEYSET: must be a file, because this command modifies it");
     return place;
 }
 
-/// Its name.
+/// The path of the file to change.
 std::string file_of(const KeyOptions& options) {
     return place_of_file(options).path().value_or("");
 }

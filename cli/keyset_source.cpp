@@ -48,10 +48,10 @@ void check_of(const std::string& what, warpaes_status status) {
 
 Keyset unwrap_under(const std::string& what, std::string_view text, const KekOptions& options, Lock& lock) {
     if (!options.place) {
-        throw UsageError(
-            fmt::format("{}: is encrypted under a key: give --kek with FILE, env:NAME, fd:N or exec:COMMAND. If a key "
-                        "manager has that key, use `warpaes keysources open` as -k exec:COMMAND",
-                        what));
+        throw UsageError(fmt::format(
+            "{}: is encrypted under a key: give --kek with FILE, env:NAME, fd:N or exec:COMMAND. If the key "
+            "is in a key manager, give -k exec:'warpaes keysources open URL FILE' instead",
+            what));
     }
     lock.kek = options.take();
     const auto& [key, aad] = *lock.kek;

@@ -23,7 +23,7 @@ Descriptor open_below(const fs::path& root, const fs::path& below, std::optional
     Descriptor at(root.c_str(), how);
     for (const fs::path& step : below) {
         if (at.get() < 0 || step.empty()) continue;
-        if (mode) (void)::mkdirat(at.get(), step.c_str(), *mode);  // if this fails, opening it reports it
+        if (mode) (void)::mkdirat(at.get(), step.c_str(), *mode);  // if this fails, openat() below reports the error
         at = Descriptor(::openat(at.get(), step.c_str(), how | O_NOFOLLOW | O_CLOEXEC));
     }
     return at;
@@ -36,7 +36,7 @@ Descriptor make_stored_directory(const fs::path& root, const fs::path& below) {
     if (made.get() >= 0) return made;
     const int error = errno;
     throw Failure(WARPAES_ERROR_WRITE,
-                  fmt::format("output: cannot make the directory '{}': {}{}", (root / below).string(),
+                  fmt::format("output: cannot create the directory '{}': {}{}", (root / below).string(),
                               std::strerror(error), error == ENOTDIR ? "; links there are not followed" : ""));
 }
 
@@ -62,7 +62,7 @@ void make_directory(const fs::path& folder) {
     if (!folder.empty()) fs::create_directories(folder, error);
     if (error) {
         throw Failure(WARPAES_ERROR_WRITE,
-                      fmt::format("output: cannot make the directory '{}': {}", folder.string(), error.message()));
+                      fmt::format("output: cannot create the directory '{}': {}", folder.string(), error.message()));
     }
 }
 

@@ -42,7 +42,7 @@ inline void refuse_unknown_template(const std::string& name) {
     const std::string hint =
         !name.empty() && longer != known.end() ? "; did you mean '" + *longer + "'?" : did_you_mean(name, known);
     throw UsageError("--template: unknown template '" + name + "'" + (hint.empty() ? ";" : hint) +
-                     " `warpaes keygen --help` lists them");
+                     " `warpaes keygen --help` lists the templates");
 }
 
 /// The list of templates, for the end of a help text.

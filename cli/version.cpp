@@ -36,7 +36,7 @@ void print_version() {
     for (std::size_t i = 1; i < backends.size(); ++i) {
         if (backends[i].usable != 0) can += fmt::format("{}{}", can.empty() ? "" : "; ", backends[i].description);
     }
-    fmt::print("here: {}; see `warpaes devices`\n", can.empty() ? "only libcrypto" : can);
+    fmt::print("usable on this machine: {}; see `warpaes devices`\n", can.empty() ? "only libcrypto" : can);
 }
 
 }  // namespace cli

@@ -121,7 +121,7 @@ const char* warpaes_status_message(warpaes_status status) {
         "authentication failure: wrong key or associated data, or altered or truncated data",
         "keyset not usable",
         "not finished yet",
-        "IV used twice with one key",
+        "IV used twice with the same key",
         "parts of the input not authentic; the output has zeros there"};
     static_assert(sentences.size() == WARPAES_ERROR_HOLES + 1);
     const auto value = static_cast<std::size_t>(status);

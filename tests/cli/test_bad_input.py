@@ -35,7 +35,7 @@ class CommandLine(CommandTest):
         self.refused(ARGUMENT, "no command")
         self.refused(ARGUMENT, "'frobnicate'|unknown command", "frobnicate")
         self.refused(ARGUMENT, "no cipher", "enc", "-K", KEYS[128])
-        self.refused(ARGUMENT, "-aes-256-gcm|`warpaes encrypt` does", "enc", "-aes-256-gcm")
+        self.refused(ARGUMENT, "-aes-256-gcm|use `warpaes encrypt`", "enc", "-aes-256-gcm")
         self.refused(ARGUMENT, "-aes-512-ctr|128, 192 or 256", "enc", "-aes-512-ctr")
         self.refused(ARGUMENT, "-des3|unknown option", "enc", "-des3")
         self.refused(ARGUMENT, "-iv|requires a value", "enc", "-aes-128-ctr", "-iv")

@@ -427,7 +427,7 @@ class Version(CommandTest):
         lines = self.warpaes("--version").decode().splitlines()
         self.assertRegex(lines[0], r"^warpaes \d+\.\d+\.\d+$")
         self.assertRegex("\n".join(lines), r"(commit [0-9a-f]{12}(, changed)?\n)?with OpenSSL 3\.\S+, (without )?CUDA")
-        self.assertRegex(lines[-1], r"^here: ")
+        self.assertRegex(lines[-1], r"^usable on this machine: ")
 
 
 class Screens(CommandTest):

@@ -14,9 +14,7 @@ FLAGS_512 = f"{FLAGS_256} avx512f avx512bw avx512vl"
 EVERY = ["aesni", "vaes256", "vaes512", "vaes512_gcm", "vaes512_folding"]
 
 
-@unittest.skipUnless(
-    shutil.which("cmake"), "there is no cmake; a machine where `tools/setup demo` has installed it runs this"
-)
+@unittest.skipUnless(shutil.which("cmake"), "cmake is not installed; `tools/setup demo` installs it")
 class Kernels(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

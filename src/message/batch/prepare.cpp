@@ -234,7 +234,7 @@ void Batch::check_nonces() {
     nonces.find([&](std::uint32_t i) { return group_of(request_, request_.entry(i)); },
                 [&](std::uint32_t i) {
                     if (shapes_[i].place == refused) return;
-                    refuse(i, WARPAES_ERROR_IV_REUSED, "iv: is used twice with one key in this batch");
+                    refuse(i, WARPAES_ERROR_IV_REUSED, "iv: is used twice with the same key in this batch");
                 });
 }
 
