@@ -37,7 +37,7 @@ def source(record: dict) -> str:
 
 
 def others(record: dict) -> str:
-    """Return a note if the machine was not idle, which slows programs with several threads most."""
+    """Return a note if the machine was busy, because other load slows multithreaded programs most."""
     load = record.get("load", 0)
     return f" Other programs were running (a load of {load:.1f} before the measurement)." if load > 0.5 else ""
 

@@ -301,9 +301,8 @@ def schemes_section(profile: dict) -> list[str]:
     if by_size:
         head = ["text", "scheme", "GB/s", *THROUGHPUTS]
         said = (
-            "As in [G]'s Fig. 4, the table shows the speed and the throughput of instructions and device memory by "
-            "length of the text, for AES-128-ECB with tables in constant memory. The caches were emptied before each "
-            "launch."
+            "As in [G]'s Fig. 4, the table shows the speed and the instruction and device-memory throughput by text "
+            "length, for AES-128-ECB with tables in constant memory. The caches were emptied before each launch."
         )
         out += ["### By length of the text", said, table(head, by_size)]
     return out

@@ -4,7 +4,8 @@ decryption.
     PYTHONPATH=build/cuda/python bench/parquet_cudf.py [GIGABYTES [TIMES]]
 
 It needs a GPU, pylibcudf and pyarrow. Files are in the page cache. cuDF's HybridScanReader gets the view's footer and
-column chunks. cuDF is unchanged. The tables must be equal. It prints a JSON object for each kind of file.
+column chunks. cuDF is unchanged. The script fails unless the encrypted and the unencrypted file give equal tables. It
+prints a JSON object for each kind of file.
 """
 
 from __future__ import annotations

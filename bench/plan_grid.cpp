@@ -39,7 +39,8 @@ the library's choice costs beside the best. Takes minutes.
 )";
 
 struct GridOptions {
-    std::uint64_t most_bytes = 0;  ///< bytes of all messages of a point; 0: as much as fits in memory, up to 1 GiB
+    /// Total bytes of the messages at one grid point; 0: as much as fits in memory, up to 1 GiB.
+    std::uint64_t most_bytes = 0;
     std::vector<unsigned> key_bits{128};
     std::vector<std::string> modes;   ///< empty: all five
     std::vector<std::string> places;  ///< empty: all that this machine has

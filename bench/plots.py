@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-# These colours are readable on white and on GitHub's dark background, and are colour-blind safe (Okabe and Ito).
+# The colours are readable on white and on GitHub's dark background, and are colour-blind safe (Okabe and Ito).
 STYLE = """<style>
 text { font: 12px system-ui, sans-serif; fill: #24292f }
 .title { font-weight: 600; font-size: 14px }

@@ -41,7 +41,7 @@ def figures(record: dict) -> str:
     return "\n\n".join(
         [
             "The table shows the speed relative to the default provider, for updates of one stream or messages under "
-            "one key.",
+            "the same key.",
             table(head, rows_of(record, "message", "128") + rows_of(record, "message", "256")),
             "The next table shows the same with the key set in every call:",
             table(head, rows_of(record, "key", "128") + rows_of(record, "key", "256")),

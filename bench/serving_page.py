@@ -28,7 +28,7 @@ def models(record: dict) -> str:
         compared = f"{row['gb_per_s'] / clear:.2f}" if clear else ""
         lines.append([row["what"], rate(row), compared])
     size = f"{rows[0]['bytes'] / 1e9:.1f} GB" if rows else ""
-    return table([f"{size} in 4 shards, to the GPU", "", "relative to the fastest in clear"], lines)
+    return table([f"{size} in 4 shards, to the GPU", "", "relative to the fastest unencrypted"], lines)
 
 
 def blocks(record: dict) -> str:

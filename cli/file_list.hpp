@@ -47,9 +47,10 @@ struct FileList {
 };
 
 /// Lists the files in the order of the command line, and directories in sorted order. `unmarked` means that the files
-/// to decrypt have no mark that distinguishes them from others. `names` are those of --encrypt-names and
-/// --encrypted-names, or null. Warns about everything that it skips. Throws Failure for an input that does not exist,
-/// for an empty list, for two results with the same path, and for a result that would replace an input.
+/// to decrypt have no mark that distinguishes them from others. `names` encrypts or decrypts the names for
+/// --encrypt-names and --encrypted-names; null without these options. Warns about everything that it skips. Throws
+/// Failure for an input that does not exist, for an empty list, for two results with the same path, and for a result
+/// that would replace an input.
 FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* names);
 
 struct ListedFile {

@@ -291,7 +291,8 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
     }
     if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
     write_at(what, file.get(), *room, slot + "\n");
-    // A key-encryption key stays in the file: it was used to open the keyset so that a passphrase could be added.
+    // Only an old passphrase slot is erased. A slot under a key-encryption key is kept: that key was only used to open
+    // the keyset in order to add a passphrase.
     if (old != nullptr && old->has_passphrase()) {
         write_at(what, file.get(), old->at, std::string(old->json.size(), ' '));
     }

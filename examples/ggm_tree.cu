@@ -114,7 +114,7 @@ uint4* expand(const Node& root, unsigned depth, bool fixed) {
     return level;
 }
 
-/// Computes the same tree on a CPU, one node at a time.
+/// The same tree, computed on a CPU one node at a time.
 class Oracle {
 public:
     explicit Oracle(bool fixed) : fixed_(fixed), engine_({.backend = "libcrypto"}) {}

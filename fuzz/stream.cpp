@@ -43,7 +43,7 @@ void inspect(Input& in, const Bytes& file) {
     require(unknown || info.plaintext_bytes <= info.file_bytes, "more plaintext than file");
 }
 
-/// Returns the requested part of the text, or all of it.
+/// The part of the text that a job requests: a range, or all of it.
 struct Part {
     std::size_t first = 0;
     std::size_t end = 0;

@@ -21,7 +21,7 @@ struct Elements {
     std::uint64_t stride = 0;
 };
 
-/// Messages of one mode and one size, whole blocks, to be encrypted.
+/// Messages to encrypt, all in one mode and of the same size, a whole number of blocks.
 struct MessageDescriptor {
     Mode mode = Mode::ctr;
     Elements messages;    ///< in the data stream; the output has the same offsets in the output stream

@@ -83,7 +83,7 @@ inline constexpr Curve page_locked{0.52, 0.89, 1.37, 1.66, 1.88, 2.05, 2.16, 2.2
 inline constexpr Curve mapped_write_combined{0.82, 1.48, 2.49, 3.51, 4.44, 5.00, 5.29,
                                              5.56, 5.96, 6.35, 6.21, 6.55, 6.64};
 
-/// Its comparison with Manavski's figures for the G80 (GeForce 8800 GTX).
+/// [G]'s comparison with Manavski's figures for the G80 (GeForce 8800 GTX).
 struct Against {
     std::uint64_t bytes;
     double manavski_gbit_per_s, gu_gbit_per_s;

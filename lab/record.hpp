@@ -118,7 +118,7 @@ void replace_file(const std::filesystem::path& path, const std::string& text);
 /// cannot be traced to a commit, an experiment failed, or none was measured.
 Record submission_of(const Record& record);
 
-/// Returns the text of its file: JSON in one line.
+/// Returns the contents of a submission's file: JSON on one line.
 std::string text_of_submission(const Record& submission);
 
 /// "nvidia-h200-2026-11-23t062601z.json": the machine and the date, in letters, digits and "-".

@@ -73,7 +73,7 @@ public:
         Work work;
         bool encrypts = true;  ///< false: a plain copy, whose output is not verified
     };
-    /// Called between measurements with the completed share, below 1, and the name of the next subject.
+    /// Called between measurements with the fraction completed (less than 1) and the name of the next subject.
     using Told = std::function<void(double share, const std::string& name)>;
     /// Returns a callback that maps shares to the range `from` to `to` of an experiment's progress.
     static Told part_of(const Context& context, double from, double to);

@@ -2,7 +2,7 @@
 """Measures the cost of forged files, compared with authentic ones, for every Python reader and the command.
 
 Prints a table with times and peak memory of an authentic file and of each forgery of the same length. A forgery may
-take 1.5 times as long and no more memory. The exit status is 1 if a forgery takes more.
+take 1.5 times as long and no more memory. The exit status is 1 if a forgery exceeds these limits.
 
   tools/hostile_formats.py [--python FOLDER] [--command FILE] [--mib N] [CASE…]
 

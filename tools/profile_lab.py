@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Profiles kernels of the lab with Nsight Compute and stores the counts: the thirteen of N.implementations, and the
-three schemes of G.schemes with tables in constant and in shared memory, and, in constant memory, by length of the text.
+three schemes of G.schemes with tables in constant and in shared memory, and, in constant memory, by text length.
 
 Each kernel is profiled by its fastest launch while its experiment verifies every kernel (the thirteen with three
 numbers of threads each): instructions, work of shared and constant memory, occupancy, and the reasons of warp stalls.

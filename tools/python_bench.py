@@ -66,7 +66,7 @@ def row(what: str, size: int, other: str, times: dict) -> dict:
     return made | {f"{name}_seconds": times[name] for name in ("clear", "clear_all", "dd") if name in times}
 
 
-# ------------------------------------------------------------------------------------------------------------ in clear
+# --------------------------------------------------------------------------------------------------------- unencrypted
 
 
 def by_all_cores(size: int, move: Callable[[int, int], None]) -> None:

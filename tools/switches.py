@@ -1,6 +1,6 @@
 """Mutants with switches: many changed lines in one build. WARPAES_MUTANT selects mutants for a process: "7", or "7,12".
 
-A changed statement becomes `if (warpaes_mutant(7)) { changed } else { original }`, a changed expression
+A changed statement becomes `if (warpaes_mutant(7)) { changed } else { original }`, and a changed expression becomes
 `(warpaes_mutant(7) ? (changed) : (original))`, on the same lines. Code that the compiler evaluates (constants, types,
 `if constexpr`) cannot have a switch.
 """

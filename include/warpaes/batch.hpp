@@ -52,7 +52,7 @@ inline Elements at_offset(std::uint64_t offset, std::uint64_t stride = 0) {
     return {reinterpret_cast<const void*>(static_cast<std::uintptr_t>(offset)), stride};
 }
 
-/// `count` messages of one shape. Use designated initialisers: {.mode = Mode::gcm, .key = &key, …}.
+/// `count` messages of the same shape. Use designated initialisers: {.mode = Mode::gcm, .key = &key, …}.
 struct Entry {
     Mode mode{};
     Direction direction{};

@@ -17,8 +17,8 @@ typedef struct warpaes_drbg warpaes_drbg;
 
 /**
  * The inputs of a new generator. With the derivation function, `entropy` has at least as many bytes as the key, `nonce`
- * at least half as many, and every input fewer than 2^32. Without it, `entropy` has exactly key_bits / 8 + 16 bytes,
- * personalization and additional input have at most that many, and `nonce` must be NULL.
+ * at least half as many, and every input fewer than 2^32. Without it, `entropy` must be exactly key_bits / 8 + 16
+ * bytes, personalization and additional input must be no longer than that, and `nonce` must be NULL.
  */
 typedef struct warpaes_drbg_options {
     uint32_t struct_size;

@@ -224,10 +224,10 @@ enum {
                                                   input file. */
     WARPAES_FILE_SALVAGE = 1u << 11          /**< STREAMING_AEAD decryption of a damaged file, an input that can seek:
                                                   write every segment that is authentic, and zeros in the place of the
-                                                  others. If there are others, or the file's end is missing, the job
-                                                  ends with WARPAES_ERROR_HOLES, and its output is there.
-                                                  WARPAES_ERROR_AUTHENTICATION, without an output: no segment opens.
-                                                  Not together with RANGE, VERIFY and SHA256_INPUT. */
+                                                  others. If any segment is not authentic, or the end of the file is
+                                                  missing, the job ends with WARPAES_ERROR_HOLES and the output is kept.
+                                                  WARPAES_ERROR_AUTHENTICATION, without an output: no segment opens. Not
+                                                  together with RANGE, VERIFY and SHA256_INPUT. */
 };
 
 /** SALVAGE: `length` bytes of the output from `first` on are zeros, since the input is not authentic there. Called in

@@ -1,5 +1,5 @@
-// warpaes: AES-GCM in one call, and many messages under one key as one batch. C++20 over the C ABI, header only. The
-// rules in warpaes.hpp also apply here.
+// warpaes: AES-GCM in one call, and many messages under the same key as one batch. C++20 over the C ABI, header only.
+// The rules in warpaes.hpp also apply here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -50,8 +50,8 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
 /// Size of the nonce in front of a message that was sealed with a random nonce.
 inline constexpr std::size_t gcm_nonce_bytes = 12;
 
-/// Seals with a random nonce, and returns nonce, ciphertext and tag. Use it for at most 2^32 messages with one key (SP
-/// 800-38D, 8.3). Thread-safe. Throws Error{WARPAES_ERROR_INTERNAL} if the system provides no random numbers.
+/// Seals with a random nonce, and returns nonce, ciphertext and tag. Use it for at most 2^32 messages with the same key
+/// (SP 800-38D, 8.3). Thread-safe. Throws Error{WARPAES_ERROR_INTERNAL} if the system provides no random numbers.
 inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, ConstBytes plaintext) {
     std::array<std::uint8_t, gcm_nonce_bytes> nonce;
     for (std::size_t have = 0; have < nonce.size();) {
@@ -73,8 +73,8 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
                 ConstBytes(sealed.data() + gcm_nonce_bytes, sealed.size() - gcm_nonce_bytes));
 }
 
-/// Many AES-GCM messages under one key at equal distances (the last one may be shorter): the segments of a file or of a
-/// table. Plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, and its ciphertext `i *
+/// Many AES-GCM messages under the same key at equal distances (the last one may be shorter): the segments of a file or
+/// of a table. Plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, and its ciphertext `i *
 /// ciphertext_stride` bytes into the other. In place, both strides are equal.
 struct Segments {
     Direction direction{};

@@ -152,9 +152,9 @@ WARPAES_API warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const w
                                                  void* seals);
 
 /**
- * Writes `count` batch entries that decrypt the pages of a staged image in place. `image` is a copy of it, in device or
- * host memory. `scratch`, `statuses`: as for warpaes_parquet_page_entries. `seals` are those of warpaes_parquet_stage,
- * or a copy in device memory. Of `chunk->modules`, only the length is used.
+ * Writes `count` batch entries that decrypt the pages of a staged image in place. `image` is the staged image or a copy
+ * of it, in device or host memory. `scratch`, `statuses`: as for warpaes_parquet_page_entries. `seals` are those of
+ * warpaes_parquet_stage, or a copy in device memory. Of `chunk->modules`, only the length is used.
  */
 WARPAES_API warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_chunk* chunk,
                                                           const warpaes_parquet_page* pages, uint64_t count,

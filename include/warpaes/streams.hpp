@@ -140,7 +140,8 @@ public:
                                        &length);
         });
     }
-    /// Tink's JSON, encrypted under a key-encryption key: the text of Tink's keyset of AesGcmKeys, or a raw key.
+    /// The keyset in Tink's JSON format, encrypted under `kek`: either a raw key or the text of a Tink keyset of
+    /// AesGcmKeys.
     [[nodiscard]] std::string wrap_under(ConstBytes kek, ConstBytes aad = {}) const {
         return text_of([&](std::string& json, std::size_t& length) {
             return warpaes_keyset_wrap_under(get(), kek.data(), kek.size(), aad.data(), aad.size(), json.data(),

@@ -423,9 +423,9 @@ typedef struct warpaes_elements {
 } warpaes_elements;
 
 /**
- * `count` messages of one shape, often one. Modes, lengths and IVs are those of warpaes_message, without padding and
- * ranges. CCM takes an IV of 7 to 13 bytes and a tag of 4 to 16, even. CMAC takes no IV and no output, and a tag of 4
- * to 16 bytes. Decryption of GCM, CCM and CMAC compares the tag.
+ * `count` messages of the same shape, often only one. Modes, lengths and IVs are those of warpaes_message, without
+ * padding and ranges. CCM takes an IV of 7 to 13 bytes and a tag of 4 to 16, even. CMAC takes no IV and no output, and
+ * a tag of 4 to 16 bytes. Decryption of GCM, CCM and CMAC compares the tag.
  *
  * `key` is one key for all messages. If it is NULL, `keys` holds `key_len` bytes for each message. XTS takes `key` and
  * `tweak_key`.
@@ -522,7 +522,7 @@ typedef struct warpaes_batch_result {
  *
  * The library refuses what warpaes_crypt refuses, and also: elements that reach beyond the arena; outputs (and tags
  * that are written) that overlap each other, within an entry or between entries; an output that overlaps what its entry
- * reads, unless it is the entry's input; GCM and CCM encryption of several messages with one key and one IV. It does
+ * reads, unless it is the entry's input; GCM and CCM encryption of several messages with the same key and IV. It does
  * not detect an output that another entry reads, or overlaps between entries whose messages interleave at different
  * strides.
  */
@@ -566,9 +566,9 @@ typedef struct warpaes_table_message {
 } warpaes_table_message;
 
 /**
- * `count` messages of one mode under one key, scattered over a few extents of memory, with any lengths and at any
- * addresses: pages, packets, cache blocks. The extents may be the same memory, for messages in place and for records
- * that hold their own IV and tag. `iv` is read for all messages, `tag` written by encryption.
+ * `count` messages in the same mode and under the same key, scattered over a few extents of memory, with any lengths
+ * and at any addresses: pages, packets, cache blocks. The extents may be the same memory, for messages in place and for
+ * records that hold their own IV and tag. `iv` is read for all messages, `tag` written by encryption.
  *
  * The messages may come from an untrusted source. Each has its own status; a fault of one message does not affect the
  * others, and no byte outside the extents is read or written:
@@ -704,8 +704,8 @@ WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context
 /** Processes the next `input_len` bytes, which can be any number. `*output_len` receives the number of bytes written.
  * ECB and CBC write complete blocks, so up to 15 bytes more than input_len (16 with padding); XTS writes complete data
  * units, so up to data_unit_len - 1 more; CMAC writes nothing; other modes write input_len. A call that fails consumes
- * nothing; with WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. In place (output == input),
- * pieces can have any size.
+ * nothing; with WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. When working in place (output
+ * == input), pieces may be of any size.
  */
 WARPAES_API warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len,
                                                   void* output, size_t output_capacity, size_t* output_len);

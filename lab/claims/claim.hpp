@@ -81,7 +81,7 @@ namespace claims {
 /// without the two that are last in both.
 std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures);
 
-/// Returns the rule of the conclusion `id`.
+/// The rule that judges the conclusion `id`.
 struct Rule {
     const char* id;
     Verdict (*judge)(const Figures& figures);

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] const std::vector<std::string>& labels() const { return panel_->x.labels; }
     [[nodiscard]] std::size_t size() const { return series_->values.size(); }
     [[nodiscard]] bool has(std::size_t i) const { return i < size() && series_->values[i].has_value(); }
-    /// These throw Missing if there is no figure.
+    /// operator[] and at() throw Missing if there is no figure.
     [[nodiscard]] Figure operator[](std::size_t i) const;
     [[nodiscard]] Figure at(double x) const;
     [[nodiscard]] Figure at(const std::string& label) const;

@@ -1,5 +1,5 @@
-// [G]'s kernels by length of the text, 2 KiB to 128 MiB in device memory: AES-128, kernels only. Launches are timed by
-// events; transfers and key expansion are excluded.
+// [G]'s kernels by text length, 2 KiB to 128 MiB in device memory: AES-128, kernels only. Launches are timed by events;
+// transfers and key expansion are excluded.
 //
 // G.schemes compares the three schemes with one, four and sixteen threads per block, in ECB and CTR with tables in
 // constant memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four

@@ -3,8 +3,8 @@
 // H.overhead compares many messages with one message of the same bytes: for the data model and for production's
 // batches, in device memory and with transfers. The model's kernel is timed by events; everything else by the host's
 // clock, from the call, the submission or the descriptors to the end. The last panel compares natural with striped
-// threads. H.rekeying gives each message its own key instead of one for all: key schedules freshly expanded, found in
-// the cache, or ready on the device.
+// threads. H.rekeying gives each message its own key instead of sharing one. The key schedules are freshly expanded,
+// found in the cache, or already on the device.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // W.contenders, beyond the papers: the best published kernel, the kernel with a copy of the tables for each bank, a
-// bitsliced cipher, production, and a copy within the device, by length of the text, 64 KiB to 1 GiB (--quick: 256
-// MiB). AES-128 in ECB and CTR, text in device memory, timed by events around kernels; transfers and key expansion are
+// bitsliced cipher, production, and a copy within the device, by text length, 64 KiB to 1 GiB (--quick: 256 MiB).
+// AES-128 in ECB and CTR, text in device memory, timed by events around kernels; transfers and key expansion are
 // excluded.
 #include <algorithm>
 #include <array>

@@ -15,7 +15,8 @@ double to_double(PyObject* object) {
     return value;
 }
 
-/// Makes numbers from the counter block that `take(bytes)` returns. `take` reserves that many bytes of the key stream.
+/// Generates numbers, starting at the counter block that `take(bytes)` returns. `take` reserves that many bytes of the
+/// key stream.
 void fill(warpaes_numbers& wanted, PyObject* key, PyObject* take, const Place& place) {
     const View key_bytes = host_view(key, "key");
     const Key handle(key_bytes.bytes(), key_bytes.size());

@@ -113,8 +113,7 @@ private:
         strides_;  // null in C order; small, and empty otherwise, because calls create several views
 };
 
-/// Throws BufferError unless two views of a call have the same layout, so that each byte of one belongs to the byte of
-/// the other.
+/// Throws BufferError unless two views of a call have the same layout, so that their bytes correspond one to one.
 void require_same_layout(const View& a, const char* a_name, const View& b, const char* b_name);
 
 /// A view of bytes that must be in host memory, such as keys and nonces. Throws TypeError for device memory.

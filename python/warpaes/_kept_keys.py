@@ -49,7 +49,7 @@ class KeptKeys:
         """Create the folder with access for its owner only, or check an existing folder.
 
         Args:
-            folder: The path, or None for the user's folder.
+            folder: The path, or None for the user's default key folder.
 
         Raises:
             OSError: The folder cannot be created or written to, or other users can access it.

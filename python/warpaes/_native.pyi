@@ -258,7 +258,7 @@ class _Single:
 
         Args:
             nonce: 8 to 128 bytes for AESGCM, preferably 12; 7 to 13 bytes for AESCCM; 12 bytes for AESGCMSIV. Never use
-                a nonce twice with one key. With AESGCMSIV, a repeated nonce only reveals which messages are equal.
+                a nonce twice with the same key. With AESGCMSIV, a repeated nonce only reveals which messages are equal.
             data: The plaintext, in host memory.
             associated_data: Data to authenticate without encrypting it, or None.
 

@@ -80,11 +80,11 @@ def open(
             that cannot seek, such as a pipe, is read forward. See SealedReader and SealedWriter.
         mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
             with text. ``r``, ``w`` and ``x``, which mean text for some functions and binary for others, are refused.
-        keyset: The keys, or their place as for ``Keyset.load``. A reader tries the enabled keys on the last segment,
-            which also shows that the file is not truncated. A writer uses the primary key. A place that ends with
-            ``own:``, such as ``passphrase:own:``, means the keyset at the start of the file. The URL of a key manager,
-            or ``dataset:`` and a place, is the key of a ``warpaes bulk`` dataset that contains the file; the manifest
-            has the keys and the associated data.
+        keyset: The keys, or a location that ``Keyset.load`` accepts. A reader tries the enabled keys on the last
+            segment, which also shows that the file is not truncated. A writer uses the primary key. A place that ends
+            with ``own:``, such as ``passphrase:own:``, means the keyset at the start of the file. The URL of a key
+            manager, or ``dataset:`` and a place, is the key of a ``warpaes bulk`` dataset that contains the file; the
+            manifest has the keys and the associated data.
         associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
         encoding: The encoding of text; by default UTF-8 on every machine.
         errors: The treatment of encoding errors, as for ``io.TextIOWrapper``.

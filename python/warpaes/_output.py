@@ -1,4 +1,5 @@
-"""Files that appear under their name only when they are complete. All Python code of the package writes files with it.
+"""Output files that appear under their final names only when they are complete. All Python code of the package writes
+files with it.
 
 Until then, a file has a temporary name in the target's folder, and only its owner can open it. The folder is opened
 only once, so that a later rename or link cannot redirect the file. A link in the last component of the path is not

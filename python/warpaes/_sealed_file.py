@@ -133,7 +133,7 @@ class SealedFile:
             framework: The framework of the tensors that will be read, ``numpy`` or ``torch``.
             device: The device for PyTorch tensors.
             enc_key: The JSON Web Key that wraps the tensors' keys.
-            sign_key: The JSON Web Key with the public key of the signature.
+            sign_key: The JSON Web Key with the public key that verifies the signature.
             header_sha256: The required hash of the header with its length in front; None accepts any header.
         """
         self.is_torch, self.device = framework == "torch", device

@@ -75,7 +75,7 @@ def save(
     Args:
         obj: The object.
         f: A path, a URL that fsspec opens, or a binary file object; see ``warpaes.open``.
-        keyset: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts.
+        keyset: A Keyset, or a location that ``Keyset.load`` accepts. Its primary key encrypts.
         associated_data: Authenticated data that ``load`` must give again, such as ``b"run 7, step 100"``. It is not
             stored. ``warpaes decrypt --aad "torch checkpoint"`` decrypts files of the default.
         options: Further arguments of ``torch.save``.
@@ -103,7 +103,7 @@ def load(
     Args:
         f: A path, a URL that fsspec opens, a binary file object that can seek, or a buffer; see ``warpaes.open``.
         map_location: The device of the tensors, or a function or a dictionary that chooses it, as for ``torch.load``.
-        keyset: A Keyset, or its place as for ``Keyset.load``.
+        keyset: A Keyset, or a location that ``Keyset.load`` accepts.
         associated_data: The associated data of ``save``.
         weights_only: Whether to load only tensors, numbers, texts and containers of these. False loads any object, and
             runs code that the holder of the keyset may have put into the file.

@@ -142,8 +142,8 @@ class StorageWriter(FileSystemWriter):
 
         Args:
             path: The path of the folder, or its URL for fsspec.
-            keyset: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts. ``async_save`` needs the
-                place for its processes.
+            keyset: A Keyset, or a location that ``Keyset.load`` accepts. Its primary key encrypts. ``async_save`` needs
+                a location for its processes.
             associated_data: Authenticated data that the reader must give again, such as ``b"run 7, step 100"``. Without
                 it, the reader does not detect that the folder contains a complete older checkpoint under the same
                 keyset.
@@ -212,7 +212,7 @@ class StorageReader(FileSystemReader):
 
         Args:
             path: The path of the folder, or its URL for fsspec.
-            keyset: A Keyset, or its place as for ``Keyset.load``.
+            keyset: A Keyset, or a location that ``Keyset.load`` accepts.
             associated_data: The associated data of the writer.
             storage_options: The options of the file system.
 

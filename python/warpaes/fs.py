@@ -70,8 +70,8 @@ class WarpaesFileSystem(LastingArguments, Listing):
         system with a Keyset in memory cannot be pickled. Options are as trusted as code: ``exec:`` runs a program.
 
         Args:
-            keyset: A Keyset, or its place as for ``warpaes.open``; required. Passing the JSON itself is deprecated,
-                because options do not stay in this process.
+            keyset: A Keyset, or a location that ``warpaes.open`` accepts; required. Passing the JSON itself is
+                deprecated, because options do not stay in this process.
             associated_data: The associated data of all files, or a function that returns it for a path, which several
                 threads may call at once.
             fs: The underlying file system.

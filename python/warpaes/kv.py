@@ -120,7 +120,7 @@ class Blocks:
     """
 
     def __init__(self, keyset: Keyset | str) -> None:
-        """Use a keyset, or its place as for ``Keyset.load``; the primary key encrypts."""
+        """Use a keyset, given as an object or as a location that ``Keyset.load`` accepts. Its primary key encrypts."""
         self._frames = Frames.of_keyset(as_keyset(keyset))
 
     @property

@@ -32,7 +32,7 @@ class EncryptedNames:
         """Derive the keys for names from the enabled keys of a keyset.
 
         Args:
-            keyset: The keyset, or its place as for ``Keyset.load``. Later changes to the keyset have no effect.
+            keyset: The keyset, or a location that ``Keyset.load`` accepts. Later changes to the keyset have no effect.
 
         Raises:
             KeysetError: The keyset has no primary key for files.

@@ -349,7 +349,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return next(self._tensors([name]))[1]
 
     def get_tensors(self) -> dict[str, Any]:
-        """Read, decrypt and return all tensors by name. Exceptions are those of ``get_tensor``."""
+        """Read, decrypt and return all tensors by name. Raises the same exceptions as ``get_tensor``."""
         return dict(self._tensors(self.keys()))
 
     def get_slice(self, name: str) -> Slice:

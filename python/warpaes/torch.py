@@ -82,7 +82,7 @@ def gcm_encrypt(
 
     Args:
         key: 16, 24 or 32 bytes.
-        nonce: 8 to 128 bytes, preferably 12. Never use a nonce twice with one key.
+        nonce: 8 to 128 bytes, preferably 12. Never use a nonce twice with the same key.
         data: The plaintext, of any shape and dtype. A tensor that is not contiguous is copied.
         associated_data: Data to authenticate without encrypting it, or None.
 
@@ -159,7 +159,7 @@ def ctr(key: Tensor, iv: Tensor, data: Tensor) -> Tensor:
 
     Args:
         key: 16, 24 or 32 bytes.
-        iv: The first counter block, 16 bytes. Never use a counter block twice with one key.
+        iv: The first counter block, 16 bytes. Never use a counter block twice with the same key.
         data: The plaintext or the ciphertext, of any shape and dtype.
 
     Returns:
@@ -184,7 +184,7 @@ def ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
 
     Args:
         key: 16, 24 or 32 bytes.
-        iv: The first counter block, 16 bytes. Never use a counter block twice with one key.
+        iv: The first counter block, 16 bytes. Never use a counter block twice with the same key.
         data: A tensor that does not require grad and whose elements have no gaps, in any order. The key stream
             follows the order of memory.
 

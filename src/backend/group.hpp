@@ -1,4 +1,4 @@
-// A group: messages of one shape. All work is described as groups.
+// A group: messages of the same shape. All work is described as groups.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Elements {
     [[nodiscard]] Elements from(std::uint64_t i) const noexcept { return {at(i), stride}; }
 };
 
-/// `count` messages of one shape: same mode, direction and lengths, with key, IV, associated data, data and tag at
+/// `count` messages of the same shape (mode, direction and lengths), with key, IV, associated data, data and tag at
 /// equal distances. A buffer is a one-message group. So is a stretch of a longer message, whose `iv` is the chaining
 /// value before the stretch: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift register). Processing a
 /// group does not change the chaining value: see engine/chain.hpp.

@@ -52,8 +52,8 @@ private:
     Secret<Block> one_;
 };
 
-/// A GCM run over a stretch, one message, or several messages under one key with 12-byte IVs and the same associated
-/// data.
+/// A GCM run over a stretch, one message, or several messages under the same key with 12-byte IVs and the same
+/// associated data.
 class GcmMessages {
 public:
     static bool takes(const MessageGroup& g) {

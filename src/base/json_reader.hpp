@@ -13,8 +13,8 @@
 
 namespace warpaes {
 
-/// Throws Error{status} with the position and the expected syntax, but no part of the text. `subject` names the
-/// document.
+/// A parser of JSON. Its functions throw Error{status} with the position and the expected syntax, but no part of the
+/// text. `subject` names the document.
 class JsonReader {
 public:
     JsonReader(std::string_view text, warpaes_status status, const char* subject)

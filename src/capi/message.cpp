@@ -92,7 +92,8 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
     return status;
 }
 
-/// These functions are separate so that the code path of short messages does not save registers for them.
+/// crypt_checked() and crypted_plain() are separate functions so that the code path of short messages does not save
+/// registers for them.
 [[gnu::noinline]] warpaes_status crypt_checked(warpaes_engine* engine, const warpaes_message* message,
                                                warpaes_result* result, int input_device) {
     return run(engine, message, result, [engine, input_device](const warpaes_message& m, MessageResult& made) {

@@ -1,4 +1,4 @@
-// The AES and PMULL instructions of 64-bit Arm. Compiled for both extensions.
+// AES and GCM with the AES and PMULL instructions of 64-bit Arm. Compiled for both extensions.
 #include "cpu/armv8_vector.hpp"
 #include "cpu/gcm_modes.hpp"
 #include "cpu/simd_modes.hpp"

@@ -18,7 +18,7 @@ namespace warpaes::cpu {
 using ShortGcmFunction = ShortFunction (*)(Direction direction, int rounds, bool table);
 
 /// Processes GCM messages of a batch, given their round keys, with only a few powers of H. The powers are made for
-/// several messages at a time, or kept while messages of one key follow each other.
+/// several messages at a time, or kept while messages with the same key follow each other.
 class GcmBatch {
 public:
     /// Other code may use `keys` between two runs. `many_keys` means that groups of other keys also run.

@@ -9,11 +9,11 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// Below this length, messages of one key do not use the key's tables: making them takes as long as hashing a few
-/// kilobytes.
+/// Below this length, messages with the same key do not use the key's tables: making them takes as long as hashing a
+/// few kilobytes.
 constexpr std::uint64_t short_bytes = 8192;
-/// Below this length, messages of one key that fit in the caches are processed like single messages. The path for
-/// longer messages takes about 200 ns more per message.
+/// Below this length, messages with the same key that fit in the caches are processed like single messages. The path
+/// for longer messages takes about 200 ns more per message.
 constexpr std::uint64_t short_bytes_with_tables = 65536;
 /// The cost of a message beyond that of its text, expressed as a length of text.
 constexpr std::uint64_t least_message = 64;

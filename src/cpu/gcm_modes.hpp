@@ -388,7 +388,7 @@ void hash_segment(const SimdGcm& run, const std::uint8_t* input, std::size_t byt
     store128(result, hash.digest());
 }
 
-/// These functions are not inlined, so that each is optimised separately.
+/// gcm_segments() is not inlined, so that each of its instances is optimised separately.
 template <class V, bool SecretCounters>
 [[gnu::noinline]] void gcm_segments(const SimdGcm& run) {
     note_stack_depth();

@@ -27,7 +27,7 @@ StreamKind kind_of(Mode mode) {
 /// Messages up to this length stay in the core's own caches.
 constexpr std::uint64_t near_bytes = 2048;
 
-/// Processes messages of one kind and one number of rounds on all lanes until no message is left.
+/// Processes messages of the same kind and number of rounds on all lanes until no message is left.
 class Streams {
 public:
     Streams(const SimdBatchKernels& kernels, StreamKind kind, int rounds)

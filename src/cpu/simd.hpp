@@ -1,7 +1,8 @@
 // The entry points of the files that are compiled for one instruction set each, and the plain structs that they take.
 //
-// Those files must not use an inline function that is also compiled in another file. The linker keeps only one copy of
-// such a function, and if that copy had AVX-512 instructions, it would fail on every CPU without them.
+// The files for one instruction set must not use an inline function that is also compiled in another file. The linker
+// keeps only one copy of such a function, and if that copy had AVX-512 instructions, it would fail on every CPU without
+// them.
 #pragma once
 
 #include <cstddef>
@@ -128,7 +129,7 @@ struct SimdPowers {
     std::size_t stride;
 };
 
-/// AES-GCM messages of one length, with one key each or one key for all.
+/// AES-GCM messages of the same length, with one key each or one key for all.
 struct SimdGcmMessages {
     static constexpr std::size_t most_powers = 32;  ///< the maximum that any instruction set uses
 

@@ -71,7 +71,7 @@ struct Kernels {
     /// Like UpdateKernels::gcm and UpdateKernels::hash, but with only the last few powers, for few blocks.
     void (*gcm)(const GcmUpdate&);
     void (*hash)(const std::uint8_t* powers, std::uint8_t* digest, const std::uint8_t* data, std::size_t blocks);
-    /// These process 1 to `few_blocks` blocks.
+    /// ecb, ecb_inverse and ctr process 1 to `few_blocks` blocks.
     void (*ecb)(const std::uint8_t* keys, const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
     void (*ecb_inverse)(const std::uint8_t* keys, const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
     void (*ctr)(const std::uint8_t* keys, std::uint8_t* counter, const std::uint8_t* input, std::uint8_t* output,
@@ -85,7 +85,7 @@ struct Kernels {
     /// CBC decryption of 1 to `few_blocks` blocks, with the round keys of the equivalent inverse cipher.
     void (*cbc_inverse)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,
                         std::size_t blocks);
-    /// These process any number of blocks.
+    /// cbc, cfb, ofb and mac process any number of blocks.
     void (*cbc)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,
                 std::size_t blocks);
     void (*cfb)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,

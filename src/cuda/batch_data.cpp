@@ -182,7 +182,6 @@ void BatchData::through_output_staging(std::uint8_t* host, std::uint64_t host_st
     Copy* const last = staged_out_.empty() ? nullptr : &staged_out_.back();
     const std::uint8_t* const end =
         last == nullptr ? nullptr : static_cast<const std::uint8_t*>(last->from) + last->bytes;
-    // The staging buffer is not allocated yet, so these are offsets.
     const auto is_input = [&](const void* at) {
         return reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(memory_.input.get()) <
                input_total_;
@@ -192,6 +191,7 @@ void BatchData::through_output_staging(std::uint8_t* host, std::uint64_t host_st
         staging_out_ += gap;
         last->bytes += gap + extent;
     } else {
+        // The staging buffer is not allocated yet, so `staged_out_` and `scatter_` hold offsets into it.
         staging_out_ = aligned(staging_out_);
         staged_out_.push_back({reinterpret_cast<void*>(staging_out_), device, extent});
     }

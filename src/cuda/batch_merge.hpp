@@ -1,4 +1,4 @@
-// Finds groups in the messages that a client lists one by one: messages of one shape, at equal distances.
+// Finds groups in the messages that a client lists one by one: messages of the same shape, at equal distances.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace warpaes::cuda {
 
-/// A batch's groups. Neighbouring messages of one shape become one group if they are in the same memory.
+/// A batch's groups. Neighbouring messages of the same shape become one group if they are in the same memory.
 class MergedGroups {
 public:
     MergedGroups() = default;

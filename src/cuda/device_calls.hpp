@@ -46,7 +46,7 @@ private:
     /// Calls `call(memory, stream)` with memory that no other call uses.
     template <typename Call>
     void with_memory(const Call& call);
-    /// Makes memory for the first call, if the device has any.
+    /// Allocates memory for the first call in advance, if the device has enough free.
     void keep_some() noexcept;
     [[nodiscard]] std::unique_ptr<Memory> take(cudaStream_t stream);
     void give_back(std::unique_ptr<Memory> memory);

@@ -102,7 +102,7 @@ void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::ui
     }
 }
 
-/// Long GCM messages under one key.
+/// Long GCM messages under the same key.
 bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
     const auto on_host = [](const std::uint8_t* pointer) {
         return pointer == nullptr || place_of(pointer).kind != Memory::device;

@@ -14,7 +14,7 @@
 
 namespace warpaes {
 
-/// The work that a plan is made for: `messages` messages of one kind. Sizes are in bytes, even for CFB1.
+/// The work that a plan is made for: `messages` messages of the same kind. Sizes are in bytes, even for CFB1.
 struct Work {
     Mode mode = Mode::ctr;
     Direction direction = Direction::encrypt;

@@ -46,7 +46,7 @@ struct Outcome {
     void merge(const Outcome& next) noexcept { *this = {next.backend, next.device, notes | next.notes}; }
 };
 
-/// The plan for a call. `reason` is a readable sentence.
+/// The plan for a call. `reason` is a human-readable sentence.
 struct Plan {
     Backend* backend = nullptr;
     std::span<const int> devices;   ///< CUDA device numbers to use, or only -1; the memory belongs to the engine
@@ -138,7 +138,7 @@ public:
     [[nodiscard]] Plan plan(Mode mode, Direction direction, std::uint64_t bytes,
                             Memory memory = Memory::pageable) const;
     /// The plan for work that only CPUs can do, on data in host memory. Throws Error{BACKEND} if a GPU was requested;
-    /// `what` is the subject of the error's sentence.
+    /// the message names the work as `what`.
     [[nodiscard]] Plan plan_on_cpu(const Work& work, const char* what) const;
     /// Checks that data in device memory can be processed. Thread-safe. Throws Error{BACKEND} if there is no GPU or
     /// another backend was requested.

@@ -41,8 +41,8 @@ private:
     RunningDigest digest_;
 };
 
-/// Returns a source's bytes in order, and hashes each piece in the thread that has just read it. Bytes that are read
-/// again are hashed once.
+/// A source that is read in order and hashes each piece in the thread that has just read it. Bytes that are read again
+/// are hashed once.
 class DigestSource final : public Source {
 public:
     /// Hashes the first `before` bytes of `file` first, which are in front of `source`. Throws Error{ARGUMENT} if the

@@ -21,7 +21,7 @@ struct PassphraseSecret {
     KeyDerivation how;
     std::span<const std::uint8_t> text;
     bool salted = true;
-    /// A salt that both sides know, so it is neither written nor read; empty: a random salt in the header.
+    /// A salt that both sides know, so it is neither written nor read. If empty, a random salt is stored in the header.
     std::span<const std::uint8_t> salt;
 };
 

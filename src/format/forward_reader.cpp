@@ -12,8 +12,8 @@ namespace warpaes {
 
 namespace {
 
-/// The minimum amount of ciphertext to open at a time, so that short reads do not open one segment each, and the
-/// maximum, so that memory is bounded. A segment of any size is opened as a whole.
+/// Bounds on the ciphertext opened at a time: the minimum keeps short reads from opening one segment each, and the
+/// maximum bounds memory use. A segment of any size is opened as a whole.
 constexpr std::uint64_t least_step_bytes = std::uint64_t{64} << 10, most_step_bytes = std::uint64_t{8} << 20;
 
 }  // namespace
@@ -73,7 +73,7 @@ std::uint64_t ForwardReader::open_next(const Located& output, std::uint64_t leng
     const std::uint64_t wanted = std::clamp(length, least_step_bytes, most_step_bytes);
     const std::uint64_t count = std::max<std::uint64_t>(1, wanted / (layout.text + layout.tag));
     const std::uint64_t begin = layout.file_offset(next_);
-    // One byte more shows that a segment is not the last.
+    // One extra byte, if present, shows that the segment is not the last.
     fetch(layout.file_offset(next_ + 1) - begin + 1, layout.file_offset(next_ + count) - begin + 1);
 
     SegmentRange range = next_range(count);

@@ -37,7 +37,8 @@ private:
 [[noreturn]] void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i,
                                  std::uint8_t* plaintext);
 
-/// Segments that are AES-GCM messages under one key, without associated data: Tink's AES-GCM-HKDF and C2SP's chunks.
+/// Segments that are AES-GCM messages under the same key, without associated data: Tink's AES-GCM-HKDF and C2SP's
+/// chunks.
 class GcmSegments : public SegmentCipher {
 public:
     void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,

@@ -29,7 +29,8 @@ struct Field {
     std::int32_t id = 0;
 };
 
-/// Throws Error{FORMAT} for anything that reaches beyond the bytes, is nested deeper than 16 levels, or is not a value.
+/// A parser of Thrift's compact protocol. It throws Error{FORMAT} for anything that reaches beyond the bytes, is nested
+/// deeper than 16 levels, or is not a value.
 class Reader {
 public:
     explicit Reader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

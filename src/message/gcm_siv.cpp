@@ -13,7 +13,7 @@ namespace warpaes {
 
 namespace {
 
-/// GCM-SIV under the keys of one nonce (RFC 8452, 4 and 5).
+/// GCM-SIV under the keys that are derived from a nonce (RFC 8452, 4 and 5).
 class GcmSiv {
 public:
     /// `encrypt(blocks)`: encrypts under the key-generating key. `run` is the backend's function for GCM-SIV, or null.

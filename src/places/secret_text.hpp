@@ -19,7 +19,8 @@ public:
     SecretText(SecretText&&) = default;
     SecretText& operator=(SecretText&&) = delete;
     ~SecretText();
-    /// Reads everything from `fd` to its end. Throws Error{KEYSET} for longer text, or Error{READ} or Error{CANCELLED}.
+    /// Reads everything from `fd` to its end. Throws Error{KEYSET} if the text is longer than `capacity`, and
+    /// Error{READ} or Error{CANCELLED} if reading fails.
     void read(const std::string& what, int fd, Host& host);
     void copy(const std::string& what, std::string_view text);
     /// `fill` gets room for `capacity` bytes and returns how many it has written.

@@ -91,7 +91,7 @@ TEST_F(FileJob, OnlyTheFilesAreMissing) {
     const auto nothing = [](Job&) {};
     for (const Job& job : {raw(), enc(), aead()}) expect(WARPAES_ERROR_NOT_FOUND, "input: ", job, nothing);
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", enc(), [](Job& j) { j.iterations = INT_MAX; });
-    // These fields are not checked, because the keyset contains everything that the format needs.
+    // The mode, key and IV of the job are not checked, because the keyset contains everything that the format needs.
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", aead(), [this](Job& j) {
         j.mode = static_cast<warpaes_mode>(15);
         j.key = key_.get();

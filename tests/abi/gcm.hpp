@@ -24,7 +24,7 @@ void change_iv(GcmCase& c, const Bytes& iv);
 Call gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input, void* output,
                  void* tag);
 
-/// Many GCM messages under one key at equal distances, as a batch's client would lay them out.
+/// Many GCM messages under the same key at equal distances, as a batch's client would lay them out.
 struct Segments {
     warpaes_direction direction{};
     const warpaes_key* key = nullptr;

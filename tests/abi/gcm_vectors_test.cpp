@@ -1,4 +1,4 @@
-// Tests NIST's vectors for GCM, including GMAC (tests/vectors/README.md), and other vectors in NIST's format, on every
+// Runs NIST's GCM vectors, including GMAC (tests/vectors/README.md), and other vectors in NIST's format on every
 // backend.
 #include <gtest/gtest.h>
 

@@ -53,7 +53,7 @@ Counted count(const std::function<void()>& work) {
     return {allocations, locks};
 }
 
-/// Runs messages of one mode, of up to `most` bytes, in both directions.
+/// Runs messages of the same mode, of up to `most` bytes, in both directions.
 class Calls {
 public:
     static constexpr std::size_t most = 20000;

@@ -299,8 +299,8 @@ TEST_P(CudaBatch, GhashInEveryWay) {
     }
 }
 
-/// More than a thousand messages of 128 bytes or more under one key are hashed as rows. Rows have one chunk or several,
-/// and edges or not (associated data, a partial block). Shorter and longer messages lie between them.
+/// More than a thousand messages of 128 bytes or more under the same key are hashed as rows. Rows have one chunk or
+/// several, and edges or not (associated data, a partial block). Shorter and longer messages lie between them.
 TEST_P(CudaBatch, MessagesOfGcmAsRows) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> specs;
@@ -523,7 +523,7 @@ TEST(CudaBatchArena, GroupsAreCopiedTogether) {
     }
 }
 
-/// The messages are listed individually, with one shape and at equal distances.
+/// The messages are listed individually. They have the same shape and are at equal distances.
 TEST(CudaBatchArena, MessagesListedOneByOne) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);

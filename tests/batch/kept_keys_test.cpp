@@ -62,8 +62,8 @@ std::size_t on_devices(const MaskedKey& key) {
     return found;
 }
 
-/// Finds expanded keys in host memory: a key followed by its round keys. It reads memory through a file while other
-/// threads run, into shared memory, which the search skips so that it does not find its own copy.
+/// Counts the expanded keys in host memory: a key followed by its round keys. It reads memory through a file while
+/// other threads run, into shared memory, which the search skips so that it does not find its own copy.
 std::size_t on_host(const MaskedKey& key) {
     constexpr std::size_t bytes = std::size_t{1} << 20, reach = 3 * key_bytes;
     void* const shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

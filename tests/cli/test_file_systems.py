@@ -1,5 +1,5 @@
-"""Tests outputs on file systems with fewer features than ext4, such as those without links, RENAME_NOREPLACE, rename,
-permissions or times.
+"""Tests output files on file systems that lack features of ext4, such as links, RENAME_NOREPLACE, rename, permissions
+or times.
 
 A preloaded library refuses the calls (poor_file_system.cpp), on any machine and as any user. Real file systems are
 tested if they can be mounted: rclone, bindfs, gocryptfs, FAT or exFAT in FUSE, overlayfs, and tmpfs.

@@ -40,7 +40,7 @@ Bytes slice(const Bytes& bytes, std::size_t offset, std::size_t n) {
     return {first, first + static_cast<std::ptrdiff_t>(n)};
 }
 
-/// Computes the slow parts of the expected result with libcrypto's ECB and with the arithmetic that ghash_test.cpp
+/// The slow parts of the expected result, computed with libcrypto's ECB and with the arithmetic that ghash_test.cpp
 /// compares with the reference.
 class Expectation {
 public:

@@ -56,7 +56,7 @@ protected:
     }
 };
 
-/// Returns which vector registers are not zero after a function returns.
+/// The vector registers after a function has returned; in_use() lists those that are not zero.
 struct Registers {
     alignas(16) std::array<std::array<std::uint8_t, 16>, 24> bytes{};
 

@@ -53,7 +53,7 @@ private:
     oracle::Folder folder_;
 };
 
-/// Returns the status and message of the exception that `body` throws.
+/// The status and message of the exception that a function throws.
 struct Failure {
     warpaes_status status = WARPAES_OK;
     std::string sentence;

@@ -32,7 +32,7 @@ TEST(Welch, OfWhatDoesNotVary) {
     EXPECT_EQ(welch_t(of({7}), of({8, 8})), 0);
 }
 
-/// Times around 1,000 with a long tail; `effect` changes the fixed class's times.
+/// Runs the leak test on times around 1,000 with a long tail; `effect` changes the times of the fixed class.
 template <typename Effect>
 LeakTest::Outcome test(unsigned seed, std::size_t times, Effect effect) {
     std::mt19937_64 random(seed);

@@ -245,8 +245,8 @@ class Verdicts(unittest.TestCase):
                     self.assertEqual(ours, said_by_the_lab(made))
                     for name, holds in ours.items():
                         kinds.setdefault(name, set()).add(holds)
-        # These changes do not affect some verdicts: the calculator and |t| are facts, two machines are in no record,
-        # and the others are too far from any limit or depend on many figures together.
+        # Shaking the figures does not affect some verdicts: the calculator and |t| are facts, two machines are in no
+        # record, and the others are too far from any limit or depend on many figures together.
         fixed = {
             "D.calculator",
             "D.combinations",

@@ -161,8 +161,8 @@ TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
             simt::reset();
             simt::fail_call(function, static_cast<int>(nth), cudaErrorUnknown);
             try {
-                // The distribution of work differs from run to run. If a run makes fewer calls than counted, none
-                // fails.
+                // The distribution of work differs from run to run. If a run makes fewer calls than were counted, no
+                // call fails.
                 EXPECT_EQ(encrypt(200000), right) << function << " " << nth;
             } catch (const Error& e) {
                 EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE) << e.what();

@@ -328,7 +328,7 @@ TEST_F(PipelineTest, OnlyCountersWrap) {
     }
 }
 
-/// Returns the contents of the staging memory in the engine's lanes.
+/// Fills the staging memory of the engine's lanes with zeros, and checks afterwards that it still is.
 class Staging : public PipelineTest {
 protected:
     static constexpr std::size_t chunk = 4096, bytes = chunk + 16;  // with room for padding

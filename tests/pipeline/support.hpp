@@ -35,7 +35,7 @@ inline constexpr ModeCase all_modes[] = {{Mode::ecb, "ECB"},   {Mode::cbc, "CBC"
                                          {Mode::cfb8, "CFB8"}, {Mode::cfb1, "CFB1"}, {Mode::ofb, "OFB"},
                                          {Mode::ctr, "CTR"}};
 
-/// Throws starting with the call of this number, and counts all calls.
+/// Counts calls, and makes call number `at` and all later calls throw.
 class Fault {
 public:
     explicit Fault(std::optional<int> at = std::nullopt) : at_(at) {}

@@ -26,7 +26,7 @@ std::vector<BackendInfo> machine() {
         {.name = "cuda", .description = "NVIDIA Other", .reason = "", .device = 2, .multiprocessors = 20, .gpu = true}};
 }
 
-/// Its true costs differ from the defaults by a factor for each backend.
+/// The machine's true costs differ from the defaults by a factor for each backend.
 double true_seconds(const Trial& trial) {
     static const auto infos = machine();
     for (std::size_t i = 0; i < infos.size(); ++i) {

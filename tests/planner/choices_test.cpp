@@ -136,7 +136,7 @@ TEST_F(Choices, PredictionsAreOfWhatIsPossible) {
     EXPECT_FALSE(engine.predict(on_device, missing));
 }
 
-/// These tests need a GPU that is awake, so they run after the others.
+/// Tests that need a GPU that is awake, so they run after the others.
 class ExplainedChoices : public Choices {
 protected:
     ExplainedChoices() { (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0); }

@@ -63,7 +63,7 @@ class Ci(unittest.TestCase):
         chosen = re.findall(r"^([a-z]+)\) ", run[run.rindex("case ") :], re.MULTILINE)
         whole = re.search(r"^every \| all\)$(.*?);;", run, re.MULTILINE | re.DOTALL)[1]
         self.assertEqual(len(chosen), 7)
-        # Its first step installs the tools and builds the site.
+        # The first step of `every` installs the tools and builds the site.
         self.assertEqual(whole.count("    step ") + whole.count("    tests\n"), len(chosen))
         workflow = (ROOT / ".github/workflows/ci.yml").read_text()
         self.assertEqual(re.search(r"step: \[(.*)\]", workflow)[1].split(", "), chosen)

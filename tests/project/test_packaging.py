@@ -234,7 +234,7 @@ class Release(unittest.TestCase):
                 collect.collect(source, target)
 
     def test_one_wheel_for_glibc_for_each_architecture(self):
-        """packaging/collect refuses two files with one name, and the images of manylinux_2_28 have OpenSSL 1.1.1."""
+        """packaging/collect refuses two files of the same name; the images of manylinux_2_28 have OpenSSL 1.1.1."""
         text = (ROOT / ".github/workflows/release.yml").read_text()
         built = re.findall(r"\{ arch: (\w+), gpu: ", text)
         self.assertEqual(built, ["x86_64", "aarch64"])

@@ -20,7 +20,7 @@ PAGES = ("index.html", "tutorial.html", "performance.html", "limits.html", "pyth
 TABS = ("Files", "Library", "Python and GPUs", "Servers", "Data", "Lab and speed", "Trust", "Reference", "Contribute")
 #: axe-core, a checker of accessibility, which `tools/setup site` installs.
 AXE = next(ROOT.glob(".venv/site/lib/python3*/site-packages/axe_core_python/axe.min.js"), None)
-#: axe-core rules that the theme's own navigation breaks, with two landmarks of one name.
+#: axe-core rules that the theme's own navigation breaks, because two landmarks have the same name.
 ALLOWED = {"landmark-unique"}
 #: Maximum height of the performance page in pixels on a desktop: its tables are folded.
 MAX_HEIGHT = 14000

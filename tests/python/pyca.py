@@ -32,7 +32,7 @@ MODULES = {
     "cryptography.hazmat.primitives.keywrap": "warpaes.keywrap",
 }
 
-# These modules are copied and run. The other modules support them.
+# Modules of pyca's tests that are copied and run. The other modules support them.
 TESTS = [
     "tests/hazmat/primitives/test_aead.py",
     "tests/hazmat/primitives/test_aes.py",

@@ -34,7 +34,7 @@ OPENED_AGAIN = "opened again"
 REFUSED = "refused"
 OTHER = "other values"
 SAME = "same values"
-# Its pickle.
+# Outcomes of pickling an object.
 NO = "refused"
 BY_NAME = "by name"
 FUNCTION = "-"

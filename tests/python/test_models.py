@@ -337,7 +337,7 @@ class Folders(Case):
         self.assertEqual((status, "config.json" in err), (22, True))
         self.assertEqual(run("verify", "-k", self.folder / "none", self.target)[0], 16)
         self.assertEqual(run("inspect", self.source)[0], 16)
-        # These fields are not authenticated, and they are printed to a terminal.
+        # `inspect` prints the fields of the manifest to a terminal without authenticating them.
         place = self.target / "warpaes-model.json"
         about = json.loads(place.read_text().partition("\n")[0])
         name = "model-00001-of-00003.safetensors"

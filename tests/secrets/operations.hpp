@@ -32,7 +32,7 @@ struct Operation {
     std::function<void()> before;  ///< runs first, separately: sets the patterns to look for; may be empty
 };
 
-/// Memory for the operations. All of it is in the arena and filled with secrets to look for.
+/// Memory for the operations. All of it lies in the arena and is filled with secrets that the tests then search for.
 class World {
 public:
     World();

@@ -105,7 +105,7 @@ TEST_F(Late, MemoryThatIsNotPageLockedIsReadAndWrittenInTheCall) {
 }
 
 TEST_F(Late, SomeStreamsGoAhead) {
-    std::array<unsigned, 4> seen{};  // how often the fill with 1 or with 2 came last
+    std::array<unsigned, 4> seen{};  // seen[n]: how often the fill with n finished last
     for (unsigned seed = 2; seed < 40; ++seed) {
         simt::reset({.late = seed});
         fill(1, streams_[0]);

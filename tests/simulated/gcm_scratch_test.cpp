@@ -106,7 +106,7 @@ TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
     backend.device_free(text);
 }
 
-/// Returns the contents of all free memory of the device.
+/// Occupies all free memory of the device.
 class AllMemory {
 public:
     AllMemory() {

@@ -13,7 +13,7 @@
 namespace stream_tests {
 namespace {
 
-/// Returns the bytes of a file in pieces of at most `piece` bytes.
+/// A source of a file's bytes in pieces of at most `piece` bytes.
 class Stream {
 public:
     Stream(Bytes bytes, std::size_t piece) : bytes_(std::move(bytes)), piece_(piece) {}

@@ -194,7 +194,7 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
     }
 }
 
-/// Many keys of one kind share a single read of the end of the file.
+/// Many keys of the same kind share a single read of the end of the file.
 TEST_P(ReaderTest, KeysThatAgreeShareTheReadsOfOpening) {
     const TestFile file(oracle::segment_formats().front(), 300);
     std::vector<std::string> keys;

@@ -212,7 +212,8 @@ def write(
 ) -> tuple[Entry, str]:
     """Write an object, sealed if there is a keyset, and update the digest `plain` with the plaintext.
 
-    `entry`: only its name and approximate size are used. Return the entry of the written object, and its digest or "".
+    `entry`: only its name and approximate size are used. Return the entry of the written object, and its digest ("" if
+    `digest` is false).
     """
     out = Out(target.create(entry.key, entry.size, replace, attempt, threads), digest)
     try:

@@ -109,7 +109,7 @@ class AwsKmsSource(KeySource):
         except _TooLongError as error:
             raise BadAnswerError(f"{self.name}: {error}") from None
         except (ValueError, TypeError, AttributeError, RecursionError) as error:  # botocore lets them through
-            # Their texts may repeat an answer, or a credential that is invalid in a header.
+            # The texts of these errors may repeat an answer, or a credential that is invalid in a header.
             raise BadAnswerError(
                 f"{self.name}: the answer is truncated or not JSON, or a credential is malformed "
                 f"({type(error).__name__})"

@@ -40,7 +40,7 @@ def encrypt(
     Args:
         source: The unencrypted folder. It must not change during the call.
         target: The new folder, which must not exist.
-        keys: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts.
+        keys: A Keyset, or a location that ``Keyset.load`` accepts. Its primary key encrypts.
         clear: The names of other files, with slashes, to copy unencrypted.
 
     Returns:

@@ -65,7 +65,7 @@ class Folder:
 
         Args:
             folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
-            keys: A Keyset, or its place as for ``Keyset.load``.
+            keys: A Keyset, or a location that ``Keyset.load`` accepts.
             storage_options: The options of the URL's file system.
             reader: How a GPU gets the ciphertext of the shards, as for ``safetensors.safe_open``.
 
@@ -156,7 +156,7 @@ def verify(folder: str | os.PathLike[str], keys: Keyset | str, storage_options: 
 
     Args:
         folder: The path, or a URL that fsspec opens.
-        keys: A Keyset, or its place as for ``Keyset.load``.
+        keys: A Keyset, or a location that ``Keyset.load`` accepts.
         storage_options: The options of the URL's file system.
 
     Raises:

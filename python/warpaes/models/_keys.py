@@ -55,7 +55,7 @@ def _of_key(key: dict[str, Any]) -> ModelKeys:
 def keys_of(keyset: Keyset | str) -> dict[int, ModelKeys]:
     """Return the keys that are derived from a keyset's enabled keys, by ID, with the primary key first.
 
-    ``keyset``: a Keyset, or its place as for ``Keyset.load``.
+    ``keyset``: a Keyset, or a location that ``Keyset.load`` accepts.
     """
     found = json.loads(as_keyset(keyset).to_json())
     enabled = [key for key in found["key"] if key["status"] == "ENABLED"]

@@ -36,7 +36,7 @@ def load(
 
     Args:
         folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
-        keys: A Keyset, or its place as for ``Keyset.load``.
+        keys: A Keyset, or a location that ``Keyset.load`` accepts.
         framework: ``torch`` or ``numpy``.
         device: The device of PyTorch's tensors, such as ``cuda:1``; each rank names its own.
         device_map: The device of each module, in place of ``device``: ``{"model.layers.0": 0, "": "cpu"}``. The longest

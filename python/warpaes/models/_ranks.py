@@ -63,7 +63,7 @@ def _compared(group: Any, what: str) -> Iterator[list[str]]:
     try:
         yield facts
     except BaseException as error:
-        with contextlib.suppress(Exception):  # the other ranks have ended
+        with contextlib.suppress(Exception):  # fails if the other ranks have already exited
             outcomes(f"{type(error).__name__}: {error}")
         raise
     found = outcomes("")

@@ -106,7 +106,7 @@ def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -
     block affects the entire process, so only one can be active.
 
     Args:
-        keys: A Keyset, or its place as for ``Keyset.load``.
+        keys: A Keyset, or a location that ``Keyset.load`` accepts.
         folder: The encrypted folder that the block loads; files of other folders are refused. None: any encrypted
             folders. Each folder is then compared when its first shard is opened, and nothing binds these folders to the
             folder that ``from_pretrained`` reads: an attacker's folder with its own configuration can contain an index

@@ -153,7 +153,7 @@ struct GcmBatchParams {
     std::uint32_t decrypts;
 };
 
-/// Neighbouring messages under one key, longest first.
+/// Neighbouring messages under the same key, longest first.
 struct KeyRun {
     std::uint64_t first, messages;  ///< number of the first message, and number of messages
     std::uint32_t first_tile;       ///< number of tiles in the launch's earlier runs

@@ -1,6 +1,6 @@
 // GHASH of many messages under one key or a few on tensor cores (ghash_mma.cuh): a message is a row, with its
-// associated data, its text and its lengths. All rows under one key use the same powers of H, no digests have to be
-// combined, and the tag follows from a row's digest.
+// associated data, its text and its lengths. All rows under the same key use the same powers of H, no digests have to
+// be combined, and the tag follows from a row's digest.
 //
 // Each of a row's blocks comes from the text, or is one of its edges: blocks of associated data, the text's partial
 // block, the lengths. Messages of a key are sorted by length. The four warps that wide_mma takes together read as many

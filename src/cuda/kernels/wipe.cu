@@ -1,4 +1,4 @@
-// Wipes rows in device memory (messages of one length whose tags the host has compared), and a single message.
+// Wipes rows in device memory (messages of the same length whose tags the host has compared), and a single message.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/notice.cuh"
 #include "cuda/kernels/wipe.cuh"

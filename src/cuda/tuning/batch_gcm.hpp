@@ -35,8 +35,8 @@ struct GcmBatch {
     }
 };
 
-/// Groups of long messages under one key that are processed by the kernels for one message: the batch kernels are made
-/// for many short messages, and take 60 us longer.
+/// Groups of long messages under the same key that are processed by the kernels for one message: the batch kernels are
+/// made for many short messages, and take 60 us longer.
 struct OwnLaunches {
     static constexpr std::uint64_t long_message = 64 << 10;
     static constexpr std::uint64_t message = 4 << 10,

@@ -430,7 +430,7 @@ bool Batch::wait(std::uint64_t milliseconds) {
     const auto done = [this] { return finished_.load(); };
     if (milliseconds == 0) return done();
     if (poll(std::chrono::microseconds(200), done)) return true;
-    // CUDA's own functions also poll while they wait for a GPU. Longer waits are not worth polling.
+    // CUDA's own functions also poll while they wait for a GPU. Polling is not worthwhile for longer waits.
     if (on_gpus_alone_ && milliseconds > 2 && poll(std::chrono::microseconds(1800), done)) return true;
     std::unique_lock lock(mutex_);
     if (milliseconds < forever) {

@@ -56,8 +56,8 @@ private:
     std::size_t task_begin_ = 0;
 };
 
-/// Returns slices in portions to work on: consecutive small slices together, but a slice with more messages than a
-/// worker should process at once in pieces. An entry may have more messages than there can be tasks.
+/// Slices in portions to work on: consecutive small slices together, but a slice with more messages than a worker
+/// should process at once in pieces. An entry may have more messages than there can be tasks.
 class Pieces {
 public:
     explicit Pieces(std::span<const Slice> slices) : left_(slices) {}
