@@ -88,8 +88,8 @@ public:
     virtual void host_unregister(void* pointer) noexcept = 0;
     /// False once host_register has returned false.
     [[nodiscard]] virtual bool registers() const noexcept = 0;
-    /// Memory from the driver, not zeroed. `device` is the owner of memory that is on a device. Page-locked memory is not
-    /// aligned to pages, and nullptr if the driver cannot allocate it.
+    /// Memory from the driver, not zeroed. `device` is the owner of memory that is on a device. Page-locked memory is
+    /// not aligned to pages, and nullptr if the driver cannot allocate it.
     [[nodiscard]] virtual void* allocate(Memory kind, int device, std::size_t bytes) = 0;
     /// Overwrites memory on a device first.
     virtual void release(Memory kind, void* pointer) noexcept = 0;
