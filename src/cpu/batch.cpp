@@ -66,7 +66,7 @@ void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunct
     note_stack_depth(4096);
     std::vector<const MessageGroup*> streams;
     MessageKeys keys(kernels);
-    GcmBatch gcm(kernels, keys, short_gcm, groups.size() > 1);
+    GcmBatch gcm(kernels, keys, short_gcm);
     for (std::size_t i = 0; i < groups.size(); ++i) {
         const MessageGroup& group = groups[i];
         if (i + 1 < groups.size() && groups[i + 1].key != nullptr) {

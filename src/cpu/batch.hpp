@@ -13,17 +13,16 @@
 
 namespace warpaes::cpu {
 
-/// Selects the function for a single short message, which uses the key's powers of H and, if `table`, its table for the
-/// first round.
-using ShortGcmFunction = ShortFunction (*)(Direction direction, int rounds, bool table);
+/// Selects the function for a single short message, which uses the key's tables.
+using ShortGcmFunction = ShortFunction (*)(Direction direction, int rounds);
 
 /// Processes GCM messages of a batch, given their round keys, with only a few powers of H. The powers are made for
 /// several messages at a time, or kept while messages with the same key follow each other.
 class GcmBatch {
 public:
-    /// Other code may use `keys` between two runs. `many_keys` means that groups of other keys also run.
-    GcmBatch(const SimdBatchKernels& kernels, MessageKeys& keys, ShortGcmFunction short_gcm, bool many_keys)
-        : kernels_(kernels), keys_(keys), short_gcm_(short_gcm), many_keys_(many_keys) {}
+    /// Other code may use `keys` between two runs.
+    GcmBatch(const SimdBatchKernels& kernels, MessageKeys& keys, ShortGcmFunction short_gcm)
+        : kernels_(kernels), keys_(keys), short_gcm_(short_gcm) {}
     GcmBatch(const GcmBatch&) = delete;
     GcmBatch& operator=(const GcmBatch&) = delete;
 
@@ -41,7 +40,6 @@ private:
     const SimdBatchKernels& kernels_;
     MessageKeys& keys_;
     ShortGcmFunction short_gcm_;
-    bool many_keys_;
     const ExpandedKey* made_for_ = nullptr;
     std::size_t power_count_ = 0;
     alignas(64) std::array<std::uint8_t, stride * MessageKeys::window> powers_;

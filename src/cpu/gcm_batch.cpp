@@ -20,9 +20,6 @@ constexpr std::uint64_t least_message = 64;
 /// In a batch that is larger than the caches, messages of at least this length are encrypted by the kernels with stores
 /// that bypass the caches, not with the key's tables.
 constexpr std::uint64_t least_far = 1024;
-/// Below this size, a group between groups of other keys does not use its key's table for the first round: loading the
-/// table takes as long as that round.
-constexpr std::uint64_t large_group = 65536;
 /// The same limit for keys used for a single message, which have no tables yet.
 constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
 
@@ -52,7 +49,7 @@ void GcmBatch::make_powers(const MessageGroup& g, const std::uint8_t* round_keys
 }
 
 void GcmBatch::run_with_tables(const MessageGroup& g) const {
-    const ShortFunction crypt = short_gcm_(g.direction, g.rounds(), !many_keys_ || g.count * g.length >= large_group);
+    const ShortFunction crypt = short_gcm_(g.direction, g.rounds());
     ShortMessage m{.mode = Mode::gcm,
                    .direction = g.direction,
                    .key = g.key,

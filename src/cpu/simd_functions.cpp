@@ -21,12 +21,11 @@ void run_gcm_siv_simd(const GcmSivRun& run) {
              .digest = run.digest == nullptr ? nullptr : run.digest->data()});
 }
 
-/// `Table`: whether the key's table for the first round may be used.
-template <const SimdShortGcmKernels& Kernels, bool Table, Direction Way, std::size_t Rounds>
+template <const SimdShortGcmKernels& Kernels, Direction Way, std::size_t Rounds>
 bool short_gcm_simd(const ShortMessage& m) {
     const ExpandedKey& key = *m.key;
     const SimdShortGcm with{.powers = bytes_of(key.hash_key().descending),
-                            .first_round = !Table || m.length < first_round_bytes ? nullptr : first_round_if_worth(m)};
+                            .first_round = m.length < first_round_bytes ? nullptr : first_round_if_worth(m)};
     if constexpr (Way == Direction::encrypt) {
         if (m.tag_length == block_bytes) {
             Kernels.encrypt[Rounds](m, with, m.tag);
@@ -44,24 +43,17 @@ bool short_gcm_simd(const ShortMessage& m) {
 }
 
 template <const SimdShortGcmKernels& Gcm>
-ShortFunction short_gcm_of(Direction direction, int rounds, bool table) noexcept {
-    const auto choose = [&]<bool Table, Direction Way>() {
-        constexpr ShortFunction functions[]{short_gcm_simd<Gcm, Table, Way, 0>, short_gcm_simd<Gcm, Table, Way, 1>,
-                                            short_gcm_simd<Gcm, Table, Way, 2>};
-        return functions[static_cast<std::size_t>(rounds - 10) / 2];
-    };
+ShortFunction short_gcm_of(Direction direction, int rounds) noexcept {
     constexpr auto encrypt = Direction::encrypt, decrypt = Direction::decrypt;
-    if (table) {
-        return direction == encrypt ? choose.template operator()<true, encrypt>()
-                                    : choose.template operator()<true, decrypt>();
-    }
-    return direction == encrypt ? choose.template operator()<false, encrypt>()
-                                : choose.template operator()<false, decrypt>();
+    static constexpr ShortFunction functions[2][3]{
+        {short_gcm_simd<Gcm, encrypt, 0>, short_gcm_simd<Gcm, encrypt, 1>, short_gcm_simd<Gcm, encrypt, 2>},
+        {short_gcm_simd<Gcm, decrypt, 0>, short_gcm_simd<Gcm, decrypt, 1>, short_gcm_simd<Gcm, decrypt, 2>}};
+    return functions[direction == decrypt][static_cast<std::size_t>(rounds - 10) / 2];
 }
 
 template <RunFunction Run, const SimdShortCtrKernels& Ctr, const SimdShortGcmKernels& Gcm>
 ShortFunction short_simd(Mode mode, Direction direction, int rounds) noexcept {
-    if (mode == Mode::gcm) return short_gcm_of<Gcm>(direction, rounds, true);
+    if (mode == Mode::gcm) return short_gcm_of<Gcm>(direction, rounds);
     if (mode == Mode::ctr) return Ctr.functions[static_cast<std::size_t>(rounds - 10) / 2];
     return short_blocks<Run>(mode, direction, rounds);
 }
