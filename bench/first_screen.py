@@ -28,7 +28,7 @@ def file_row(record: dict | None) -> list[str] | None:
         return None
     host = record["host"]
     what = f"encrypting a {human_bytes(record['bytes'])} file on tmpfs with {host['cores']} {host['cpu']} cores"
-    theirs = " and ".join(others) + ", which use one core"
+    theirs = " and ".join(others) + " (one core each)"
     return [f"**{speed(ours)}**", what, theirs, "docs/comparison.md#how-fast"]
 
 

@@ -317,7 +317,7 @@ class FirstScreen(unittest.TestCase):
             [
                 "**2.15 GB/s**",
                 "encrypting a 1 GiB file on tmpfs with 2 A <CPU> cores",
-                "1.07 for `age`, which use one core",
+                "1.07 for `age` (one core each)",
             ],
         )
         self.assertIsNone(first_screen.file_row(None))
