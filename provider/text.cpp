@@ -49,7 +49,7 @@ bool run_any(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* 
         if (outcome == Bulked::done) counted -= bytes;
         if (outcome != Bulked::untouched) return outcome == Bulked::done;
     }
-    run(c, mode, direction, out, in, mode == Mode::cfb1 ? 8 * bytes : bytes);
+    run(c, mode, direction, out, in, kernel_length(mode, bytes, 0));
     return true;
 }
 
