@@ -61,7 +61,7 @@ TEST_P(Padding, InPlace) {
     }
 }
 
-/// Tries every value of the last byte. For each valid value, every other padding byte is made wrong.
+/// Tries every value of the last byte. For each valid value, also makes each of the other padding bytes wrong.
 TEST_P(Padding, WrongPaddingIsRefusedAndWiped) {
     Random random(9);
     const Bytes key_bytes = random.bytes(32);
@@ -90,7 +90,7 @@ TEST_P(Padding, WrongPaddingIsRefusedAndWiped) {
         }
     };
 
-    // Padding is never longer than a block, even if every byte of the block matches.
+    // Padding longer than a block is refused, even if every byte of the last block has the same value.
     for (const std::size_t byte : {0, 17, 18, 31, 32, 64, 128, 255}) {
         decrypt(Bytes(64, static_cast<std::uint8_t>(byte)), 0, false);
         ASSERT_FALSE(HasFatalFailure()) << "every byte " << byte;
