@@ -234,7 +234,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=int, default=1024, help="size of the file (%(default)s)")
     parser.add_argument(
-        "--rounds", type=int, default=5, help="number of rounds, each of which runs all tools in turn (%(default)s)"
+        "--rounds", type=int, default=5, help="number of rounds; all tools run in turn in each round (%(default)s)"
     )
     parser.add_argument("--disk", type=Path, default=ROOT / "build", help="a folder on the disk (%(default)s)")
     parser.add_argument(

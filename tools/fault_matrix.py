@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the fault matrix (tests/faults) and stores the outcome of every injected fault in bench/results/robustness.
 
-Runs a set of jobs in which each system call fails, transfers less than requested or is slow, at every position. Also
+Runs a set of jobs and makes each system call fail, transfer less than requested or take longer, at every position. Also
 makes each CUDA call of the simulated GPU fail, and stops the command at every system call and at random moments. Fails
 if any outcome is wrong.
 

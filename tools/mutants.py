@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures whether the tests detect mutants, each of which is one changed line, and runs the tests that execute it.
+"""Measures whether the tests detect mutants. A mutant is one changed line; the tests that execute it run.
 
 The quick tests of the line's room run with each mutant separately. All other tests of all rooms run with the surviving
 mutants together.

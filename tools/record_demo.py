@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the README's commands on a terminal and records the session in bench/results/demo, from which `make docs` draws
-docs/demo.svg. The commands run twice.
+"""Runs the README's commands on a terminal and records the session in bench/results/demo. `make docs` draws
+docs/demo.svg from it. The commands run twice.
 
 The second run is recorded, because the first run fills the page cache.
 """

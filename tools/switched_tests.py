@@ -265,7 +265,7 @@ class Tests:
                     chosen.append(case)
                     if known.get(str(case), {"fails": True})["fails"] or known[str(case)]["built"] != built:
                         todo.append((case, built))
-            print(f"{len(chosen)} tests, of which {len(todo)} are run without a mutant first", flush=True)
+            print(f"{len(chosen)} tests; {len(todo)} of them run without a mutant first", flush=True)
             list(pool.map(lambda item: one(*item), todo))
         for case, built in todo:
             if known[str(case)]["fails"]:

@@ -93,7 +93,7 @@ private:
     std::size_t size_;
 };
 
-/// Address space in which only the pages of [first, last) are mapped. Any other access crashes.
+/// Address space with only the pages of [first, last) mapped. Any other access crashes.
 class SparseBuffer {
 public:
     SparseBuffer(std::uint64_t size, std::uint64_t first, std::uint64_t last);
@@ -132,7 +132,7 @@ warpaes_status context_init(warpaes_context* context, warpaes_mode mode, warpaes
                             const warpaes_key* key, const std::uint8_t* iv, std::size_t iv_len,
                             std::uint32_t flags = 0);
 
-/// Calls warpaes_context_aad with pieces of at most `longest` bytes, some of which are empty.
+/// Calls warpaes_context_aad with pieces of at most `longest` bytes, including empty pieces.
 void aad_in_pieces(const Context& context, Random& random, const Bytes& bytes, std::size_t longest);
 /// Calls warpaes_context_final without output.
 warpaes_status finish(const Context& context);

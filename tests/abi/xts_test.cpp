@@ -79,7 +79,7 @@ protected:
     unsigned turn_ = 0, uses_ = 0;
 };
 
-/// Runs CAVP's XTSGen vectors, each of which is one data unit. One set contains the unit's number as a block, the other
+/// Runs CAVP's XTSGen vectors. Each vector is one data unit. One set contains the unit's number as a block, the other
 /// as a decimal number.
 TEST_P(Xts, NistVectors) {
     for (const std::string set : {"tweak-128hexstr", "tweak-dataunitseqno"}) {

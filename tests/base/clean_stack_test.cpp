@@ -1,4 +1,4 @@
-// Tests stack cleaning after calls in which the caller's functions switch the stack or the thread.
+// Tests stack cleaning after calls whose caller functions switch the stack or the thread.
 #include "base/clean_stack.hpp"
 
 #include <gtest/gtest.h>

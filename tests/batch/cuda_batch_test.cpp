@@ -329,7 +329,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRows) {
     }
 }
 
-/// Hashes rows under several keys, some of which have too few messages for rows.
+/// Hashes rows under several keys. Some keys have too few messages for rows.
 TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> specs;

@@ -1,4 +1,4 @@
-// Tests batches in which each CUDA call fails in turn. If the engine chose the GPU, another GPU or the CPU repeats the
+// Tests batches while each CUDA call fails in turn. If the engine chose the GPU, another GPU or the CPU repeats the
 // work. If the caller chose the GPU, the entries report the failure.
 #include <gtest/gtest.h>
 

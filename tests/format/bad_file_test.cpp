@@ -23,7 +23,7 @@ struct Sealed {
 class BadFile : public FileJobTest, public testing::WithParamInterface<SegmentCase> {
 protected:
     BadFile() : key_(key_of(GetParam())), keyset_(keyset_of({key_})), layout_(layout_of(GetParam().parameters)) {
-        // The text has several chunks, of which the last is partial.
+        // The text has several chunks. The last chunk is partial.
         const std::uint64_t segments = 2 * std::max<std::uint64_t>(1, 4096 / (layout_.text + layout_.tag)) + 3;
         plaintext_ = pseudorandom(static_cast<std::size_t>(layout_.text_offset(segments) + layout_.text / 2), 20);
     }

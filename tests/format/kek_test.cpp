@@ -61,7 +61,7 @@ std::string hex(const std::string& key, const char* digits = "0123456789abcdef")
     return text;
 }
 
-/// Returns an AesGcmKey, in which key_value is field 3.
+/// Returns an AesGcmKey. Its field 3 is key_value.
 std::string aes_gcm_key(const std::string& key) {
     return std::string{'\x1a', static_cast<char>(key.size())} + key;
 }

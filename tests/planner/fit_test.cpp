@@ -1,4 +1,4 @@
-// Tests that fitting recovers the parameters from which the measurements were generated.
+// Tests that fitting recovers the parameters that generated the measurements.
 #include "engine/calibration/fit.hpp"
 
 #include <gtest/gtest.h>

@@ -112,8 +112,8 @@ TEST(Planner, GpusShareWhatComesFromTheHost) {
     EXPECT_EQ(planner.on_gpu(h200, 4, work).seconds, planner.on_gpu(h200, 1, work).seconds);
 }
 
-/// Returns the costs of a machine on which libcrypto is by far the fastest for GCM, and as fast as the other backends
-/// for CTR.
+/// Returns the costs of a machine where libcrypto is by far the fastest for GCM, and as fast as the other backends for
+/// CTR.
 std::shared_ptr<const CostModel> odd_machine() {
     auto model = std::make_shared<CostModel>();
     for (const char* name : {"libcrypto", "aesni", "vaes", "armv8"}) {
@@ -361,7 +361,7 @@ TEST(Planner, WorkersOfAMessage) {
     EXPECT_DOUBLE_EQ(of(3, 16 << 20).seconds, 1e-6 + 2e-5 + 1e-10 * bytes / 3);
     EXPECT_EQ(of(1, 16 << 20).lanes, 1U);
     EXPECT_DOUBLE_EQ(of(1, 16 << 20).seconds, 1e-6 + 1e-10 * bytes);
-    // There are two chunks, of which the second is one byte.
+    // There are two chunks. The second chunk is one byte.
     EXPECT_EQ(of(64, cpu_chunk_bytes).lanes, 1U);
     EXPECT_EQ(of(64, cpu_chunk_bytes + 1).lanes, 2U);
     EXPECT_TRUE(of(64, 16 << 20).calibrated);

@@ -79,7 +79,7 @@ private:
     unsigned char* data_;
 };
 
-/// A message of three updates, of which the second is long. GCM appends the tag, and decryption checks it.
+/// A message of three updates. The second update is long. GCM appends the tag, and decryption checks it.
 struct Message {
     Mode mode;
     Bytes key, iv, head, text, tail, tag;

@@ -82,7 +82,7 @@ class Servers(unittest.TestCase):
                 process.wait()
 
     def config(self, name, more=""):
-        """Return an environment in which programs write their counts to a file of this name, and the file."""
+        """Return an environment that makes programs write their counts to a file of this name, and the file."""
         counters = self.folder / f"{name}.counters"
         counters.touch()
         counters.chmod(0o666)

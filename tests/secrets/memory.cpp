@@ -132,7 +132,7 @@ std::vector<Mapping> writable_memory() {
         char access[8] = {}, name[256] = {};
         if (std::sscanf(line, "%lx-%lx %7s %*s %*s %*s %255[^\n]", &begin, &end, access, name) < 3) continue;
         if (access[0] != 'r' || access[1] != 'w') continue;
-        if (std::strncmp(name, "/dev/nvidia", 11) == 0) continue;  // a GPU's registers, some of which cannot be read
+        if (std::strncmp(name, "/dev/nvidia", 11) == 0) continue;  // a GPU's registers, not all of them readable
         const auto stack = reinterpret_cast<std::uintptr_t>(callers_stack);
         const bool callers = stack >= begin && stack < end;
         all.push_back({begin, end, callers ? "in the caller's stack, or beside it" : name});

@@ -29,7 +29,7 @@ struct CUevent_st {
     bool recorded = false;
     std::chrono::steady_clock::time_point when;
     simt::Mark mark;
-    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the capture in which it was last recorded, or null
+    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the capture that last recorded it, or null
     simt::Progress progress = {};                      ///< the progress of that capture when it was recorded
 };
 

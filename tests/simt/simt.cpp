@@ -104,7 +104,7 @@ struct Thread {
     uint3 index{};
     State state = State::exited;
     Where where;
-    // The warp function in which the thread waits, if any.
+    // The warp function that makes the thread wait, if any.
     WarpFunction function = WarpFunction::sync;
     unsigned mask = 0;
     std::uint64_t value = 0;  ///< first the operand, then the result
@@ -446,8 +446,8 @@ void Executor::fail(const char* what, const Where& where) {
     std::abort();
 }
 
-/// A pool of executors, each of which has a thousand stacks. It contains one executor for each host thread in a launch,
-/// up to a limit.
+/// A pool of executors with a thousand stacks each. It contains one executor for each host thread in a launch, up to a
+/// limit.
 class Pool {
 public:
     std::unique_ptr<Executor> take() {

@@ -41,7 +41,7 @@ cudaMemPoolProps pool_properties() {
     return properties;
 }
 
-/// The threads on which calls may be refused.
+/// The threads whose calls may be refused.
 enum class Rule {
     free,    ///< no thread
     unsafe,  ///< threads for which a capture prohibits unsafe calls
