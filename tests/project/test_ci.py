@@ -1,4 +1,4 @@
-"""CI's last step lists skipped tests with their reasons, before ctest's closing lines."""
+"""Tests that CI's last step lists the skipped tests with their reasons before ctest's closing lines."""
 
 import re
 import sys
