@@ -85,10 +85,8 @@ def summary_last(closing: list[str]) -> list[str]:
 def main() -> int:
     steps = read_steps(Path(sys.argv[1]).read_text())
     RESULTS.unlink(missing_ok=True)
-    begun, before = (
-        time.monotonic(),
-        used(),
-    )  # this process replaced .ci/run, so the steps are also its children
+    # This process replaced .ci/run, so the steps are also its children.
+    begun, before = time.monotonic(), used()
     command = ["make", "test", f"CTEST_OPTIONS=--output-junit {RESULTS}"]
     closing = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as tests:

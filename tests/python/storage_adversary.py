@@ -484,9 +484,8 @@ class World:
                     allowed |= before[replaced][2]
                 else:
                     allowed |= self.modes.get(self.hidden.plain(replaced).removesuffix(self.suffix), 0)
-                    for each in (
-                        self.listed if PART in name else ()
-                    ):  # a temporary file's name contains the beginning of a name
+                    # A temporary file's name contains the beginning of a name.
+                    for each in self.listed if PART in name else ():
                         begins = (whole.startswith(replaced) for whole in self.hidden.of(each + self.suffix))
                         allowed |= self.modes[each] if any(begins) else 0
                 if mode & ~allowed:
