@@ -1,5 +1,5 @@
 # Enables the CUDA language for every directory with CUDA code, and chooses the architectures to compile for.
-option(WARPAES_EVERY_GPU "Machine code for every architecture since 7.5, as releases have it; else for 8.0 and 9.0" OFF)
+option(WARPAES_EVERY_GPU "Build machine code for every architecture since 7.5, as in releases; otherwise, only for 8.0 and 9.0" OFF)
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   # 75: T4, RTX 20, GTX 16; 80: A100; 86: RTX 30, A10, A40; 89: RTX 40, L4, L40; 100: B200; 120: RTX 50. 90a: H100 and
   # H200, with the instructions specific to 9.0 (src/cuda/kernels/mma.cuh); they also run code for 90. PTX for 9.0 works
@@ -17,7 +17,7 @@ foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
 endforeach()
 enable_language(CUDA)
 if(WARPAES_EVERY_GPU AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
-  message(FATAL_ERROR "WARPAES_EVERY_GPU needs nvcc 12.8 or later, which knows 12.0; this is ${CMAKE_CUDA_COMPILER_VERSION}. "
+  message(FATAL_ERROR "WARPAES_EVERY_GPU needs nvcc 12.8 or later, which supports 12.0, but this is nvcc ${CMAKE_CUDA_COMPILER_VERSION}. "
                       "Leave it out, or set CMAKE_CUDA_ARCHITECTURES.")
 endif()
 if(WARPAES_EVERY_GPU AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
