@@ -112,7 +112,7 @@ class Judging(unittest.TestCase):
         again = Tests(self.folder, self.folder, 2)
         with redirect_stdout(self.said):
             again.look([self.program], self.folder / "known.json")
-        self.assertIn("6 tests, 0 of them", self.said.getvalue())
+        self.assertIn("6 tests; 0 of them", self.said.getvalue())
 
     def test_each_alone(self):
         judge = self.judge(1, 3, 5)
