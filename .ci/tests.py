@@ -37,14 +37,17 @@ def skipped_line(junit: str) -> str:
         output = test.findtext("system-out") or ""
         if test.find("skipped") is not None:
             count += 1
-            reasons.update(dict.fromkeys(reasons_of(output) or ["it does not say why"], 1))
+            reasons.update(dict.fromkeys(reasons_of(output) or ["no reason given"], 1))
         elif found := [(gtest or unit).split("; ")[0] for gtest, unit in REASONS.findall(output)]:
             cases += len(found)
             reasons.update(dict.fromkeys(found, 1))
     if count + cases == 0:
         return "Skipped: nothing"
     why = ", ".join(f"{n} {reason}" if n > 1 else reason for reason, n in reasons.most_common())
-    tests, others = f"{count} test{'' if count == 1 else 's'}", f"{cases} case{'' if cases == 1 else 's'} of others"
+    tests, others = (
+        f"{count} test{'' if count == 1 else 's'}",
+        f"{cases} case{'' if cases == 1 else 's'} of other tests",
+    )
     return f"Skipped: {', '.join(([tests] if count else []) + ([others] if cases else []))}: {why}"
 
 

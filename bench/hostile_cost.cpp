@@ -7,9 +7,9 @@
 // Authentic and forged calls take turns. A call decrypts from one buffer to another. In a batch, all tags or every
 // second tag is wrong. The fastest sample counts, because other work on the machine makes samples longer.
 //
-// A forged message is decrypted like an authentic one, and its output is then overwritten with zeros. `zeros` is the
-// time for the second step without the library: threads that are already running clear the output of an authentic call.
-// (authentic + zeros) / authentic is therefore the minimum ratio when decryption precedes the check.
+// A forged message is decrypted like an authentic message, and its output is then overwritten with zeros. `zeros` is
+// the time for the second step without the library: threads that are already running clear the output of an authentic
+// call. (authentic + zeros) / authentic is therefore the minimum ratio when decryption precedes the check.
 #include <warpaes/warpaes.h>
 #ifdef WARPAES_WITH_CUDA
 #include <cuda_runtime.h>

@@ -6,7 +6,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/python.md"
-#: The page notes copies of the plaintext that are fewer than this many times as fast as the other library.
+#: The page notes copies of the plaintext that are less than this many times as fast as the other library.
 FAST = 10
 #: Fields that contain times for the same plaintext unencrypted, and their names on the page.
 CLEAR = {"clear_seconds": "unencrypted", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}

@@ -16,7 +16,7 @@ IDENTITY = ("backend", "mode", "direction", "key_bits", "bytes", "memory", "thre
 
 
 def read(folder: Path, pattern: str = "*.json") -> list[dict]:
-    """Return all records, sorted by file name, which ends with the date."""
+    """Return all records, sorted by file name. A file name ends with the date."""
     records = []
     for path in sorted(folder.glob(pattern)):
         record = json.loads(path.read_text())

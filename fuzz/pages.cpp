@@ -72,7 +72,7 @@ void alter(Bytes& bytes, Input& in) {
         bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), in.below(300), in.byte());
         break;
     default: {
-        const std::uint64_t value = in.number();  // a length field, if there is one
+        const std::uint64_t value = in.number();  // a length field, if the position contains one
         for (std::size_t i = 0; i < 4 && at + i < bytes.size(); ++i) {
             bytes[at + i] = static_cast<std::uint8_t>(value >> 8 * i);
         }

@@ -40,7 +40,8 @@ public:
     Places(const Places&) = delete;
     Places& operator=(const Places&) = delete;
 
-    /// Returns an engine of one backend. The workers of some engines are awake; those of a GPU engine always are.
+    /// Returns an engine of one backend. The workers of some engines are awake. A GPU engine's workers are always
+    /// awake.
     [[nodiscard]] warpaes_engine* any(fuzz::Input& in) const {
         const std::size_t which = in.byte();
         if (gpu_ != nullptr) return gpu_.get();

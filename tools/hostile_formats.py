@@ -332,7 +332,7 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
 
 
 def _headed(content: bytes, inner: bytes, length: int) -> bytes:
-    """Return a file with a different header. Its signature and length are those of an authentic file."""
+    """Return a file with a different header, but with the signature and the length of an authentic file."""
     signature = base64.b64encode(bytes(64)).decode().encode()
     text = b'{"__metadata__":{"__signature__":"' + signature + b'","a":' + inner
     text += b" " * (length // 8 * 8 - len(text) - 2) + b"}}"

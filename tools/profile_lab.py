@@ -3,7 +3,7 @@
 N.implementations, the three schemes of G.schemes with tables in constant and in shared memory, and these schemes by
 text length with tables in constant memory.
 
-The profile is that of a kernel's fastest launch while its experiment verifies every kernel; the thirteen kernels are
+A kernel's profile is taken from its fastest launch while its experiment verifies every kernel. The thirteen kernels are
 launched with three numbers of threads each. The profile contains instructions, shared and constant memory accesses,
 occupancy, and the reasons for warp stalls. The record goes to bench/results/lab. `make docs` generates
 docs/lab-profile.md from it and the lab's newest record. Metrics that this GPU lacks are omitted.
@@ -180,7 +180,7 @@ def profile_of(metrics: dict[str, float]) -> dict:
 
 
 def kernels_of(text: str) -> list[dict]:
-    """Return the profile of each of the thirteen kernels, which is that of its fastest launch."""
+    """Return the profile of the fastest launch of each of the thirteen kernels."""
     found: dict[int, dict] = {}
     for name, metrics in launches(text):
         number, profile = kernel_number(name), profile_of(metrics)

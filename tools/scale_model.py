@@ -96,8 +96,8 @@ class Plan:
 
     machines: int
     hours: float
-    what: str  #: the number of jobs, each with at most as many rows as a manifest can hold
-    jobs: int  #: jobs with the maximum number of rows in a manifest
+    what: str  #: the resource that limits the plan
+    jobs: int  #: number of jobs, with as many rows per job as a manifest may have
     machine_dollars: float
     request_dollars: float
 

@@ -216,7 +216,7 @@ TEST_F(FileJob, OfWhatIsOnlyVerifiedThereIsNoDigest) {
     expect(WARPAES_ERROR_ARGUMENT, "reserved: must be 0", aead(), [](Job& j) { j.reserved = 1; });
 }
 
-// If a callback throws an exception, the error message describes this failure rather than an earlier one.
+// If a callback throws an exception, the error message describes this failure rather than an earlier failure.
 TEST_F(FileJob, ACallbackThatThrowsIsAFailure) {
     const std::string path = testing::TempDir() + "warpaes-thrown-" + std::to_string(getpid());
     std::ofstream(path, std::ios::binary) << "text";

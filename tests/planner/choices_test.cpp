@@ -74,7 +74,7 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     EXPECT_EQ(e.reason,
               std::string(e.plan.backend->name()) +
                   ": 1 ms predicted against 10 ms by cuda, of which 10 ms to create its context (calibrated)");
-    // The same applies to a batch, even if only a part of it would use the GPU.
+    // A batch also does not wake the GPU, even if only a part of it would use the GPU.
     EXPECT_NE(engine.explain({.bytes = 1 * mib, .messages = 8, .batch = true}).plan.backend, &cuda_backend());
     const Work parts[] = {{.bytes = mib / 2, .memory = Memory::page_locked, .messages = 4, .batch = true},
                           {.bytes = mib / 2, .messages = 4, .batch = true},

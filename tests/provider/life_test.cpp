@@ -173,7 +173,7 @@ TEST(ProviderLife, LeavesEverythingToOpenSslIfItIsToldTo) {
     EXPECT_NE(cipher, nullptr);
 }
 
-/// Reads the number of OFB's calls and of its bytes in kernels from the file.
+/// Reads the number of calls of OFB, and the number of bytes that OFB's kernels processed, from the file.
 std::pair<std::uint64_t, std::uint64_t> ofb_in(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     std::vector<std::uint64_t> numbers(200);

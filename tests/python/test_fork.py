@@ -42,7 +42,8 @@ FUNCTION = "-"
 
 
 class Row(NamedTuple):
-    """An object: how it is created in a folder, how it is used, the outcome in a child, and how it is pickled."""
+    """A kind of object, with functions that create it in a folder and use it, and the outcomes of using it in a child
+    and of pickling it."""
 
     name: str
     make: Callable[[pathlib.Path], Any]

@@ -104,7 +104,7 @@ class OneReader:
 
 
 class PyArrow(OneReader, unittest.TestCase):
-    """pyarrow without its own decryption."""
+    """Tests pyarrow without its own decryption."""
 
     reads_ranges = True
 
@@ -114,7 +114,7 @@ class PyArrow(OneReader, unittest.TestCase):
 
 
 class DuckDB(OneReader, unittest.TestCase):
-    """DuckDB with the fsspec protocol."""
+    """Tests DuckDB with the fsspec protocol."""
 
     reads_ranges = True
 
@@ -135,7 +135,7 @@ class DuckDB(OneReader, unittest.TestCase):
 
 
 class Polars(OneReader, unittest.TestCase):
-    """Polars, which reads whole file objects."""
+    """Tests Polars, which reads whole file objects."""
 
     reads_ranges = False
 
@@ -149,7 +149,7 @@ class Polars(OneReader, unittest.TestCase):
 
 
 class DataFusion(OneReader, unittest.TestCase):
-    """DataFusion's reader (arrow-rs) on the plain file, and DataFusion's SQL on a file system."""
+    """Tests DataFusion's reader (arrow-rs) on the plain file, and its SQL on a file system."""
 
     reads_ranges = False
 
@@ -197,7 +197,7 @@ class FastParquet(OneReader, unittest.TestCase):
 
 
 class Pandas(OneReader, unittest.TestCase):
-    """pandas with a file object and with a URL."""
+    """Tests pandas with a file object and with a URL."""
 
     reads_ranges = True
     columns = tuple(FLAT)

@@ -263,7 +263,7 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.FormatError, "multiple of 8", struct.pack("<Q", length + 8) + text + b" " * 8 + data)
 
     def test_a_header_is_parsed_after_its_signature_was_verified(self) -> None:
-        """The cost of unsigned JSON, nested or long, does not exceed that of its bytes, and errors do not quote it."""
+        """Unsigned JSON, nested or long, costs no more than reading its bytes. Errors do not quote it."""
         file = self.small()
         length = struct.unpack("<Q", file[:8])[0]
         text, data = file[8 : 8 + length], file[8 + length :]

@@ -25,7 +25,7 @@ struct Machine {
     int devices = 1;
     cudaError_t absence = cudaErrorNoDevice;
     int multiprocessors = 2;
-    /// The maximum dynamic shared memory of a block after opting in, in bytes. The default is that of compute
+    /// The maximum dynamic shared memory of a block after opting in, in bytes. The default is the limit of compute
     /// capability 9.0.
     std::size_t shared_memory_per_block = 232448;
     int threads_per_multiprocessor = 2048;

@@ -177,7 +177,7 @@ TEST_P(TamperingTest, AFailingSourceIsAnErrorAndNothingElse) {
         const int calls = static_cast<int>(store.calls().size());
         EXPECT_GT(calls, 0);
         for (int n = 0; n < calls; ++n) {
-            // A new reader with an empty cache.
+            // A new reader starts with an empty cache.
             store.forget_calls();
             const Reader fresh = open_reader(engine_, store.source(), file.keyset, file.aad);
             store.fail_at(n, true);
