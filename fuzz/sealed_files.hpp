@@ -35,7 +35,7 @@ const SealedFile& sealed_file(warpaes_engine* engine, const StreamKey& key, std:
 const SealedFile* find_sealed(const StreamKey& key, const Bytes& file);
 /// Returns whether a sealed file has the same length, header and end. A reader checks only these when it opens a file.
 bool has_our_ends(const StreamKey& key, const Bytes& file);
-/// Returns whether the file begins with the salt of a sealed file. libFuzzer traces comparisons, so calls of
+/// Returns whether the file begins with the salt of a sealed file. libFuzzer traces comparisons, so calls to
 /// find_sealed() would teach it the content of sealed files.
 bool begins_like_ours(const Bytes& file);
 /// Returns a length. For the format with large segments, it is near a segment boundary.

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Measures warpaes bulk: many small objects compared with a loop of pyca/cryptography and boto3, the time and memory of
-one large object, and N workers on N cores compared with one on one; with processor times, for tools/scale_model.py.
-Prints the table; the record goes to bench/results/bulk.
+one large object, and N workers on N cores compared with one worker on one core. Prints the table, and stores the
+record in bench/results/bulk. The record contains processor times for tools/scale_model.py.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/bulk_bench.py [--objects N] [--large SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part local [--workers N…] [--bytes SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part gpus [--gpus N] [--backend NAME] [--bytes SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part manifest [--rows N…] [--on FOLDER]
 
-`local` and `gpus` write separate records about files in memory (tools/bulk_local.py), and `manifest` one about
-manifests without objects (tools/bulk_manifest.py).
+`local` and `gpus` write separate records about files in memory (tools/bulk_local.py), and `manifest` writes a
+record about manifests without objects (tools/bulk_manifest.py).
 """
 
 from __future__ import annotations

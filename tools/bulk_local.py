@@ -112,7 +112,7 @@ def local(memory: Path, total: int, workers: list[int]) -> dict:
         (folder / "one" / "one").write_bytes(b"1")
 
         def each(before: list[str], *between: str) -> None:
-            """Run one process per file. As many processes as there are processors run at the same time."""
+            """Run one process per file, with one process per processor at a time."""
             copy.mkdir()
             with ThreadPoolExecutor(processes) as threads:
                 todo = [[*before, str(source / name), *between, str(copy / name)] for name in names]

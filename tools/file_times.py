@@ -101,7 +101,7 @@ def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
                 file.write(os.urandom(1 << 24))
         subprocess.run([warpaes, "keygen", "-o", keyset], stderr=subprocess.DEVNULL, check=True)
         enc = ["enc", "-aes-256-ctr", "-e", "-K", key, "-iv", iv, "-in", source, "-out"]
-        # Each command has a task and the file that it creates.
+        # Each name maps to a command line and the file that it creates.
         commands = {
             "openssl enc -aes-256-ctr": (["openssl", *enc, expected], expected),
             "warpaes enc -aes-256-ctr": ([warpaes, *enc, output], output),

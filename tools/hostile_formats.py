@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the cost of forged files, compared with authentic ones, for every Python reader and the command.
+"""Measures the cost of forged files, compared with authentic files, for every Python reader and the command.
 
 Prints a table with the time and peak memory for an authentic file and for each forgery of the same length. A forgery
 may take at most 1.5 times as long and must not need more memory. The exit status is 1 if a forgery exceeds these

@@ -75,9 +75,9 @@ bool bit_of(const Bytes& bytes, std::size_t i) {
 }
 
 /// A segment has 128, 8 or 1 bits, and a block contains `per_block` segments. NIST describes each mode separately, but
-/// a common rule applies. The input after segment j is segment j of the IV while the IV contains one, and then the
-/// output from `per_block` segments earlier. The chaining value carries over through the 1000 steps. ECB has no IV, so
-/// its input is the previous output.
+/// a common rule applies. The input after segment j is segment j of the IV while the IV contains a segment j, and then
+/// the output from `per_block` segments earlier. The chaining value carries over through the 1000 steps. ECB has no IV,
+/// so its input is the previous output.
 class MonteCarlo {
 public:
     MonteCarlo(const Engine& engine, std::string backend, const ModeTraits& mode, bool encrypt)

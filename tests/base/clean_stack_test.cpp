@@ -185,8 +185,8 @@ TEST(CleanStack, ExpandingAKeySaysHowDeep) {
 #if defined(__x86_64__)
 using Registers = std::array<std::array<std::uint8_t, 16>, 16>;
 
-/// Fills the lower halves of the vector registers (which every processor has), clears them and reads them. One function
-/// does all of this, and the compiler does not use these registers in it.
+/// Fills the lower halves of the vector registers (which every processor has), clears them and reads them, all in one
+/// function. Within this function, the compiler does not use these registers.
 Registers registers_after_clearing() {
     Registers left{};
     asm volatile(

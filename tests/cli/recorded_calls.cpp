@@ -1,9 +1,9 @@
 // This library is preloaded into the command. It records the calls that make a file durable and name it, in order, in
 // the file $RECORDED_CALLS. With $OLD_FILE_SYSTEM, renameat2() fails. With $LITTLE_MEMORY=N, allocations of 100,000
 // bytes or more fail, starting with the N-th. When the command ends, its memory is written to the file $MEMORY_LEFT.
-// Call number $WRONG_CALL of warpaes_crypt() returns a wrong result. A call of warpaes_reader_read() makes the file
+// Call number $WRONG_CALL to warpaes_crypt() returns a wrong result. A call to warpaes_reader_read() makes the file
 // $CHANGED_MEANWHILE half a second newer. Three variables contain shell commands of another user, who acts at the worst
-// moment. $BEFORE_WRITER and $AFTER_WRITER run before and after the first call of warpaes_writer_open(), and
+// moment. $BEFORE_WRITER and $AFTER_WRITER run before and after the first call to warpaes_writer_open(), and
 // $BEFORE_NAME runs before the first call that names a file.
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -107,7 +107,7 @@ TEST_F(HppCalls, KeysAreFlushed) {
     EXPECT_EQ(calls, Calls{"flush_keys"});
 }
 
-/// By default, guessing a passphrase takes a second per guess.
+/// By default, each guess at a passphrase takes a second.
 TEST_F(HppCalls, PassphrasesCostASecond) {
     warpaes::Keyset keyset;
     keyset.add("AES128_GCM_HKDF_4KB");

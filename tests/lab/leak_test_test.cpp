@@ -16,7 +16,8 @@ Moments of(std::initializer_list<double> values) {
 }
 
 TEST(Welch, IsWhatTheFormulaSays) {
-    // The means are 3 and 7, the variances are 2.5 and 10, and there are 5 values each, so t is -4 / sqrt(0.5 + 2).
+    // The means are 3 and 7, and the variances are 2.5 and 10. Each sample contains 5 values, so t is
+    // -4 / sqrt(0.5 + 2).
     const Moments a = of({1, 2, 3, 4, 5}), b = of({3, 5, 7, 9, 11});
     EXPECT_DOUBLE_EQ(a.mean(), 3);
     EXPECT_DOUBLE_EQ(b.variance(), 10);
@@ -94,7 +95,7 @@ TEST(LeakTest, AFewTimesProveNothingByCropping) {
 }
 
 TEST(LeakTest, TheUsualTimeIsInEveryCrop) {
-    // Nine in ten times are 800. By chance, the few smaller times are more frequent in one class. Otherwise, the
+    // Nine tenths of the times are 800. By chance, the few smaller times are more frequent in one class. Otherwise, the
     // classes are equal.
     std::vector<double> first(1000, 800);
     for (std::size_t i = 0; i < 50; ++i) first[i] = 790, first[999 - i] = 810;

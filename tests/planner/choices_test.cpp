@@ -214,7 +214,7 @@ TEST_F(ExplainedChoices, OfBatches) {
         return engine.explain({.key_bits = key_bits, .bytes = bytes, .memory = memory, .messages = 8, .batch = true});
     };
     // The CPU and the GPU are equally fast, and the work is large enough to be shared. Together, they need 1.7 / 2 of
-    // the time that one of them needs.
+    // the time that one backend needs.
     const Explanation both = explain(256 * mib, 128, Memory::page_locked);
     EXPECT_EQ(both.reason, "cuda and " + best + ": 228 ms predicted for both against 268 ms by cuda and 268 ms by " +
                                best + " (calibrated); a note");

@@ -365,7 +365,7 @@ TEST(Planner, WorkersOfAMessage) {
     EXPECT_EQ(of(64, cpu_chunk_bytes).lanes, 1U);
     EXPECT_EQ(of(64, cpu_chunk_bytes + 1).lanes, 2U);
     EXPECT_TRUE(of(64, 16 << 20).calibrated);
-    // If all workers together are not faster than one worker, the plan uses one.
+    // If all workers together are not faster than one worker, the plan uses one worker.
     for (const char* name : {"libcrypto", "aesni", "vaes"}) {
         Cost slow{.fixed = 1e-6};
         slow.byte.fill(1e-10);

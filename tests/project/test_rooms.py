@@ -1,5 +1,5 @@
 """Tests dependencies. Includes between the folders of src/ only point down in the diagram in docs/architecture.md.
-Imports between the modules of the Python package have no cycle, including imports in functions and for types."""
+Imports between the modules of the Python package contain no cycle, including imports in functions and for types."""
 
 import ast
 import re

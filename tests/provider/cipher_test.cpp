@@ -305,7 +305,7 @@ TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
             int n = 0;
             ASSERT_EQ(1,
                       EVP_CipherUpdate(b.get(), in_place.data(), &n, in_place.data(), static_cast<int>(text.size())));
-            // An XTS data unit does not continue an earlier one.
+            // An XTS data unit does not continue an earlier data unit.
             ASSERT_TRUE((xts ? expected : updated(a.get(), text)) == in_place) << name;
         }
         if (std::string(t.mode) == "GCM" && t.encrypt) {

@@ -198,7 +198,7 @@ private:
         const bool bound = block_ || mode_ == EVP_CIPH_XTS_MODE || mode_ == EVP_CIPH_CCM_MODE || wrap_;
         if (!with_key && bound) enc = -1;
         if (mode_ == EVP_CIPH_GCM_MODE) {
-            // Without an IV, encryption uses a random one. docs/provider.md describes a key that is set during a
+            // Without an IV, encryption uses a random IV. docs/provider.md describes a key that is set during a
             // message.
             if (with_key || !iv_given_) with_iv = true;
             if (tls_) with_iv = true;

@@ -225,7 +225,7 @@ class Format:
     refusals: tuple[type[BaseException], ...] = (exceptions.InvalidTag, exceptions.FormatError)
     #: Verdicts that a reader may return instead of raising an exception, and the reason why each verdict is harmless.
     verdicts: dict[str, str] = {}  # noqa: RUF012
-    #: Whether the other file is authentic in place of the first.
+    #: Whether the other authentic file is also accepted in place of the first file.
     stands_alone = True
 
     def __init__(self, folder: pathlib.Path) -> None:

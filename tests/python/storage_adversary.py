@@ -279,7 +279,7 @@ class World:
         return wrapped
 
     def prepare(self) -> None:
-        """Create a dataset of the owner for the adversary, and a dataset under the adversary's key."""
+        """Create a dataset that the owner encrypted for the adversary, and a dataset under the adversary's key."""
         theirs = self.root / "for-him"
         for name in self.names:
             (theirs / name).parent.mkdir(parents=True, exist_ok=True)

@@ -130,7 +130,7 @@ class Outputs(unittest.TestCase):
                 output.commit()
             self.assertEqual(self.names(), ["file"])
             self.path.unlink()
-        # A file appears between the last check and the call of link().
+        # A file appears between the last check and the call to link().
         output = Output(self.path)
         self.path.write_bytes(b"old")
         with unittest.mock.patch.object(Output, "_check", return_value=None), self.assertRaises(FileExistsError):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests that pickles contain the places of keys and never keys. Pickling an object without a place is refused with a
-hint."""
+"""Tests that pickles contain the places of keys and never keys. Pickling an object without a place is refused, and
+the message contains a hint."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ struct Pattern {
     std::uint8_t bytes[64];
     std::size_t size;
     char name[64];
-    bool freed;  ///< whether it was found in a freed block since the last call of findings()
+    bool freed;  ///< whether it was found in a freed block since the last call to findings()
     void* where[8];
     int depth;
 };

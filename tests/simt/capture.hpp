@@ -62,7 +62,7 @@ inline thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlo
 
 // Call all of these under the lock.
 
-/// Returns the error for a call of `function` that is prohibited because streams are in capture. The call invalidates
+/// Returns the error for a call to `function` that is prohibited because streams are in capture. The call invalidates
 /// their captures.
 cudaError_t refuse_unsafe(Runtime& runtime, std::string_view function);
 /// Returns the error for a call that concerns the stream's work.

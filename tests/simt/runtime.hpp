@@ -122,7 +122,7 @@ struct Runtime {
     void restart(const Machine& new_machine);
     void fail_call(std::string_view function, int nth, cudaError_t error, int times);
     [[nodiscard]] std::uint64_t count(std::string_view function) const;
-    /// Counts a call of `function`. Returns the error if the call must fail, otherwise cudaSuccess.
+    /// Counts a call to `function`. Returns the error if the call must fail, otherwise cudaSuccess.
     [[nodiscard]] cudaError_t failure_of(std::string_view function);
 
     /// Returns the allocation that contains `pointer`, with its first address.
@@ -147,7 +147,7 @@ void observe_call(Runtime& r, std::string_view name);
 /// Stores an error for cudaGetLastError and returns it.
 cudaError_t record(cudaError_t error);
 
-/// Implements a call of the function `name`. Counts the call, fails if a test requested a failure or if there is no
+/// Implements a call to the function `name`. Counts the call, fails if a test requested a failure or if there is no
 /// device, and otherwise runs `body` under the lock.
 template <typename Body>
 cudaError_t call(const char* name, Body body) {

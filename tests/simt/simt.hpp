@@ -58,11 +58,11 @@ struct Machine {
 void reset(const Machine& machine = Machine::from_environment());
 [[nodiscard]] const Machine& machine();
 
-/// Makes the `nth` following call of `function`, counted from 1, and the `times - 1` calls after it fail with `error`
-/// without any effect. "*" counts the calls of all functions. The environment variable
+/// Makes the `nth` following call to `function`, counted from 1, and the `times - 1` calls after it fail with `error`
+/// without any effect. "*" counts the calls to all functions. The environment variable
 /// WARPAES_SIMT_FAIL="cudaMalloc:2:2" has the same effect. Its fields are function, nth, and the error's number.
 void fail_call(std::string_view function, int nth, cudaError_t error, int times = 1);
-/// Returns the number of calls of `function` since the last reset. "*" counts the calls of all functions.
+/// Returns the number of calls to `function` since the last reset. "*" counts the calls to all functions.
 [[nodiscard]] std::uint64_t calls(std::string_view function);
 
 /// Sets a function that is called before every runtime call, on the same thread, with the name of the runtime function.

@@ -252,7 +252,7 @@ TEST_P(WriterTest, OutOfOrder) {
     EXPECT_EQ(store.bytes().size(), bytes);
 }
 
-/// Every call of the function fails in turn. After a failure, the writer can only be closed, and the function is not
+/// Every call to the function fails in turn. After a failure, the writer can only be closed, and the function is not
 /// called again.
 TEST_P(WriterTest, AFailingSinkIsTheEnd) {
     const Bytes text = Random(7).bytes(60000);

@@ -50,7 +50,7 @@ def _plain(comment: str) -> str:
 
 
 def _close(text: str, at: int) -> int:
-    """Return the position after the brace or parenthesis that closes the one at `at`, skipping comments and
+    """Return the position after the match of the brace or parenthesis at `at`, skipping comments and
     literals."""
     pairs = {"{": "}", "(": ")"}
     opening, closing, depth = text[at], pairs[text[at]], 0
