@@ -325,7 +325,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="numbers of workers for local")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000], help="numbers of rows for manifest")
     parser.add_argument("--on", type=Path, default=Path("/var/tmp"), help="folder for the files of manifest")
-    parser.add_argument("--gpus", type=int, help="number of GPUs to announce to Ray (default: those that it finds)")
+    parser.add_argument("--gpus", type=int, help="number of GPUs to announce to Ray (default: all that Ray finds)")
     parser.add_argument("--backend", default="cuda", help="backend for gpus")
     arguments = parser.parse_args()
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")

@@ -187,7 +187,7 @@ class Switch:
 
 @dataclass
 class Finder:
-    """Finds the switches that a changed line may become, the best one first."""
+    """Finds the switches that a changed line may become, with the best switch first."""
 
     old: Code
     new: Code

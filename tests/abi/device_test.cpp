@@ -145,7 +145,7 @@ TEST_P(Device, Padding) {
     Call message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, in.data(), 64, out.data(), 64);
     message.flags = WARPAES_PKCS7;
     EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_PADDING);
-    EXPECT_EQ(read(out, 64), Bytes(64, 0)) << "plaintext was left behind";
+    EXPECT_EQ(read(out, 64), Bytes(64, 0)) << "plaintext remains";
 }
 
 TEST_P(Device, ContextsInPieces) {

@@ -14,7 +14,7 @@ namespace {
 class GcmDevice : public DeviceTest {
 protected:
     void expect_wiped(const Buffer& buffer, std::size_t length) {
-        EXPECT_EQ(read(buffer, length), Bytes(length, 0)) << "plaintext was left behind";
+        EXPECT_EQ(read(buffer, length), Bytes(length, 0)) << "plaintext remains";
     }
 };
 

@@ -58,7 +58,7 @@ protected:
             EXPECT_EQ(message.result.status, WARPAES_ERROR_AUTHENTICATION);
             EXPECT_EQ(message.result.output_len, 0U);
             EXPECT_EQ(std::string(warpaes_last_error()).rfind("tag: ", 0), 0U) << warpaes_last_error();
-            EXPECT_EQ(output.bytes(c.text.size()), Bytes(c.text.size(), 0)) << "plaintext was left behind";
+            EXPECT_EQ(output.bytes(c.text.size()), Bytes(c.text.size(), 0)) << "plaintext remains";
             EXPECT_TRUE(output.intact_after(c.text.size()));
         }
     }
@@ -231,7 +231,7 @@ TEST_P(GcmMessage, ATagWithinTheInputIsRefusedAndNothingLeft) {
         Call message = gcm_message(c, key, WARPAES_DECRYPT, c.sealed.data(), output.data(), nullptr);
         message.tag = const_cast<std::uint8_t*>(c.sealed.data() + 8);
         EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION) << warpaes_last_error();
-        EXPECT_EQ(output.bytes(length), Bytes(length, 0)) << "plaintext was left behind";
+        EXPECT_EQ(output.bytes(length), Bytes(length, 0)) << "plaintext remains";
         EXPECT_TRUE(output.intact_after(length));
     }
 }

@@ -210,7 +210,7 @@ protected:
                 if (encrypt || in_place) continue;
                 tag[3] ^= 1;
                 ASSERT_EQ(abi_tests::crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
-                ASSERT_EQ(read(out, n), Bytes(n)) << "plaintext was left behind";
+                ASSERT_EQ(read(out, n), Bytes(n)) << "plaintext remains";
             }
         }
     }

@@ -86,7 +86,7 @@ TEST_P(Padding, WrongPaddingIsRefusedAndWiped) {
             ASSERT_EQ(status, WARPAES_ERROR_PADDING);
             ASSERT_NE(std::string(warpaes_last_error()).find("padding"), std::string::npos) << warpaes_last_error();
             ASSERT_EQ(message.result.output_len, 0U);
-            ASSERT_EQ(output.bytes(output.size()), Bytes(output.size(), 0)) << "plaintext was left behind";
+            ASSERT_EQ(output.bytes(output.size()), Bytes(output.size(), 0)) << "plaintext remains";
         }
     };
 

@@ -38,7 +38,7 @@ std::map<std::string, unsigned> counts();
 /// Returns whether any injection has taken effect since the last reset.
 bool happened();
 /// Returns whether, since the last reset, anything was written to a file that was created with permissions for other
-/// users. They may have opened the file before the permissions were removed.
+/// users. Such users may have opened the file before the permissions were removed.
 bool exposed();
 /// Returns the names of files that were renamed since the last reset.
 std::set<std::string> earlier_names();

@@ -343,7 +343,7 @@ class Choices(Trust):
 
 
 class Objects(Trust):
-    """An object is the object that was written under its name. Otherwise, using it is an error."""
+    """Using an object is an error unless it is the object that was written under its name."""
 
     def test_swapped_and_old_objects(self) -> None:
         for bound in ("--bind-names", "--no-bind-names"):

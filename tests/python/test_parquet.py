@@ -271,7 +271,7 @@ class Reads(unittest.TestCase):
                     self.assertLess(file.count - before, chunk.length // (20 if index else 9))
 
     def test_an_index_that_does_not_fit_is_not_used(self):
-        """The writer of an index has the key, so a wrong index is not an attack. It is possible, however."""
+        """The writer of an index has the key, so a wrong index is possible but not an attack."""
         data = written(data_page_size=300, write_batch_size=20, write_page_index=True)
         with wp.open(io.BytesIO(data), KEY) as view:
             whole = view.read()
