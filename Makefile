@@ -55,7 +55,7 @@ bulk-bench: ## compare `warpaes bulk` with a loop of pyca and boto3; measure lar
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/bulk_bench.py
 
-provider-bench: ## compare the provider with OpenSSL's default one; writes a record
+provider-bench: ## compare the provider with OpenSSL's default provider; writes a record
 	@tools/build default warpaes_provider provider_speed
 	@tools/provider_bench.py
 

@@ -1,4 +1,4 @@
-"""Makes the figures of docs/comparison.md and README.md's plot from the newest record of bench/results/compare."""
+"""Generates the figures of docs/comparison.md and README.md's plot from the newest record of bench/results/compare."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def figures(record: dict) -> str:
 
 
 def disk_figures(record: dict) -> list[str]:
-    """Return the figures for a file on a disk, if the record has them."""
+    """Return the figures for a file on a disk, if the record contains them."""
     if "disk" not in record:
         return []
     size, rows = record["disk"]["bytes"], record["disk"]["rows"]

@@ -1,11 +1,11 @@
-"""Measures cuDF on encrypted Parquet through the plain view, compared with the unencrypted file and with pyarrow's
-decryption.
+"""Measures how fast cuDF reads encrypted Parquet through the plain view, compared with reading the unencrypted file and
+with pyarrow's decryption.
 
     PYTHONPATH=build/cuda/python bench/parquet_cudf.py [GIGABYTES [TIMES]]
 
-It needs a GPU, pylibcudf and pyarrow. Files are in the page cache. cuDF's HybridScanReader gets the view's footer and
-column chunks. cuDF is unchanged. The script fails unless the encrypted and the unencrypted file give equal tables. It
-prints a JSON object for each kind of file.
+The script needs a GPU, pylibcudf and pyarrow. The files are in the page cache. An unmodified cuDF reads the view's
+footer and column chunks with its HybridScanReader. The script fails unless the encrypted and the unencrypted file
+contain equal tables. It prints a JSON object for each kind of file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEY = bytes(range(16))
 
 
 def table(gigabytes: float) -> pa.Table:
-    """Return six columns of integers, floats and short texts."""
+    """Return a table with six columns of integers, floats and short texts."""
     rows = int(gigabytes * 1e9 / 52)
     random = np.random.default_rng(44)
     columns: dict[str, Any] = {f"i{n}": random.integers(0, 1 << 40, rows) for n in range(3)}
@@ -46,12 +46,12 @@ def options(path: str) -> Any:
 
 
 def in_clear(path: str) -> Any:
-    """Read as cuDF does."""
+    """Read the unencrypted file with cuDF's reader for files."""
     return plc.io.parquet.read_parquet(options(path))
 
 
 def by_scan(path: str) -> Any:
-    """Read the unencrypted file with the reader for bytes, as with the view."""
+    """Read the unencrypted file with the reader for bytes, which also reads the view."""
     with wp.open(path, KEY, allow_plaintext=True) as view:
         return scanned(view, path)
 
@@ -63,7 +63,7 @@ def through_the_view(path: str) -> Any:
 
 
 def scanned(view: wp.PlainView, path: str) -> Any:
-    """Pass a view to cuDF."""
+    """Return the table that cuDF reads from a view."""
     chosen = options(path)
     reader = HybridScanReader(view.footer_bytes, chosen)
     groups = reader.all_row_groups(chosen)
@@ -72,7 +72,7 @@ def scanned(view: wp.PlainView, path: str) -> Any:
 
 
 def by_pyarrow(path: str) -> Any:
-    """Decrypt with pyarrow, and copy to the GPU."""
+    """Decrypt with pyarrow and copy the table to the GPU."""
     keys = pe.create_decryption_properties(KEY)
     return plc.Table.from_arrow(pq.ParquetFile(path, decryption_properties=keys).read())
 

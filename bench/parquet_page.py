@@ -1,4 +1,4 @@
-"""Makes the figures of docs/parquet.md from the newest record of bench/results/parquet."""
+"""Generates the figures of docs/parquet.md from the newest record of bench/results/parquet."""
 
 from __future__ import annotations
 

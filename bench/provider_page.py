@@ -1,4 +1,4 @@
-"""Makes the figures of docs/provider.md from the newest record of each processor in bench/results/provider."""
+"""Generates the figures of docs/provider.md from the newest record of each processor in bench/results/provider."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows_of(record: dict, calls: str, bits: str) -> list[list[str]]:
     lines = []
     for (cipher, direction), sizes in found.items():
         line = [cipher + SAID[direction]] + [f"{ratio(sizes[n]):.2f}" if n in sizes else "" for n in SIZES]
-        # Bytes per nanosecond are GB/s.
+        # A value in bytes per nanosecond is the speed in GB/s.
         last = sizes[max(n for n in sizes if n <= 16384)]
         lines.append(line + [number(last["bytes"] / last[f"{who}_ns"]) for who in ("default", "warpaes")])
     return lines
@@ -55,7 +55,7 @@ def figures(record: dict) -> str:
 
 
 def on_a_gpu(record: dict) -> str:
-    """Return the figures that `make gpu-test` measured."""
+    """Return the figures that `make gpu-test` measured on a GPU."""
     places = ("page-locked", "page-locked, in place", "pageable", "device")
     found: dict[tuple, dict[str, dict]] = {}
     for row in record["provider"]:

@@ -1,4 +1,4 @@
-"""Makes the figures of docs/python.md from the newest records of bench/results/python, generator and torch."""
+"""Generates the figures of docs/python.md from the newest records of bench/results/python, generator and torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from text import commit_of, human_bytes, number, table, with_figures
 PAGE = "docs/python.md"
 #: The page notes copies of the plaintext that are less than this many times as fast as the other library.
 FAST = 10
-#: Fields with times for the same plaintext, and their names on the page.
+#: Fields that contain times for the same plaintext unencrypted, and their names on the page.
 CLEAR = {"clear_seconds": "unencrypted", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
 GENERATOR = (
     "`generator=` on the CPU, compared with PyTorch's own generator, which is not secure (`tools/generator_bench.py`):"
@@ -53,7 +53,7 @@ def figures(record: dict) -> str:
 
 
 def limits(rows: list[dict]) -> list[str]:
-    """Return the cost of copying the same plaintext, which limits any gain."""
+    """Return the cost of copying the same plaintext, which limits how fast decryption can be."""
     lines = []
     for row in rows:
         seconds, way = min(((row[name], way) for name, way in CLEAR.items() if name in row), default=(0, ""))

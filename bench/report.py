@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
+"""Generates docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
 docs/planner.md, docs/python.md, docs/parquet.md, docs/serving.md, docs/bulk.md, docs/scale.md, docs/comparison.md and
 docs/lab.md from bench/results.
 
 report.py          writes them
-report.py --check  fails if they differ from the records
+report.py --check  fails if the files differ from the records
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "
 
 
 def source(record: dict, gpu: bool, row: dict | None = None) -> str:
-    """Return the source of a figure: hardware, date, commit and number of runs. `row`: a row that may be newer than the
-    record."""
+    """Return the source of a figure: hardware, date, commit and number of runs. `row` may be newer than the record."""
     host = record["host"]
     where = gpu_of(record) if gpu else f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
     runs = len(record["runs"])
@@ -169,7 +168,8 @@ def cpu_section(record: dict) -> list[str]:
 
 
 def slower(record: dict) -> list[list[str]]:
-    """Return table rows: the operation, the kind of memory, warpaes's speed, the faster competitor, and its speed."""
+    """Return table rows with the operation, the kind of memory, warpaes's speed, the fastest competitor, and its
+    speed."""
     found = []
     for row in record["bench"]:
         same = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}
@@ -189,7 +189,7 @@ def slower(record: dict) -> list[list[str]]:
     return found
 
 
-# The commands compared with each warpaes command, by their first word.
+# For each warpaes command, by its first word, the commands to compare it with.
 BESIDE = {"warpaes enc": ("openssl", "cp", "dd"), "warpaes encrypt": ("Python", "openssl", "cp")}
 
 
@@ -246,7 +246,7 @@ def slower_section(record: dict) -> list[str]:
 
 
 def spread_section(record: dict) -> list[str]:
-    """Return the figures that differ by more than a tenth between the runs of a day."""
+    """Return the figures that differ by more than a tenth between the runs of the same day."""
     lines = [
         [
             f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}",
@@ -301,7 +301,7 @@ CPU backend and libcrypto's EVP take their samples alternately in one process. `
 
 
 def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
-    """Return the page. `sweeps`: records of bench/path_sweep."""
+    """Return the page. `sweeps` contains records of bench/path_sweep."""
     out = [
         "# Performance",
         "This page is generated from `bench/results` by `bench/report.py`. Do not edit it.",
@@ -332,7 +332,7 @@ def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
 
 
 def folded(page: str) -> str:
-    """Return the page with each table of more than six rows folded under the nearest heading's name."""
+    """Return the page with each table of more than six rows folded under the name of the nearest heading."""
     out, heading = [], ""
     for block in page.split("\n\n"):
         if block.startswith("#"):
@@ -352,8 +352,8 @@ def plot_name(record: dict, what: str) -> str:
 
 
 def one_core(record: dict, key_bits: int, size: int | None = None) -> float | None:
-    """Return the speed of libcrypto's CTR on one core of the GPU's host in the same run, at its best size if `size` is
-    None."""
+    """Return the speed of libcrypto's CTR on one core of the GPU's host in the same run. If `size` is None, the best
+    size counts."""
     rows = [
         row["baseline_gb_per_s"]
         for row in rows_of(record, mode="ctr", key_bits=key_bits)
@@ -363,13 +363,13 @@ def one_core(record: dict, key_bits: int, size: int | None = None) -> float | No
 
 
 def draw(record: dict) -> dict[str, str]:
-    """Return file name and content of each plot."""
+    """Return the file name and content of each plot."""
     out = {}
     rows = rows_of(record, backend="cuda", memory="device")
     if rows:
         largest = max(row["bytes"] for row in rows)
         keys = sorted({row["key_bits"] for row in rows})
-        # GMAC encrypts nothing, and its long bar would leave the others a fifth of the width.
+        # GMAC is omitted, because it does not encrypt and its long bar would leave the others a fifth of the width.
         pairs = [pair for pair in operations(rows) if pair[0] != "gmac"]
         values = [
             (
@@ -424,7 +424,8 @@ def draw(record: dict) -> dict[str, str]:
 
 
 def render(records: list[dict], sweeps: Sequence[dict] = ()) -> dict[str, str]:
-    """Return the paths and contents of docs/performance.md and its plots. `sweeps`: records of bench/path_sweep."""
+    """Return the paths and contents of docs/performance.md and its plots. `sweeps` contains records of
+    bench/path_sweep."""
     files = {"docs/performance.md": performance(records, sweeps)}
     for record in records:
         files |= {f"docs/{name}": text for name, text in draw(record).items()}
@@ -434,7 +435,7 @@ def render(records: list[dict], sweeps: Sequence[dict] = ()) -> dict[str, str]:
 
 
 def everything() -> dict[str, str]:
-    """Return the generated files for the committed records."""
+    """Return the files generated from the committed records."""
     of_lab, studies = [record for _, record in lab_pages.load().values()], lab_pages.load_profiles()
     profile = lab_pages.render(of_lab, studies)
     summaries = [lab_pages.summary_of(record) for record in of_lab]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes docs/robustness.md from the records in bench/results/robustness and bench/results/hostile.
+"""Generates docs/robustness.md from the records in bench/results/robustness and bench/results/hostile.
 
 robustness.py          writes it
-robustness.py --check  fails if it differs from the records
+robustness.py --check  fails if the page differs from the records
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def faults_text(records: list[dict]) -> str:
 
 
 def fuzz_text(records: list[dict]) -> str:
-    """Return the table. Executions at a target's newest commit add up. For coverage, the best run counts. Findings of a
-    target's newest run are open."""
+    """Return the table of targets. Executions at a target's newest commit are added up. For coverage, the best run
+    counts. Findings are open if the target's newest run reported them."""
     targets: dict[str, dict] = {}
     for record in records:
         for run in record["targets"]:
@@ -204,7 +204,7 @@ def mutants_text(records: list[dict]) -> str:
 
 
 def forged_text(records: list[dict]) -> str:
-    """Return the newest record of each machine."""
+    """Return the figures on forged messages from the newest record of each machine."""
     parts = []
     for record in {machine(record): record for record in records}.values():
         calls = [row for row in record["calls"] if row["bytes"] >= 65536]
@@ -233,7 +233,7 @@ def forged_text(records: list[dict]) -> str:
 
 
 def draws_text() -> str:
-    """All earlier draws."""
+    """Return the tables of all earlier draws."""
     draws: dict[tuple, dict] = {}
     for row in mutant_table.read(RESULTS / "robustness"):
         counts = draws.setdefault((row["date"][:10], row["commit"]), dict.fromkeys(mutant_table.OUTCOMES, 0))

@@ -1,4 +1,5 @@
-"""Makes the figures of docs/serving.md from the newest record of bench/results/serving that was measured on a GPU."""
+"""Generates the figures of docs/serving.md from the newest record in bench/results/serving that was measured on a
+GPU."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def models(record: dict) -> str:
 
 
 def blocks(record: dict) -> str:
-    """Return the table of KV block copies, compared with the bare copy in the same direction."""
+    """Return the table of KV block copies, compared with the plain copy in the same direction."""
     rows = rows_of(record, "kv")
     bare = {way: min((row["us"] for row in rows if f"copy {way} the host" in row["what"]), default=0)
             for way in ("to", "from")}  # fmt: skip
@@ -71,7 +72,7 @@ def figures(record: dict) -> str:
 
 
 def newest() -> dict | None:
-    """Return the newest record of a GPU."""
+    """Return the newest record that was measured on a GPU."""
     folder = RESULTS / "serving"
     records = [record for record in (read(folder) if folder.exists() else []) if record["gpu"] is not None]
     return max(records, key=lambda record: record["date"], default=None)

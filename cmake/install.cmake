@@ -1,4 +1,4 @@
-# Install rules: the library, its headers, the command, and the files for find_package and pkg-config.
+# Installs the library, its headers, the command, and the files for find_package and pkg-config.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS warpaes EXPORT warpaes LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

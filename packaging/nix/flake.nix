@@ -1,4 +1,4 @@
-# nix build ./packaging/nix, in a checkout with git: the flake builds the repository around it.
+# Run `nix build ./packaging/nix` in a git checkout. The flake builds the repository that contains it.
 {
   description = "AES at the speed of the hardware, on GPUs and CPUs";
 

@@ -21,7 +21,7 @@ std::string written(const warpaes_keyset* keyset) {
     EXPECT_EQ(again, length);
     EXPECT_EQ(text, std::string(length + 1, '#'));
     EXPECT_EQ(warpaes_keyset_write(keyset, text.data(), length, &again), WARPAES_OK);
-    EXPECT_EQ(text.back(), '#');  // no NUL is written
+    EXPECT_EQ(text.back(), '#');  // no NUL was written
     text.pop_back();
     return text;
 }

@@ -1,4 +1,5 @@
-// Every function refuses a null pointer by the argument's name, before it checks anything else.
+// Tests that every function refuses a null pointer with an error message that names the argument, before it checks
+// anything else.
 #include <gtest/gtest.h>
 #include <warpaes/drbg.h>
 #include <warpaes/files.h>

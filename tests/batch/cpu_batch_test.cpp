@@ -52,7 +52,8 @@ TEST_P(CpuBatch, LongMessages) {
     check(random_batch(random, 30, {.count = 5, .length = 70000, .aad = 66000}), 7);
 }
 
-// Serial modes interleave 8 to 32 messages; lanes take new messages while there are any, and are then idle.
+// Serial modes interleave 8 to 32 messages. When a message ends, its vector lane starts the next message; after the
+// last message, it is idle.
 TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
     static constexpr Mode modes[] = {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::ccm, Mode::cmac};
     std::uint32_t seed = 20;
@@ -66,7 +67,7 @@ TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
             check(specs, ++seed);
             GroupSpec equal = specs.front();
             equal.count = count;
-            equal.length = 16 * 300;  // more than idle lanes can take at once
+            equal.length = 16 * 300;  // more messages than idle lanes can start at once
             equal.raw_keys = count % 2 == 0;
             check({equal, specs.back()}, ++seed);
         }
@@ -104,7 +105,7 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
     check(specs, 8);
 }
 
-// Non-temporal stores. The flag is set here for batches of any size, to reach every length and every position in a
+// Tests non-temporal stores. The flag is set here for batches of any size, to test every length and every position in a
 // cache line.
 TEST_P(CpuBatch, BeyondTheCaches) {
     const auto run = [this](std::span<const MessageGroup> groups) {
@@ -146,7 +147,8 @@ TEST_P(CpuBatch, BeyondTheCaches) {
     }
 }
 
-/// The batch has two complete messages and an incomplete third one. Computes each result with and without the others.
+/// A batch with two complete messages and an incomplete third message. Computes each result with and without the other
+/// messages.
 class Neighbours {
 public:
     Neighbours() {
@@ -179,7 +181,7 @@ public:
     [[nodiscard]] std::uint8_t* at(std::size_t i) { return memory_.data() + i; }
     [[nodiscard]] const ExpandedKey& other_key() const { return keys_[1]; }
 
-    /// Outputs and tags.
+    /// Returns the outputs and tags.
     std::vector<std::uint8_t> run(Lane& lane, bool together) {
         const std::vector<std::uint8_t> before = memory_;
         if (together) {
@@ -204,7 +206,7 @@ private:
     MessageGroup groups_[2]{};
 };
 
-// A message that differs from others only in its greater length is computed in one run with them.
+// A message that differs from others only in being longer is computed in the same run.
 TEST_P(CpuBatch, NeighboursThatDifferInOneThing) {
     const std::pair<const char*, void (*)(Neighbours&)> differences[] = {
         {"nothing", [](Neighbours&) {}},
@@ -250,7 +252,7 @@ TEST_P(CpuBatch, Standards) {
     check_ccm_vectors(run);
 }
 
-// Tests the tests themselves: they must detect the faults that a backend could have.
+// Tests the test code itself, which must detect the faults that a backend could have.
 TEST(BatchCases, SeeWhatIsWrong) {
     const GroupSpec spec{.mode = Mode::gcm, .count = 3, .length = 40, .iv_length = 12, .tag_length = 12, .gap = 5};
     GroupSpec opens = spec;

@@ -12,7 +12,7 @@
 
 namespace {
 
-std::atomic<int> until_failure{-1};  ///< calls until the failure; negative: never
+std::atomic<int> until_failure{-1};  ///< calls until the failure; if negative, no call fails
 std::atomic<bool> refuses{false};
 
 }  // namespace
@@ -66,10 +66,10 @@ TEST(BatchCpuFailure, OutputsOfWhatFailedShowNothing) {
         if (!came_so_far) break;
         ASSERT_LT(nth, 1000);
     }
-    EXPECT_GT(failed, 6U) << "nothing has failed: this tests nothing";
+    EXPECT_GT(failed, 6U) << "no call failed, so this tests nothing";
 }
 
-/// Short messages have a separate path, which must not throw if nothing can fail.
+/// Short messages are processed by separate code, which must not throw if nothing can fail.
 TEST(MessageCpuFailure, NamesTheCallThatFailedForAShortMessage) {
     const AbiEngine engine = make_engine("libcrypto", 1);
     std::vector<std::uint8_t> bytes(64), iv(16), tag(16);
@@ -78,7 +78,7 @@ TEST(MessageCpuFailure, NamesTheCallThatFailedForAShortMessage) {
     const std::unique_ptr<warpaes_key, decltype(&warpaes_key_destroy)> owned(key, warpaes_key_destroy);
     for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_CBC, WARPAES_ECB, WARPAES_GCM}) {
         for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
-            if (mode == WARPAES_GCM && direction == WARPAES_DECRYPT) continue;  // nothing is authentic
+            if (mode == WARPAES_GCM && direction == WARPAES_DECRYPT) continue;  // no input is authentic
             warpaes_message m = WARPAES_MESSAGE_INIT;
             m.mode = mode;
             m.direction = direction;

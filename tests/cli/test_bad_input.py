@@ -1,4 +1,4 @@
-"""Every bad input gives an exit status, a message that names the cause, and no output file."""
+"""Tests that every bad input causes an exit status, a message that names the cause, and no output file."""
 
 import os
 import resource
@@ -69,7 +69,7 @@ class CommandLine(CommandTest):
         self.refused(ARGUMENT, "-iv|character 1", *base, "-iv", "x" + IV[1:])
 
     def test_options_of_keys_that_would_have_no_effect(self):
-        """Each option is accepted by itself. Together, one of them would be ignored."""
+        """Each option is accepted alone. Together, the command would have to ignore one of them."""
         self.private("pw", b"secret\n")
         key, iv, salt = ("-K", KEYS[128]), ("-iv", IV), ("-S", "0123456789abcdef")
         for mode, flags, words in (
@@ -94,7 +94,7 @@ class CommandLine(CommandTest):
                             ("ecb", (*key, "-kfile", "pw"))):  # fmt: skip
             self.refused(ARGUMENT, "has no effect, because -K is the key itself",
                          "enc", f"-aes-128-{mode}", "-out", "out", *flags)  # fmt: skip
-        # Here -S gives the IV.
+        # Here, -S sets the IV.
         self.warpaes("enc", "-aes-128-ctr", *key, "-kfile", "pw", "-pbkdf2")
         self.warpaes("enc", "-aes-128-ctr", *iv, "-kfile", "pw", "-pbkdf2")
 
@@ -195,7 +195,7 @@ class Files(CommandTest):
         os.chmod(self.path("in"), 0)
         self.refused(NOT_FOUND, "'in'|Permission denied", *CTR, "-in", "in", "-out", "out")
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user; root on any machine runs this")
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user; root on any machine runs this test")
     def test_unreadable_input_and_directory_as_somebody_else(self):
         self.write("in", b"data")
         os.chmod(self.path("in"), 0)
@@ -204,7 +204,9 @@ class Files(CommandTest):
         os.chmod(self.path("readable"), 0o644)
         probe = self.run_command(WARPAES, "--version", user=65534, check=False)
         if probe.returncode != 0:
-            self.skipTest("others may not enter the build directory; root runs this where they may, as below /tmp")
+            self.skipTest(
+                "other users may not enter the build directory; root runs this test where they may, such as below /tmp"
+            )
         self.refused(NOT_FOUND, "'in'|Permission denied", *CTR, "-in", "in", "-out", "/dev/null", user=65534)
         self.refused(WRITE, "'out'|Permission denied", *CTR, "-in", "readable", "-out", "out", user=65534)
 
@@ -255,7 +257,7 @@ class Files(CommandTest):
             else None
         )
         if mounted is None or mounted.returncode != 0:
-            self.skipTest("a small file system cannot be mounted here; root runs this outside containers")
+            self.skipTest("cannot mount a small file system; root runs this test outside containers")
         try:
             self.write("in", data(3_000_000))
             self.refused(WRITE, "'small/out' needs|free; free some", *CTR, "-in", "in", "-out", "small/out")

@@ -1,4 +1,4 @@
-"""Error messages, and checks before the work begins: files, options, space, names, and links."""
+"""Tests error messages, and checks before the work begins: files, options, space, names and links."""
 
 import json
 import os
@@ -42,9 +42,9 @@ class Names(KeyedTest):
         said = self.refused(FORMAT, "'plain': does not look encrypted: ", "verify", "-k", "keyset", "plain").stderr
         self.assertLess(said.index(b"encrypted"), said.index(b"byte 0"))
 
-    @unittest.skipIf(OPENSSL is None, "there is no openssl; a machine that has it runs this")
+    @unittest.skipIf(OPENSSL is None, "there is no openssl; a machine with openssl runs this test")
     def test_enc_gives_a_file_the_sentence_of_its_own_call(self):
-        """The command inspects the file again to give a hint, which must not replace the message."""
+        """To give a hint, the command inspects the file again. The hint must not replace the message."""
         env = {"PW": "x"}
         whole = self.openssl(*ENC, "-in", "plain", env=env)
         text = self.openssl(*ENC, "-a", "-in", "plain", env=env)
@@ -83,7 +83,7 @@ class Names(KeyedTest):
                 self.assertEqual((done.returncode, record["status"], record["files"]), (status, status, []))
                 self.assertIn(key, record["error"])
         done = self.run_command(WARPAES, "decrypt", "--json", "-k", "nowhere", "sealed")
-        self.assertEqual(done.stdout, b"")  # standard output is for plaintext
+        self.assertEqual(done.stdout, b"")  # standard output is reserved for plaintext
         self.assertEqual(json.loads(done.stderr.splitlines()[0])["status"], NOT_FOUND)
 
 
@@ -104,7 +104,7 @@ class Places(KeyedTest):
         self.assertEqual(self.read("n" * 255), b"x")
 
     def test_space_is_looked_at_before_the_work(self):
-        """The result of a sparse input would fit on no disk. The input is not read."""
+        """The result of a sparse input would not fit on any disk. The command must not read the input."""
         with open(self.path("huge"), "wb") as file:
             file.truncate(1 << 43)
         for command in (["encrypt", "-k", "keyset", "-o", "out", "huge"], [*ENC, "-in", "huge", "-out", "out"]):
@@ -112,7 +112,7 @@ class Places(KeyedTest):
         self.refused(WRITE, "--output-dir|nothing was done", "encrypt", "-k", "keyset", "--output-dir", "out", "huge")
 
     def test_a_folder_that_becomes_a_link_is_not_followed(self):
-        """Another user replaces a listed folder by a link to files that only root can read."""
+        """Another user replaces a listed folder with a link to files that only root can read."""
         for name, content in (("in/a", b"x"), ("in/sub/c", b"x"), ("elsewhere/c", b"secret")):
             os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
             self.write(name, content)

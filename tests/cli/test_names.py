@@ -1,5 +1,5 @@
-"""Tests encrypted names of an output directory: round trips, key rotation, hostile names, and an adversary in the
-storage."""
+"""Tests encrypted names in an output directory: round trips, key rotation, hostile names, and an adversary who controls
+the storage."""
 
 import json
 import os
@@ -321,7 +321,7 @@ class Rotation(NamesTest):
         shutil.copytree(self.path("out"), self.path("copy"))
         self.warpaes("keys", "add", "--primary", "keyset")
         self.assertEqual(self.rotate().returncode, 0)
-        for path in self.before:  # an old copy reappears, in full
+        for path in self.before:  # an old copy of the whole dataset reappears
             source = os.path.join(os.fsencode(self.path("copy")), path)
             target = os.path.join(os.fsencode(self.path("out")), path)
             if os.path.isdir(source):
@@ -339,7 +339,8 @@ class Adversary(NamesTest):
         self.encrypt()
 
     def check(self, lost, words, status):
-        """Check that decryption fails with such a message, and writes all files but ``lost`` and nothing else."""
+        """Check that decryption fails with this message, and that it writes all files except ``lost`` and nothing
+        else."""
         code, made, messages = self.decrypt_all()
         self.assertEqual(code, status, messages)
         self.assertIn(words, messages)
@@ -425,7 +426,7 @@ class Adversary(NamesTest):
             if name != b"-":  # one of the files is called "-"
                 self.assertEqual(self.decrypt_all("--exclude", name)[:2], (0, FILES))
             os.unlink(path)
-        # Incomplete parts of a long name count as deleted.
+        # Incomplete parts of a long name count as deleted entries.
         os.makedirs(os.path.join(photos, *[folder] * 3))
         self.assertEqual(self.decrypt_all()[:2], (0, FILES))
         deep = photos
@@ -448,7 +449,8 @@ class Adversary(NamesTest):
         self.assertEqual(everything_below(self.path("elsewhere")), before)
 
     def test_links_below_the_target_are_not_written_through(self):
-        """A second encryption creates nothing in another folder, changes no permissions there, and replaces no file."""
+        """A second encryption creates nothing in a different folder, changes no permissions there, and replaces no
+        file."""
         victim = self.path("victim")
         os.mkdir(victim, 0o700)
         self.write("victim/own", b"secret")
@@ -499,7 +501,7 @@ class Adversary(NamesTest):
 
     @unittest.skipIf(names_oracle is None, WITHOUT_ORACLE)
     def test_authentic_names_that_lead_elsewhere(self):
-        """The names are made with the key, as by a careless or malicious writer."""
+        """These names were created with the key, as a careless or malicious writer may do."""
         root = os.fsencode(self.path("out"))
         photos = os.path.dirname(self.stored(b"photos/a.jpg"))
         for name in (b"..", b".", b"../../evil", b"/tmp/evil", b"a\0b", b"\0"):
@@ -534,7 +536,8 @@ class Adversary(NamesTest):
                 self.assertEqual(content, FILES.get(name), (name, acts))
             missing_names = set(FILES) - set(made)
             if any(act != "delete" for act in acts if act) and status == 0:
-                # Nothing authentic is in a wrong place, so the acts cancelled out or affected deleted entries.
+                # No authentic file is in a wrong place, so the changes cancelled each other out or affected deleted
+                # entries.
                 self.assertEqual(self.run_command(WARPAES, "list", "-k", "key", "out").returncode, 0, messages)
             elif status == 0:
                 self.assertFalse(missing_names and not any(acts))

@@ -1,4 +1,4 @@
-"""Tests man pages and completions: they agree with the help, and shells accept them."""
+"""Tests man pages and completions. They must agree with the help, and shells must accept them."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ class Pages(CommandTest):
             self.assertEqual((PAGES / name).read_text(), content, f"{name}: run `make pages`")
 
     def test_every_option_that_is_taken_is_there(self):
-        """Every option of the command appears on its page, however its line is formatted."""
+        """Every option of the command appears on its page, however the option's line is formatted."""
         for command, some in (
             ("encrypt", "-k --keys --skip-existing --no-progress --json"),
             ("enc", "-pbkdf2 -A -K --range"),
@@ -50,7 +50,7 @@ class Pages(CommandTest):
         self.refused(2, "'nosuch'", "help", "nosuch")
         self.refused(2, "'b': unexpected argument", "help", "keys", "b")
 
-    @unittest.skipUnless(shutil.which("groff"), "groff is missing; a machine that has it runs this")
+    @unittest.skipUnless(shutil.which("groff"), "groff is missing; a machine with groff runs this test")
     def test_groff_finds_no_fault(self):
         for page in PAGES.glob("*.1"):
             result = self.run_command("groff", "-man", "-ww", "-Tutf8", str(page))
@@ -92,11 +92,11 @@ class Pages(CommandTest):
             (("provider", "install", "--threads", ""), ["auto"]),
         ):
             self.assertEqual(self.completions(*words), expected, words)
-        # Every option whose help lists words completes them.
+        # If the help lists an option's words, the shell completes them.
         for command in ("encrypt", "bench", "plan", "provider", "enc"):
             text = command_pages.help_of(WARPAES, command)
             for name, words in command_pages.values_of(command, text, []).items():
-                # The help of `plan` refers to `warpaes devices` for the backends.
+                # For the backends, the help of `plan` refers to `warpaes devices`.
                 for word in words if name.startswith("--") and (command, name) != ("plan", "--backend") else ():
                     self.assertIn(word.rstrip(":"), text, (command, name))
 
@@ -111,7 +111,7 @@ class Pages(CommandTest):
             self.completions("keys", word)
             self.completions(word, "x")
         self.assertEqual(sorted(os.listdir(self.directory)), sorted(odd))
-        # After "--" nothing is an option, and the shell completes tildes and variables.
+        # After "--", no word is an option, and the shell completes tildes and variables.
         self.assertEqual(self.completions("encrypt", "--", "--skip"), [""])
         self.assertEqual(self.completions("encrypt", "--", "d*"), ["d*"])
         self.assertIn("-o bashdefault -o default", (PAGES / "warpaes.bash").read_text())
@@ -120,7 +120,7 @@ class Pages(CommandTest):
         for shell, page in (("zsh", "_warpaes"), ("fish", "warpaes.fish")):
             with self.subTest(shell):
                 if shutil.which(shell) is None:
-                    self.skipTest(f"there is no {shell}; a machine that has it runs this")
+                    self.skipTest(f"there is no {shell}; a machine with {shell} runs this test")
                 self.run_command(shell, "-n", str(PAGES / page), check=True)
 
 

@@ -1,4 +1,4 @@
-"""Tests `warpaes plan` and `warpaes calibrate`. The tests do not check durations."""
+"""Tests `warpaes plan` and `warpaes calibrate`, without checking durations."""
 
 import json
 import os
@@ -126,7 +126,7 @@ class Calibration(CommandTest):
         plan = json.loads(self.warpaes(*arguments, env=env))["plan"]
         self.assertTrue(plan["calibrated"])
         self.assertIn("(calibrated)", plan["reason"])
-        # With other figures, the plan chooses another backend.
+        # With different figures, the plan chooses a different backend.
         for favourite in ("libcrypto", "aesni", "armv8"):
             costs = [
                 COST % (name, "ctr", ", ".join(["1e-12" if name == favourite else "1e-6"] * 8))
@@ -138,7 +138,7 @@ class Calibration(CommandTest):
             usable = [p["backend"] for p in record["predictions"] if p["possible"]]
             if favourite in usable:
                 self.assertEqual(record["plan"]["backend"], favourite)
-        # A calibration that is damaged or from a different machine is ignored and reported.
+        # A calibration that is damaged or from a different machine is ignored, and the command reports it.
         for text in (b"{", b"", json.dumps(stored | {"cpu": "another"}).encode()):
             self.write("calibration.json", text)
             plan = json.loads(self.warpaes(*arguments, env=env))["plan"]

@@ -26,7 +26,7 @@ protected:
 
     static constexpr int for_good = std::numeric_limits<int>::max() / 2;
 
-    /// Runs `work` on a new engine, with each CUDA call failing in turn.
+    /// Runs `work` on new engines and makes each CUDA call fail in turn.
     template <typename Work>
     void fail_every_call(const char* backend, const Work& work, std::initializer_list<int> how_often = {1, for_good}) {
         simt::reset();

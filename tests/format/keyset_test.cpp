@@ -15,7 +15,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 TEST(Keyset, TemplatesAreDifferentAndFoundByName) {
     EXPECT_EQ(stream_templates().size(), 10u);
-    EXPECT_EQ(stream_templates()[0].name, "AES256_GCM_HKDF_1MB");  // the default is first
+    EXPECT_EQ(stream_templates()[0].name, "AES256_GCM_HKDF_1MB");  // the first template is the default
     for (const StreamTemplate& t : stream_templates()) {
         EXPECT_EQ(find_template(t.name).parameters, t.parameters);
         EXPECT_EQ(template_name_of(t.parameters), t.name);
@@ -89,7 +89,7 @@ TEST(Keyset, Rotation) {
     }
 }
 
-/// Another program marked the key as destroyed but left its bytes.
+/// Another program marked the key as destroyed but left its bytes in the keyset.
 TEST(Keyset, WhatIsDestroyedIsForgottenWhenItIsRead) {
     Keyset keyset;
     keyset.add("AES128_GCM_HKDF_4KB");

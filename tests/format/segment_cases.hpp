@@ -1,4 +1,4 @@
-// Keys of every format, with segments so small that short plaintexts have many of them.
+// Keys for every format, with segments so small that short plaintexts have many of them.
 #pragma once
 
 #include <random>
@@ -21,7 +21,7 @@ struct SegmentCase {
     StreamParameters parameters;
 };
 
-/// Copies bytes into the library's wiped container.
+/// Copies bytes into the library's container that wipes its memory.
 inline SecretVector secret(const Bytes& bytes) {
     return {bytes.begin(), bytes.end()};
 }
@@ -32,7 +32,7 @@ inline StreamKey key_of(const SegmentCase& c, unsigned seed = 1) {
 }
 
 inline constexpr SegmentCase segment_cases[] = {
-    {"gcm_128_41", {SegmentFormat::gcm_hkdf, 16, 41, Hash::sha256, Hash::sha256, 16}},  // 1 byte in segment 0
+    {"gcm_128_41", {SegmentFormat::gcm_hkdf, 16, 41, Hash::sha256, Hash::sha256, 16}},  // segment 0 contains 1 byte
     {"gcm_256_64", {SegmentFormat::gcm_hkdf, 32, 64, Hash::sha256, Hash::sha256, 16}},
     {"gcm_128_256", {SegmentFormat::gcm_hkdf, 16, 256, Hash::sha1, Hash::sha256, 16}},
     {"gcm_256_4096", {SegmentFormat::gcm_hkdf, 32, 4096, Hash::sha512, Hash::sha256, 16}},

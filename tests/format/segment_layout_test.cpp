@@ -1,4 +1,4 @@
-// Compares segment positions with a count from the start of the file.
+// Compares segment positions with positions counted from the start of the file.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -50,7 +50,7 @@ TEST(SegmentLayout, EveryLengthOverSomeSegments) {
             ASSERT_EQ(layout.segments_of(text), walked.segments) << c.name << " " << text;
             ASSERT_EQ(layout.file_bytes(text), walked.file_bytes) << c.name << " " << text;
             ASSERT_EQ(text_bytes_of(layout, walked.file_bytes), text) << c.name << " " << text;
-            // The file lengths in between are invalid, because no plaintext has them.
+            // File lengths between these two are invalid, because no plaintext has such a file.
             for (; next_file < walked.file_bytes; ++next_file) {
                 ASSERT_EQ(text_bytes_of(layout, next_file), std::nullopt) << c.name << " " << next_file;
             }
@@ -94,7 +94,8 @@ TEST(SegmentLayout, WhereEachByteLies) {
             ASSERT_EQ(layout.file_offset(segment), file) << c.name;
         }
         if (c.parameters.format != SegmentFormat::c2sp) {
-            EXPECT_EQ(layout.file_offset(3), 3ull * c.parameters.segment_bytes) << "as the format's own rule has it";
+            EXPECT_EQ(layout.file_offset(3), 3ull * c.parameters.segment_bytes)
+                << "as the format's own rule defines it";
             EXPECT_EQ(layout.text_offset(3),
                       3ull * (c.parameters.segment_bytes - c.parameters.tag_bytes) - layout.header_bytes);
         } else {

@@ -35,7 +35,7 @@ const char* digest_name(Hash hash) {
     throw std::runtime_error("oracle: no such hash");
 }
 
-/// libcrypto's HKDF, or only HKDF-Expand without a salt.
+/// Computes HKDF with libcrypto, or only HKDF-Expand if there is no salt.
 Bytes hkdf(const char* digest, Bytes key, Bytes salt, Bytes info, std::size_t length) {
     const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr), EVP_KDF_free);
     const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(EVP_KDF_CTX_new(kdf.get()),
@@ -54,7 +54,7 @@ Bytes hkdf(const char* digest, Bytes key, Bytes salt, Bytes info, std::size_t le
     return out;
 }
 
-/// One AES operation with a 12-byte nonce or a 16-byte counter; GCM appends its tag.
+/// Runs one AES operation with a 12-byte nonce or a 16-byte counter. GCM appends its tag.
 Bytes encrypt(const std::string& name, const Bytes& key, const Bytes& iv, std::span<const std::uint8_t> text) {
     const std::unique_ptr<EVP_CIPHER, decltype(&EVP_CIPHER_free)> cipher(
         EVP_CIPHER_fetch(nullptr, ("AES-" + std::to_string(8 * key.size()) + "-" + name).c_str(), nullptr),
@@ -96,8 +96,8 @@ Bytes part(const Bytes& bytes, std::size_t from, std::size_t to) {
     return {bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.begin() + static_cast<std::ptrdiff_t>(to)};
 }
 
-/// Returns the keys derived from the key and the header: the AES key, then the HMAC key, or the base nonce and
-/// commitment.
+/// Returns the keys derived from the key and the header: the AES key followed by the HMAC key, or by the base nonce and
+/// the commitment.
 Bytes derive(const StreamKey& key, const Bytes& aad, const Bytes& header) {
     const StreamParameters& p = key.parameters;
     const std::size_t n = p.aes_key_bytes;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One-shot authenticated encryption, ciphers, key wrap and CMAC beyond pyca's own tests (pyca.py)."""
+"""Tests one-shot authenticated encryption, ciphers, key wrap and CMAC, in addition to pyca's own tests (pyca.py)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def text(length: int) -> bytes:
 
 
 class AgainstPyca(unittest.TestCase):
-    """Both APIs return the same bytes for lengths around block boundaries and around the length that releases the
-    GIL."""
+    """Both APIs must return the same bytes for lengths around block boundaries and around the length at which the GIL
+    is released."""
 
     lengths = (0, 1, 15, 16, 17, 63, 64, 65, 1000, 16383, 16384, 16385, 1_000_003)
 
@@ -228,7 +228,7 @@ class Mistakes(unittest.TestCase):
 
 
 class Leaks(unittest.TestCase):
-    """Memory does not grow over a thousand calls, including failing ones."""
+    """Memory must not grow over a thousand calls, including calls that fail."""
 
     def test_nothing_stays(self) -> None:
         data = text(20_000)

@@ -1,4 +1,4 @@
-"""Tests --limit-rate of warpaes bulk, and --dry-run of rekey and rewrap."""
+"""Tests --limit-rate of `warpaes bulk`, and --dry-run of rekey and rewrap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATE = 1000
 
 
 class Clock:
-    """A clock that stands still. Every wait ends at once and is recorded."""
+    """A clock that stands still. Every wait ends immediately and is recorded."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []

@@ -1,4 +1,5 @@
-"""In warpaes bulk, --include, --exclude and --dry-run have the same meaning as for the command's directories."""
+"""Tests that --include, --exclude and --dry-run have the same meaning in `warpaes bulk` as for the command's
+directories."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Meaning(unittest.TestCase):
         self.assertEqual(taken(["raw/x"], []), ["raw/x/d.csv", "raw/x/e.tmp"])
         self.assertEqual(taken(["./raw/*/"], []), ["raw/x/d.csv", "raw/x/e.tmp"])
         self.assertEqual(taken(["a.csv/"], ["none"]), [])
-        self.assertEqual(taken(["[[]h*", "??.csv"], []), ["\u00e9.csv", "[h].csv"])  # bytes
+        self.assertEqual(taken(["[[]h*", "??.csv"], []), ["\u00e9.csv", "[h].csv"])  # each ? matches a byte
 
     def test_exclude_counts_more_than_include(self) -> None:
         self.assertEqual(taken(["raw"], ["*.tmp", "sub"]), ["raw/c.csv", "raw/x/d.csv"])
@@ -105,7 +106,7 @@ class Jobs(Case):
             (self.source / name).write_bytes(name.encode())
 
     def everything(self) -> dict[str, tuple[int, bytes]]:
-        """Return all files below the test's folder, including bulk's own."""
+        """Return all files below the test's folder, including bulk's own files."""
         return {
             str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
             for path in self.folder.rglob("*")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests encrypted tensors that KvikIO reads into device memory, on the simulated GPU with a fake KvikIO.
 
-The fake has the interface of the wheel kvikio-cu13 26.10. tools/serving_bench.py runs the real one on a GPU.
+The fake has the same interface as the wheel kvikio-cu13 26.10. tools/serving_bench.py uses the real KvikIO on a GPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from warpaes import exceptions
 
 
 class Files(Weights):
-    """Runs all tests of loading through host memory, and the tests of this reader."""
+    """Runs all tests of loading through host memory, and this reader's own tests."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -78,7 +78,7 @@ class Files(Weights):
                 file.get_tensors()
 
     def test_a_read_that_fails(self) -> None:
-        """All reads have ended when the exception is raised, and all tensors are wiped."""
+        """When the exception is raised, all reads have ended and all tensors have been wiped."""
         real, pending = fake_kvikio.CuFile.pread, []
 
         def pread(file: Any, room: Any, size: int, at: int) -> Any:
@@ -107,7 +107,7 @@ class Files(Weights):
                 self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), bytes(tensor.nbytes))
 
     def test_an_interrupted_wait(self) -> None:
-        """The read that was waited for has also ended when the exception is raised."""
+        """When the exception is raised, the read that was being waited for has also ended."""
         real, waited = fake_kvikio.IOFuture.get, []
 
         def get(future: Any) -> int:
@@ -141,7 +141,7 @@ class Files(Weights):
             self.load()
 
     def test_on_the_cpu(self) -> None:
-        """Without a GPU, the file is read like any other."""
+        """Without a GPU, the file is read in the same way as any other file."""
         found = self.safetensors.load_file(self.path, reader="kvikio", allow_clear=True, **self.keys)
         for name, tensor in self.tensors.items():
             self.assertEqual(found[name].tobytes(), tensor.tobytes())
@@ -167,7 +167,7 @@ class Files(Weights):
 
 
 class Models(Case):
-    """Tests of model folders, local and in an object store."""
+    """Tests of model folders, on a disk and in an object store."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -1,4 +1,5 @@
-"""Tests places of keysets: the grammar, every way to open and save, and error messages that do not repeat a secret."""
+"""Tests keyset places: the grammar, every way to open and save a keyset, and error messages that do not repeat
+secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ SECRET = "correct horse battery"
 TEXT = b"some text " * 50
 
 
-#: Every kind of place for one keyset, and every kind of place for the key that opens it.
+#: Every kind of place for the same keyset, with every kind of place for the key that opens the keyset.
 PLACES = [
     "clear", "clear:clear", "file:clear", "clear:file:clear", "exec:cat clear", "env:TEST_KEYSET",
     "passphrase=passphrase;locked", "passphrase=env:TEST_PASSPHRASE;exec:cat locked",
@@ -55,7 +56,7 @@ def list_of(keyset: Keyset) -> list[Any]:
 
 
 class Case(unittest.TestCase):
-    made: ClassVar[dict[str, bytes]] = {}  # shared keysets; each passphrase guess is slow
+    made: ClassVar[dict[str, bytes]] = {}  # shared keysets, because each passphrase guess is slow
 
     def setUp(self) -> None:
         self.folder = new_folder(self)
@@ -242,9 +243,11 @@ class Loading(Case):
         self.assertIn("there is no terminal to ask for it; write passphrase=PLACE;", ended.stderr)
 
 
-@unittest.skipUnless(os.environ.get("WARPAES"), "WARPAES does not name the command; a build with it runs this")
+@unittest.skipUnless(
+    os.environ.get("WARPAES"), "WARPAES does not name the command; a build with the command runs this test"
+)
 class Matrix(Case):
-    """Each part writes and reads with each place, and opens the files of the other parts."""
+    """Each part of the project writes and reads with each place, and opens the files of the other parts."""
 
     def command(self, verb: str, place: str, content: bytes) -> bytes:
         command = [os.environ["WARPAES"], verb, "-k", place]
@@ -319,7 +322,9 @@ class Saving(Case):
         keyset.save("passphrase:asked", passphrase=lambda question: SECRET)
         self.assertEqual(Keyset.load("passphrase=passphrase;asked").to_json(), keyset.to_json())
 
-    @unittest.skipUnless(os.environ.get("WARPAES"), "WARPAES does not name the command; a build with it runs this")
+    @unittest.skipUnless(
+        os.environ.get("WARPAES"), "WARPAES does not name the command; a build with the command runs this test"
+    )
     def test_the_command_opens_it(self) -> None:
         keyset = keyset_of()
         keyset.save("passphrase=passphrase;mine")

@@ -1,6 +1,6 @@
-// The simulated GPU fails under a reader or a writer, below the C ABI: each CUDA call fails in turn, once and
-// permanently. With host memory, the CPU does the rest. With device memory, the failure is an error, and no data
-// remains.
+// Tests readers and writers on a simulated GPU that fails, below the C ABI. Each CUDA call fails in turn, once and
+// permanently. With host memory, the CPU does the remaining work. With device memory, the failure is an error, and no
+// data remains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ protected:
     StreamDeviceFailure() { simt::reset(); }
     ~StreamDeviceFailure() override { simt::reset(); }
 
-    /// Chooses the GPU for everything, because the work is long enough, not because it is requested.
+    /// Returns options with which the engine chooses the GPU for all work, because the work is long enough rather than
+    /// because the caller requests it.
     static EngineOptions automatic() {
         return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 8192, .costs = gpu_first()};
     }
@@ -33,7 +34,7 @@ protected:
     }
     [[nodiscard]] Bytes sealed(const Bytes& header) const { return seal(key_, aad_, header, text_); }
 
-    /// Runs `work` with each call failing in turn, independently of other calls.
+    /// Runs `work` and makes each call fail in turn, independently of other calls.
     template <typename Work>
     void fail_every_call(const Work& work) {
         for (const char* function : {"cudaStreamCreateWithFlags", "cudaHostAlloc", "cudaMalloc", "cudaMemcpyAsync",
@@ -97,7 +98,7 @@ TEST_F(StreamDeviceFailure, ReadsIntoDeviceMemoryAreRightOrLeaveNothing) {
             ++failures;
             EXPECT_TRUE(e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY) << e.what();
             if (memory != nullptr) {
-                // A lost device cannot be wiped. The remaining text was authentic.
+                // A lost device's memory cannot be wiped. The text that remains in it is authentic.
                 const bool wiped =
                     std::count(memory, memory + text_.size(), 0) == static_cast<std::ptrdiff_t>(text_.size());
                 std::size_t strange = 0;
@@ -107,7 +108,7 @@ TEST_F(StreamDeviceFailure, ReadsIntoDeviceMemoryAreRightOrLeaveNothing) {
                 EXPECT_TRUE(wiped || strange == 0);
             }
         }
-        if (memory != nullptr) used.push_back(memory);  // freeing it now might fail too
+        if (memory != nullptr) used.push_back(memory);  // freeing it now might also fail
     });
     for (std::uint8_t* memory : used) cuda_backend().device_free(memory);
     EXPECT_GT(failures, 20U);

@@ -1,4 +1,4 @@
-// Tests readers of authenticated segments, on files made by the oracle.
+// Tests readers of authenticated segments on files that the oracle creates.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ TEST_P(ReaderTest, EveryLengthFromEverySource) {
                 ASSERT_NE(reader, nullptr);
                 EXPECT_EQ(warpaes_reader_size(reader.get()), bytes);
                 EXPECT_TRUE(read(reader, 0, bytes) == file.text);
-                EXPECT_TRUE(read(reader, 0, bytes + 100) == file.text) << "as much as there is";
+                EXPECT_TRUE(read(reader, 0, bytes + 100) == file.text) << "all bytes that remain";
             }
         }
     }
@@ -68,7 +68,7 @@ TEST_P(ReaderTest, RangesThatBeginAndEndWithSegments) {
     }
 }
 
-/// Opening needs two reads, and a piece only the reads of its segments.
+/// Opening a file needs two reads. Reading a piece needs only the reads of its segments.
 TEST_P(ReaderTest, ReadsOnlyTheSegmentsItNeeds) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         SCOPED_TRACE(format.name);
@@ -113,7 +113,7 @@ TEST_P(ReaderTest, SmallPiecesInOrderReadEverySegmentOnce) {
     }
 }
 
-/// Repeatedly reads more segments than the reader caches.
+/// The test repeatedly reads more segments than the reader caches.
 TEST_P(ReaderTest, PiecesHereAndThere) {
     const SegmentFormat& format = oracle::segment_formats().front();
     const TestFile file(format, 40 * format.text());
@@ -181,7 +181,7 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
         EXPECT_EQ(open_reader(engine_, store.source(), without, file.aad, &status), nullptr);
         EXPECT_EQ(status, WARPAES_ERROR_AUTHENTICATION);
 
-        // With only one key, the message does not mention other keys.
+        // If there is only one key, the message does not mention other keys.
         for (const bool several : {false, true}) {
             std::vector<std::string> wrong{oracle::tink_key(format, other, 1)};
             if (several) wrong.push_back(oracle::tink_key(format, random.bytes(32), 2));
@@ -194,7 +194,7 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
     }
 }
 
-/// Many keys of the same kind share a single read of the end of the file.
+/// Many keys of the same kind require only one read of the end of the file.
 TEST_P(ReaderTest, KeysThatAgreeShareTheReadsOfOpening) {
     const TestFile file(oracle::segment_formats().front(), 300);
     std::vector<std::string> keys;
