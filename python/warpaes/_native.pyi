@@ -175,7 +175,7 @@ class Memory:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def address(self) -> int:
-        """The address of the first byte; for device memory, a device address."""
+        """The address of the first byte. For device memory, it is a device address."""
     @property
     def device(self) -> int:
         """The number of the device, or -1 for page-locked memory."""

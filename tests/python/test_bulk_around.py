@@ -153,7 +153,7 @@ class Keys(Case):
             manager.allows = (manifest.KEY_LABEL,)
             status, said = said_by(*given)
             self.assertEqual(status, 1)
-            self.assertIn("the token has expired; repair this and run the same command to continue", said)
+            self.assertIn("the token has expired; correct this, and run the same command to continue", said)
             self.assertEqual({row.state for row in self.load(self.target).rows}, {"pending"})
             manager.allows = (manifest.KEY_LABEL, keys.RECORD_LABEL)
             status, report = bulk(*given)

@@ -315,7 +315,7 @@ class ObjectStore(Case):
         self.assertEqual((status, len(report["notes"])), (0, 2))
         self.assertIn("so the originals still exist there", report["notes"][1])
         status, report = bulk("rekey", *given, "--new-key", self.key2, "s3://versions/sealed")
-        self.assertIn("which the old key still opens", report["notes"][0])
+        self.assertIn("which the old key can still decrypt", report["notes"][0])
         self.assertNotIn("so the originals still exist there", str(self.encrypt_one()["notes"]))
 
     def encrypt_one(self) -> dict[str, Any]:

@@ -317,7 +317,7 @@ class Choices(Trust):
         bulk("encrypt", "-k", self.key, "--no-bind-names", self.source, self.target)
         bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)
         again = ("encrypt", "-k", self.key2, "--update", self.source, self.target)
-        self.assertIn("leave out --no-bind-names", refusal(*again, "--no-bind-names"))
+        self.assertIn("omit --no-bind-names", refusal(*again, "--no-bind-names"))
         self.assertEqual(bulk(*again)[0], 0)
 
     def test_status_of_a_root_with_any_number(self) -> None:

@@ -346,7 +346,9 @@ class ForkedChild(unittest.TestCase):
                     action()
                 except BaseException as error:
                     os._exit(
-                        0 if "a child of fork computes on the CPU: start processes with spawn" in str(error) else 2
+                        0
+                        if "a process created by fork computes on the CPU; start processes with spawn" in str(error)
+                        else 2
                     )
                 os._exit(1)
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, name)

@@ -243,9 +243,9 @@ class Tls(Sites):
         self.assertEqual(self.link.requests, [])
 
     def test_files_that_are_none(self) -> None:
-        self.fails(UnavailableError, "our certificate", lambda: self.kme("alice", certificate="nothing.pem"))
-        self.fails(UnavailableError, "our certificate", lambda: self.kme("alice", key="bob.key"))
-        self.fails(UnavailableError, "authorities", lambda: self.kme("alice", ca="nothing.pem"))
+        self.fails(UnavailableError, "client certificate", lambda: self.kme("alice", certificate="nothing.pem"))
+        self.fails(UnavailableError, "client certificate", lambda: self.kme("alice", key="bob.key"))
+        self.fails(UnavailableError, "CA certificates", lambda: self.kme("alice", ca="nothing.pem"))
         with self.assertRaisesRegex(ValueError, "https://"):
             qkd.Kme("http://127.0.0.1", *[str(self.keys / name) for name in ("alice.pem", "alice.key", "ca.pem")])
 

@@ -331,7 +331,7 @@ class Kept(unittest.TestCase):
     def test_a_forged_letter_does_not_use_up_the_key(self) -> None:
         """A file that cannot be a letter requests no key. A plausible forgery leaves the key for the genuine letter."""
         for body in (b"", b"\x29" + os.urandom(99), self.body[:40], self.body[:55]):
-            with self.assertRaisesRegex(exceptions.FormatError, "does not begin with its header, or is shorter"):
+            with self.assertRaisesRegex(exceptions.FormatError, "does not begin with the header of this format"):
                 self.receive(self.plant(body, self.line))
         self.assertEqual((self.world.link.handed_out, self.kept()), ([], []))
         fields = json.loads(self.line)
