@@ -114,7 +114,7 @@ class Keys(Case):
         kek, raw = self.folder / "kek.json", self.folder / "kek.hex"
         kek.write_bytes(keysources.generate_kek())
         raw.write_text(os.urandom(32).hex())
-        self.assertIn("give --envelope", refusal("encrypt", "-k", kek, self.source, self.target))
+        self.assertIn("add --envelope", refusal("encrypt", "-k", kek, self.source, self.target))
         for envelope in ("job", "object"):
             target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
             self.assertEqual(bulk("encrypt", "-k", kek, "--envelope", envelope, self.source, target)[0], 0)

@@ -292,7 +292,7 @@ class Jobs(Case):
         self.assertEqual(status, 0)
         self.assertNotIn("\x1b", out.getvalue())
         self.assertIn("  b -> b (1 B)\n", out.getvalue())
-        self.assertIn("2 objects to do", out.getvalue())
+        self.assertIn("2 objects to process", out.getvalue())
         self.assertIn("nothing was written", out.getvalue())
 
     def test_a_dry_run_refuses_what_the_job_refuses(self) -> None:

@@ -381,7 +381,7 @@ class Objects(Trust):
         rekey = ("rekey", "-k", self.key, "--new-key", self.key2, self.target)
         status, report = bulk(*rekey)
         self.assertEqual((status, report["errors"], report["run_objects"]), (1, 1, 1))
-        self.assertIn("rekey has not finished", refusal("decrypt", "-k", self.key2, self.target, self.out))
+        self.assertIn("rekey job has not finished", refusal("decrypt", "-k", self.key2, self.target, self.out))
         (self.target / "a").write_bytes(new)  # repaired, as a new file
         self.assertEqual(bulk(*rekey)[0], 0)
         self.assertEqual(bulk("decrypt", "-k", self.key2, self.target, self.out)[0], 0)
@@ -475,7 +475,7 @@ class Objects(Trust):
         bulk("encrypt", "-k", self.key, self.source, self.target)
         self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)[0], 0)
         back = ("rekey", "-k", self.key2, "--new-key", self.key, self.target)
-        self.assertIn("were under this key before", refusal(*back))
+        self.assertIn("were previously under this key", refusal(*back))
 
     def test_rekey_names_what_the_manifest_does_not_have(self) -> None:
         self.put(a="1", hidden="2")

@@ -331,7 +331,7 @@ class Sources(Files):
         source = io.BytesIO(self.sealed())
         file = warpaes.open(source, keyset=self.keyset)
         source.truncate(50_000)
-        with self.assertRaisesRegex(OSError, "shorter"):
+        with self.assertRaisesRegex(OSError, "truncated"):
             file.reader.read(0, len(TEXT))
         source.close()
         with self.assertRaises(ValueError):

@@ -179,7 +179,7 @@ class Keys(Sites):
             ([key, key | {"key_ID": "b"}], "twice"),
             ([key, {"key_ID": "b"}], "valid 'key'"),
             ([key, 7], "an invalid key"),
-            ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits instead of 256"),
+            ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits, not 256"),
             ([key, {"key_ID": "b", "key": "A"}], "not base64"),
             ([key, {"key_ID": "b", "key": "\u00e9" * 44}], "not base64"),
             ([key, {"key_ID": "b", "key": "\ud800"}], "valid 'key'"),
@@ -510,7 +510,7 @@ class Command(Sites):
         self.assertEqual(self.target.read_bytes(), TEXT)
         again = subprocess.run([*got[:-1], str(self.folder / "again")], capture_output=True, text=True)
         self.assertEqual(again.returncode, 19)
-        self.assertRegex(again.stderr, "^warpaes: KME: it refuses dec_keys for 'alice'.*not found.*\n$")
+        self.assertRegex(again.stderr, "^warpaes: KME: refuses dec_keys for 'alice'.*not found.*\n$")
 
     def test_the_demonstration(self) -> None:
         demo = pathlib.Path(__file__).parents[2] / "tools" / "qkd_demo"
@@ -519,7 +519,7 @@ class Command(Sites):
         done = subprocess.run([demo], env=environment, capture_output=True, text=True, timeout=100)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("The letters are the same, byte for byte", done.stdout)
-        self.assertRegex(done.stderr, "warpaes: KME: it refuses dec_keys for 'alice'.*not found")
+        self.assertRegex(done.stderr, "warpaes: KME: refuses dec_keys for 'alice'.*not found")
 
     def test_exit_statuses(self) -> None:
         send = ("send", *self.arguments("alice", "bob"), str(self.plain))
@@ -530,7 +530,7 @@ class Command(Sites):
         self.link.stored = 0
         status, said = self.run_main(*send, "-o", str(self.folder / "x"))
         self.assertEqual(
-            (status, said), (19, "warpaes: KME: it has 0 keys for 'bob', but 1 are needed; wait for more\n")
+            (status, said), (19, "warpaes: KME: has 0 keys for 'bob', but 1 are needed; try again later\n")
         )
         kept = self.folder.with_name(self.folder.name + "-state")
         self.addCleanup(shutil.rmtree, kept)

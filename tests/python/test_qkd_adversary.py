@@ -385,7 +385,7 @@ class Kept(unittest.TestCase):
         path.unlink()
         path.write_bytes(good)
         self.world.state.chmod(0o750)
-        with self.assertRaisesRegex(PermissionError, "closed to others"):
+        with self.assertRaisesRegex(PermissionError, "only its owner"):
             self.receive(self.plant(self.body, self.line))
         self.world.state.rename(self.folder / "moved")
         self.world.state.symlink_to(self.folder / "moved")

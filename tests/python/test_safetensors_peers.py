@@ -356,7 +356,7 @@ class Limits(Peers):
         for framework, module in (("np", "numpy"), ("pt", "torch")):
             with self.assertRaisesRegex(
                 exceptions.FormatError,
-                f"^{self.path} is not encrypted, .*: safetensors.{module}.load_file opens it$",
+                f"^{self.path} is not encrypted .*; open it with safetensors.{module}.load_file$",
             ):
                 self.ours.safe_open(self.path, framework, **self.keys, allow_clear=True)
         for header in ({}, {"__metadata__": None}, {"__metadata__": {"__signature": "x"}}):

@@ -128,7 +128,7 @@ def suffix(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError("the suffix is not UTF-8") from None
+        raise argparse.ArgumentTypeError("must be UTF-8") from None
     return text
 
 
