@@ -31,7 +31,7 @@ private:
     warpaes_key* handle_ = nullptr;
 };
 
-/// The location of a message's data and, for device memory, the stream on which the work runs.
+/// The location of a message's data and, for device memory, the stream that runs the work.
 struct Place {
     bool device = false;
     int number = 0;
@@ -39,8 +39,8 @@ struct Place {
 };
 
 /// Returns the location of the data and the output, which must be in the same kind of memory. `stream` is the caller's
-/// argument. If it is NULL or None, the stream is the one on which the tensors' libraries use the data, the output and
-/// `others`; all tensors that have a stream must have the same one.
+/// argument. If it is NULL or None, the work runs on the stream of the data, the output and `others`: the stream that
+/// the tensors' libraries use for them. All tensors that have a stream must have the same one.
 Place place_of(const View& data, const View& output, PyObject* stream, std::initializer_list<const View*> others = {});
 
 /// Runs a message in host memory with `size` bytes of data. The caller raises the exception for the status.

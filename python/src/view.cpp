@@ -280,7 +280,8 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
     } else if (!is_true(is_cpu.of(object).get())) {
         const Object device(PyObject_GetAttrString(object, "device"));
         const Object kind(PyObject_GetAttrString(device.get(), "type"));
-        raise(PyExc_BufferError, "%s is on a device of type '%U', but warpaes supports only cpu and cuda", name, kind.get());
+        raise(PyExc_BufferError, "%s is on a device of type '%U', but warpaes supports only cpu and cuda", name,
+              kind.get());
     }
     tensor_ = Py_NewRef(object);
     owner_ = Owner::torch;
@@ -353,8 +354,7 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
         raise(PyExc_BufferError,
               "%s is on a device with DLPack type %d, but warpaes supports only host and CUDA memory", name, kind);
     }
-    // On a GPU, the exporter makes the legacy default stream, on which the work runs, wait for the exporter's own
-    // stream.
+    // The work runs on the legacy default stream. On a GPU, the exporter makes that stream wait for its own stream.
     const Object no_arguments(PyTuple_New(0));
     Object options(PyDict_New());
     const Object version(Py_BuildValue("(ii)", 1, 0));

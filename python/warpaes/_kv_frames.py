@@ -86,7 +86,7 @@ class Frames:
 
         Args:
             version: 1 or 2.
-            secrets: The secrets from which tenant keys are derived, and their IDs. The first secret encrypts.
+            secrets: The secrets that tenant keys are derived from, and their IDs. The first secret encrypts.
             key_bytes: The length of tenant keys in bytes, 16 or 32.
 
         Raises:

@@ -392,7 +392,7 @@ class _Many(_Single):
             associated_data: A list with one entry for each message, one buffer for all messages, or None.
             return_exceptions: Whether the exception of a failed message takes the place of its result in the list.
                 Otherwise, the first exception is raised.
-            check_nonces: Whether to reject a list in which a nonce occurs twice.
+            check_nonces: Whether to reject a list that contains a nonce twice.
 
         Returns:
             A list of bytes, one entry for each message, in the order of ``data``.
@@ -480,7 +480,7 @@ class _Many(_Single):
             tags: The tags of all messages back to back, in host memory: 16 bytes each, or ``tag_length`` bytes for
                 AESCCM. Encryption writes them, decryption reads them.
             associated_data: A list with one entry for each message, one buffer for all messages, or None.
-            check_nonces: Whether to reject an encryption in which a nonce occurs twice.
+            check_nonces: Whether to reject an encryption if two of its messages have the same nonce.
 
         Returns:
             The batch. Its results are None.

@@ -1,4 +1,4 @@
-"""Loading of encrypted tensors to a GPU. Threads read into page-locked memory, from which the GPU decrypts.
+"""Loading of encrypted tensors to a GPU. Threads read into page-locked memory, and the GPU decrypts from there.
 
 Host memory only ever contains ciphertext. Reading is the bottleneck, because a single thread copies only a few GB/s
 from the page cache. Therefore, several threads read one piece each, and the GPU decrypts a piece while other pieces are

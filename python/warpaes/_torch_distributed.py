@@ -254,7 +254,7 @@ class StorageReader(FileSystemReader):
         """Compare the checkpoints of all ranks.
 
         Raises:
-            InvalidTag: Ranks read different checkpoints, each of which is authentic.
+            InvalidTag: Ranks read different checkpoints, although each checkpoint is authentic.
         """
         if len({plan.storage_data for plan in plans}) > 1:
             raise InvalidTag(f"{self.path}: the ranks read different checkpoints, because {_METADATA} was replaced")

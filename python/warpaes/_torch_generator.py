@@ -79,7 +79,7 @@ class Generator(torch.Generator):
         """Create a generator that draws from a source.
 
         Args:
-            source: The ``warpaes.Generator`` with key, stream and position, from which other code may also draw. None
+            source: The ``warpaes.Generator`` with key, stream and position. Other code may also draw from it. None
                 creates a new generator with a random key.
             device: The value of the attribute ``device``. It does not affect where numbers are computed, which is
                 always the tensor's device.

@@ -79,9 +79,9 @@ class WarpaesFileSystem(LastingArguments, Listing):
             target_options: The options for that protocol.
             fo: Ignored; fsspec passes it for chained URLs.
             kek: The place of the keyset's key-encryption key, if ``keyset`` does not name it.
-            encrypted_names: The path or URL of a folder in which names are encrypted, as by ``warpaes encrypt
-                --encrypt-names``. Paths below the folder are plaintext paths, and each file is bound to its path.
-                Listing a folder raises InvalidTag or FormatError if a name in it is not authentic.
+            encrypted_names: The path or URL of a folder with encrypted names, as ``warpaes encrypt --encrypt-names``
+                creates it. Paths below the folder are plaintext paths, and each file is bound to its path. Listing a
+                folder raises InvalidTag or FormatError if a name in it is not authentic.
             options: Additional fsspec options.
 
         Raises:

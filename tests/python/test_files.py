@@ -258,7 +258,7 @@ class Reading(Files):
         self.assertEqual(raised.exception.errno, 2)
 
     def test_arguments(self) -> None:
-        with self.assertRaisesRegex(ValueError, "for text rt, wt or xt"):
+        with self.assertRaisesRegex(ValueError, "for text, rt, wt or xt"):
             warpaes.open(self.path, "a", keyset=self.keyset)
         for wrong in (b"json", unittest.mock.Mock(spec=Keyset)):
             with self.assertRaisesRegex(TypeError, r"warpaes\.Keyset"):

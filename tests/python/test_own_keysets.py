@@ -88,7 +88,7 @@ class Opens(Case):
             pathlib.Path("bad").write_text("battery staple")
             self.opened("file", "passphrase=bad;own:")
         with self.assertRaisesRegex(
-            exceptions.KeysetError, "not encrypted under a key-encryption key: write passphrase:"
+            exceptions.KeysetError, "not encrypted under a key-encryption key; write passphrase:"
         ):
             self.opened("file", KEK)
         end = content.index(b"\n", 21)
@@ -310,7 +310,7 @@ class Altered(Case):
 class Refused(Case):
     def test_places(self) -> None:
         for place, words in (
-            ("own:", "own: is encrypted"),
+            ("own:", "own: is always encrypted"),
             ("clear:own:", "cannot be combined"),
             ("kek=kek;passphrase:own:", "cannot be combined"),
         ):

@@ -373,7 +373,7 @@ class Limits(Peers):
         with open(self.path, "wb") as file:
             file.write(struct.pack("<Q", most + 8))
             file.truncate(8 + most + 8)
-        with self.assertRaisesRegex(exceptions.FormatError, "the format allows 100000000"):
+        with self.assertRaisesRegex(exceptions.FormatError, "the format allows at most 100000000"):
             self.ours.safe_open(self.path, **self.keys)
         with self.assertRaisesRegex(self.plain.SafetensorError, "header too large"):
             self.plain.safe_open(self.path, "np")

@@ -64,7 +64,7 @@ VERIFY = Task(
 
 
 class Dispatcher:
-    """One pass over rows, each of which succeeds or fails with an error."""
+    """One pass over rows. Each row succeeds or fails with an error."""
 
     def __init__(
         self,

@@ -74,8 +74,8 @@ class Run(abc.ABC):
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
         keys.merged(self.specs)  # checks the options before workers start
         keys.merged(self.new_specs)
-        #: All keys under which a manifest may be saved, starting with those of --new-key. The first key encrypts or
-        #: wraps.
+        #: All keys that a manifest may be encrypted or wrapped with, starting with those of --new-key. New manifests
+        #: use the first one.
         self.holders = [holder for spec in [*self.new_specs, *self.specs] for holder in spec.holders()]
         self.config = Config(
             command=options.command, named_dataset=options.dataset, source=options.source, target=options.target,

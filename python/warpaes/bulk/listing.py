@@ -97,7 +97,7 @@ class Listing:
 
         Args:
             sealed: The manifest of the dataset to decrypt.
-            there: The manifest of the dataset to which new objects are added.
+            there: The manifest of the dataset that new objects are added to.
         """
         before: Row | None = None
         for row in self.wanted(self._unchecked(sealed, there)):

@@ -441,7 +441,8 @@ class LocalStorage(Storage):
 
     @staticmethod
     def _is_beginning(key: str, keys: Names) -> bool:
-        """Return whether a temporary file belongs to one of these names, of which it contains only the beginning."""
+        """Return whether a temporary file, whose name keeps only the beginning of a name, belongs to one of
+        ``keys``."""
         if len(_bytes_of(key.rpartition("/")[2])) < KEPT:
             return False
         ends = (KEY_SUFFIX[:n] for n in range(1, len(KEY_SUFFIX)))  # truncated endings of side-file names

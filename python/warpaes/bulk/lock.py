@@ -1,4 +1,4 @@
-"""A lock on a target, by which jobs on different machines detect each other.
+"""A lock on a target. It lets jobs on different machines detect each other.
 
 Objects are safe without the lock, because writes are conditional. It prevents two jobs from doing the same work.
 """

@@ -1,4 +1,4 @@
-"""The HTTP server of ``--metrics``, from which Prometheus reads a job's progress."""
+"""The HTTP server of ``--metrics``. Prometheus reads a job's progress from it."""
 
 from __future__ import annotations
 

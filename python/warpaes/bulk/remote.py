@@ -21,7 +21,7 @@ from .storage import (
     part_bytes,
 )
 
-#: Object stores in which an object appears only after its upload is complete.
+#: Object stores that show an object only after its upload is complete.
 WHOLE = {"memory", "gs", "gcs", "abfs", "abfss", "az"}
 
 
