@@ -74,8 +74,8 @@ void free_context(Type* context) noexcept {
     std::free(context);
 }
 
-/// Overwrites the vector registers, because copying or expanding a key leaves parts of it there. What memcpy() leaves
-/// in them depends on the processor and the C library, and possibly no later kernel overwrites them.
+/// Overwrites the vector registers, because copying or expanding a key leaves parts of it there. The registers that
+/// memcpy() uses depend on the processor and the C library, and later kernels may not overwrite them.
 inline void clear_registers() noexcept {
     asm volatile("" ::: "memory");
     detail::clear_vector_registers();

@@ -195,7 +195,7 @@ class Kme:
             raise DeniedError(f"KME: refuses keys for '{sae}' ({status}){said}")
         if status == 503:
             kind = ExhaustedError if what == "enc_keys" else UnavailableError
-            raise kind(f"KME: has no keys left, or is out of order ({status}){said}")
+            raise kind(f"KME: has no keys left, or is temporarily unavailable ({status}){said}")
         if status in (400, 404):
             raise UnknownKeyError(f"KME: refuses {what} for '{sae}' ({status}){said}")
         raise KeySourceError(f"KME: answered {what} with status {status}{said}")

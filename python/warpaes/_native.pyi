@@ -74,9 +74,9 @@ def configure(backend: str | None = None, threads: int = 0, device: int = -1) ->
     default options. A process has only one engine.
 
     Args:
-        backend: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda`` to use this backend for everything. If it is
-            None, the backend that the environment variable ``WARPAES_BACKEND`` names is used or, if the variable is not
-            set, the best backend for each call.
+        backend: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda`` to use this backend for all operations. If it
+            is None, the backend that the environment variable ``WARPAES_BACKEND`` names is used or, if the variable is
+            not set, the best backend for each call.
         threads: The number of host threads that work on a call, from 0 to 65536.
         device: The number of a CUDA device, or -1 for all devices.
 
@@ -90,7 +90,7 @@ def backends() -> list[BackendInfo]:
     """Return the backends and devices of this machine, as a list of dictionaries.
 
     The CPU backends come first, in ascending order of preference, followed by the CUDA devices. The first call loads
-    the CUDA driver, The first call loads the CUDA driver, which can take a second. The function is thread-safe.
+    the CUDA driver, which can take a second. The function is thread-safe.
     """
 
 def large_pages(buf: Buffer) -> None:

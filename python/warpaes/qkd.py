@@ -339,8 +339,7 @@ def receive(
     header = parse_header(line)
     _check(header, peer)
     check_new(target)
-    # Open all files first, because the request for the key uses the key up and must come after everything else that can
-    # fail.
+    # Open all files first: a key can be requested only once, so the request must follow all other steps that can fail.
     with _open_file(source) as sealed, KeptKeys(state) as kept:
         _check_body(sealed)
         plain = Output(target, secret=True)

@@ -162,8 +162,7 @@ class Generator:
 
         Args:
             stream: The CUDA stream for device memory (see AESGCM), or None for the current stream of the tensor's
-                library. The work runs in stream order, and the call does not wait for it. library. The work runs in
-                stream order, and the call does not wait for it.
+                library. The work runs in stream order, and the call does not wait for it.
 
         Raises:
             ValueError: The rest of the key stream is too short.

@@ -299,7 +299,9 @@ class Jobs(Case):
         self.make(TREE)
         options = ["-k", self.key, self.source, self.target]
         bulk("encrypt", *options)
-        self.assertIn("is under", refusal("encrypt", "-n", "-k", self.key2, "-k", self.key, self.source, self.target))
+        self.assertIn(
+            "is encrypted under", refusal("encrypt", "-n", "-k", self.key2, "-k", self.key, self.source, self.target)
+        )
         self.assertIn(
             "not saved under any of the given keys",
             refusal("decrypt", "-n", "-k", self.key2, self.target, self.folder / "back"),

@@ -98,7 +98,7 @@ class Choices(Trust):
         self.assertIn(f"--keep-key {self.old_id}", said)
         self.assertFalse((self.target / "tuesday").exists())
         _, report = bulk("verify", "-k", self.key, self.target)
-        self.assertIn(f"is under the key {self.old_id}", report["notes"][0])
+        self.assertIn(f"is encrypted under the key {self.old_id}", report["notes"][0])
         self.assertEqual(bulk("rekey", "-k", self.key, self.target)[0], 0)
         self.assertEqual(bulk("verify", "-k", self.key, self.target)[1]["notes"], [])
         self.assertEqual(bulk(*again)[0], 0)

@@ -83,7 +83,7 @@ def _number(kind: type, least: float, text: str) -> Any:
     except ValueError:
         value = None
     if value is None or not least <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {least}")
+        raise argparse.ArgumentTypeError(f"must be a number that is at least {least}, not {text!r}")
     return value
 
 

@@ -212,8 +212,8 @@ class Encrypt(Transfer):
             command = "`warpaes bulk rekey`" if not self.options.envelope else "`warpaes bulk rewrap` or `rekey`"
             keep = f"; --keep-key {held.key_id} continues with the old key" if held.key_id else ""
             raise Refused(
-                f"{self.target.url} is under {held}, but -k encrypts with {primary}; {command} changes the dataset to "
-                f"that key{keep}"
+                f"{self.target.url} is encrypted under {held}, but -k encrypts with {primary}; {command} changes the "
+                f"dataset to that key{keep}"
             )
 
 

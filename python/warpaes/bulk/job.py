@@ -261,7 +261,7 @@ class Run(abc.ABC):
         held, primary = manifest.signer.holder, self.holders[0]
         if held.key_id and held is not primary:
             self.notes.append(
-                f"{storage.url} is under {held}, not under {primary}; after a rekey, this is a forgery by "
+                f"{storage.url} is encrypted under {held}, not under {primary}; after a rekey, this is a forgery by "
                 f"a holder of that key; disable keys that are no longer needed"
             )
         return manifest

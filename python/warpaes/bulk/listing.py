@@ -190,7 +190,7 @@ class Listing:
             try:
                 (key or self.source.name).encode()
             except UnicodeEncodeError:
-                # No valid file name begins with "./", and different names stay different.
+                # No valid file name begins with "./", and different names remain distinct.
                 readable = "./" + order((key or self.source.name).replace("\\", "\\\\")).decode(
                     errors="backslashreplace"
                 )

@@ -230,7 +230,9 @@ class Rewrap(OfTarget):
             records, left = keys.rewrap_all(list(job.keys.values()), old, self.holders[0].source)
             job.keys = {record["key_id"]: record for record in records}
             if left:
-                self.notes.append(f"{len(left)} wrapped keys, which a rekey has replaced, stay under their old key")
+                self.notes.append(
+                    f"{len(left)} wrapped keys, which a rekey has replaced, remain wrapped with their old key"
+                )
             job.command, job.finished = "rewrap", False
             self._mark("rewrap", lambda row: row.is_sealed and bool(row.wrapped))
             job.wraps = job.wraps if there.signer.holder is self.holders[0] else 0

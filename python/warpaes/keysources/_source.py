@@ -20,7 +20,7 @@ class DeniedError(KeySourceError):
 
 
 class UnavailableError(KeySourceError):
-    """The source is unreachable, not installed, sealed or out of order. Try again later."""
+    """The source is unreachable, not installed, sealed or out of service. Try again later."""
 
 
 class UnknownKeyError(KeySourceError):
