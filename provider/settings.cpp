@@ -102,7 +102,7 @@ const Settings& settings_of(const std::function<const char*(const char*)>& get) 
     } catch (const Bad& bad) {
         wrong = bad.sentence;
     }
-    // Even if the user may not write to the file, the provider offers its ciphers.
+    // The provider offers its ciphers even if the user may not write to the file.
     std::string uncounted;
     if (!wanted.counters.empty() && !share_counters(wanted.counters, uncounted)) wanted.uncounted = uncounted;
     Known& list = known();
@@ -113,7 +113,7 @@ const Settings& settings_of(const std::function<const char*(const char*)>& get) 
     if (!wrong.empty()) {
         wanted.reason = wrong;
     } else if (wanted.backend == "libcrypto") {
-        wanted.reason = "backend = libcrypto leaves everything to OpenSSL";
+        wanted.reason = "backend = libcrypto leaves all work to OpenSSL";
     } else {
         const bool cpu = wanted.backend == "aesni" || wanted.backend == "vaes" || wanted.backend == "armv8";
         wanted.kernels = cpu::update_kernels(cpu ? wanted.backend : "", wanted.reason);

@@ -80,7 +80,7 @@ Object parquet_decrypt(PyObject*, const Call& call) {
     const auto pages = walk(chunk, PyObject_IsTrue(ctr) == 1, walked);
     if (walked != modules.size()) {
         raise(exceptions.format_error,
-              "row group %u, column %u: a page has another length than before, so the file was replaced or altered",
+              "row group %u, column %u: the length of a page has changed, so the file was replaced or altered",
               chunk.row_group, chunk.column);
     }
     if (view.size() != walked) raise(PyExc_ValueError, "buffer must be %zu bytes", modules.size());
@@ -149,7 +149,7 @@ Object parquet_read(PyObject*, const Call& call) {
     return list;
 }
 
-/// Decrypts the complete pages of an image of modules, which reach the memory of the view as ciphertext.
+/// Copies the complete pages in an image of modules to the view's memory as ciphertext and decrypts them there.
 Object parquet_move(PyObject*, const Call& call) {
     const auto [key_object, aad_object, image_object, to_object, offset_object, ctr, dictionary, row_group, column,
                 first_page] =
@@ -237,9 +237,10 @@ Object parquet_buffer(PyObject*, const Call& call) {
 }
 
 PyMethodDef parquet_functions[] = {
-    method_def<parquet_walk>("parquet_walk",
-                             "parquet_walk(modules, ctr, dictionary, row_group, column, first_page)\n--\n\n"
-                             "Return the sizes of the header and page modules of the complete pages in modules."),
+    method_def<parquet_walk>(
+        "parquet_walk",
+        "parquet_walk(modules, ctr, dictionary, row_group, column, first_page)\n--\n\n"
+        "Return the sizes of the header module and the page module of each complete page in modules."),
     method_def<parquet_decrypt>(
         "parquet_decrypt",
         "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"
@@ -248,19 +249,20 @@ PyMethodDef parquet_functions[] = {
         "parquet_read",
         "parquet_read(key, aad, descriptor, offset, length, window_bytes, to, threads, ctr, dictionary, "
         "row_group, column, first_page)\n--\n\n"
-        "Read complete pages from a file, write their plain view to a buffer, and return the bytes "
+        "Read complete pages from a file, write their plain view to a buffer, and return the size "
         "of each page."),
     method_def<parquet_move>(
         "parquet_move",
         "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"
-        "Decrypt the complete pages of an image of modules into the view's memory, and return their bytes and number."),
+        "Decrypt the complete pages in an image of modules into the view's memory, and return their size and number."),
     method_def<parquet_footer>("parquet_footer",
                                "parquet_footer(footer)\n--\n\nReturn the fields of a footer that need no key."),
     method_def<parquet_open_footer>(
         "parquet_open_footer",
         "parquet_open_footer(key, aad, footer, length)\n--\n\nReturn FileMetaData, decrypted or verified."),
-    method_def<parquet_buffer>("parquet_buffer",
-                               "parquet_buffer(length)\n--\n\nReturn new bytes and a view to fill them."),
+    method_def<parquet_buffer>(
+        "parquet_buffer",
+        "parquet_buffer(length)\n--\n\nReturn a new bytes object and a view through which to fill it."),
     end_of_methods,
 };
 

@@ -1,8 +1,8 @@
-"""Encrypted tensors that KvikIO reads into device memory, where the GPU decrypts them on the current stream.
+"""Reading of encrypted tensors with KvikIO into device memory, where the GPU decrypts them on the current stream.
 
 KvikIO uses GPUDirect Storage if the file system supports it, and otherwise its own threads. The ciphertext of a long
-tensor is read into the tensor's memory and decrypted in place. Short tensors are read together into a landing buffer.
-The header contains the tags.
+tensor is read into the tensor's memory and decrypted in place. Several short tensors are read together into a landing
+buffer. The header contains the tags.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .exceptions import FormatError
 
 #: The size of a read in bytes, and the maximum number of reads in flight.
 PIECE_BYTES, MOST_READS = 16 << 20, 16
-#: Landing buffers for short tensors.
+#: Number of landing buffers for short tensors.
 _LANDINGS = 4
 _STATUS_BYTES = 4
 
 
 def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors of these names. All of them are read and decrypted before the first one is yielded."""
+    """Yield the named tensors. All of them are read and decrypted before the first tensor is yielded."""
     results, tensors = empty_tensors(file, names)
     try:
         _check_empty(file, [tensor for tensor in tensors if not tensor.size])
@@ -54,7 +54,7 @@ def _check_empty(file: SealedFile, tensors: list[Any]) -> None:
 
 
 class _Landings:
-    """Landing buffers. A buffer is reused after everything in it has been decrypted."""
+    """Landing buffers. A buffer is reused after its entire content has been decrypted."""
 
     def __init__(self, device: Any, stream: Any) -> None:
         self._device, self._stream = device, stream
@@ -63,7 +63,7 @@ class _Landings:
         self._arrived: list[Any] = []
 
     def take(self) -> Any:
-        """Return a free buffer, or None if other pieces have to arrive first."""
+        """Return a free buffer, or None if other pieces must arrive first."""
         if not self._free and self._arrived:
             self._stream.synchronize()
             self._free, self._arrived = self._arrived, []
@@ -73,11 +73,11 @@ class _Landings:
             return None
         self._count += 1
         landing = torch.empty(PIECE_BYTES, dtype=torch.uint8, device=self._device)
-        self._stream.synchronize()  # as in _Load.run: other threads may have freed this memory since
+        self._stream.synchronize()  # as in _Load.run, because other threads may have freed this memory in the meantime
         return landing
 
     def give(self, landing: Any) -> None:
-        """Take back a buffer whose decryption is enqueued."""
+        """Return a buffer whose decryption has been enqueued."""
         self._arrived.append(landing)
 
 
@@ -89,7 +89,7 @@ class _Load:
         self._stream = torch.cuda.current_stream(device)
         self._landings = _Landings(device, self._stream)
         self._under_way: collections.deque[tuple[list[Part], Any, Any]] = collections.deque()
-        self._checks: list[tuple[Part, int]] = []  # parts, each with the number of its first status
+        self._checks: list[tuple[Part, int]] = []  # parts, each with the index of its first status
 
     def run(self, pieces: list[list[Part]]) -> None:
         """Read and decrypt all pieces.
@@ -101,7 +101,7 @@ class _Load:
         count = sum(chunks_of(part.size, self._file.chunk) for piece in pieces for part in piece if part.tensor.key)
         self._statuses = torch.empty(_STATUS_BYTES * max(1, count), dtype=torch.uint8, device=self._device)
         self._used = 0
-        # PyTorch's allocator reuses memory in stream order, and KvikIO does not read in stream order.
+        # PyTorch's allocator reuses memory in stream order, but KvikIO does not read in stream order.
         self._stream.synchronize()
         try:
             for piece in pieces:
@@ -110,14 +110,14 @@ class _Load:
                 self._begin(piece)
             while self._under_way:
                 self._arrive()
-        finally:  # when this returns or raises, nothing writes to the tensors any more
+        finally:  # after this method returns or raises, nothing writes to the tensors any more
             for _, _, future in self._under_way:
                 _end(future)
             self._stream.synchronize()
         self._check()
 
     def _begin(self, piece: list[Part]) -> None:
-        """Begin to read a piece: one part into its tensor, several into a landing buffer."""
+        """Begin to read a piece: a single part into its tensor, or several parts into a landing buffer."""
         if len(piece) == 1:
             self._under_way.append((piece, None, self._file.begin_fill(piece[0].at, piece[0].data)))
             return
@@ -126,12 +126,12 @@ class _Load:
         self._under_way.append((piece, landing, self._file.begin_fill(piece[0].at, landing[: _size(piece)])))
 
     def _arrive(self) -> None:
-        """Wait for the first read, and enqueue the decryption of its parts."""
-        piece, landing, future = self._under_way[0]  # which stays there if the wait is interrupted
+        """Wait for the oldest read, and enqueue the decryption of its parts."""
+        piece, landing, future = self._under_way[0]  # stays in the queue if the wait is interrupted
         got, begin = future.get(), piece[0].at
         self._under_way.popleft()
         if got != _size(piece):
-            raise FormatError(f"the file ends at byte {begin + got}: it was truncated")
+            raise FormatError(f"the file ends at byte {begin + got}, so it was truncated")
         for part in piece:
             data = part.data if landing is None else landing[part.at - begin : part.at - begin + part.size]
             if part.tensor.key:
@@ -162,7 +162,7 @@ class _Load:
         self._used += count
 
     def _check(self) -> None:
-        """Read all statuses; everything has been decrypted."""
+        """Read all statuses, after everything has been decrypted."""
         found = array.array("i", [0] * max(1, self._used))
         _native.copy(found, self._statuses)
         for part, first in sorted(self._checks, key=lambda check: check[0].at):

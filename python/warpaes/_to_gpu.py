@@ -1,7 +1,8 @@
-"""Loads encrypted tensors from a file to a GPU: threads read into page-locked memory, and the GPU decrypts from there.
+"""Loading of encrypted tensors to a GPU. Threads read into page-locked memory, and the GPU decrypts from there.
 
-Host memory only ever contains ciphertext. Reading is the bottleneck, because one thread copies only a few GB/s from the
-page cache. Several threads therefore read one piece each, and the GPU decrypts a piece while the others are read.
+Host memory only ever contains ciphertext. Reading is the bottleneck, because a single thread copies only a few GB/s
+from the page cache. Therefore, several threads read one piece each, and the GPU decrypts a piece while other pieces are
+read.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from ._sealed_file import SealedFile
 from .aead import AESGCM, Batch
 from .exceptions import InvalidTag
 
-#: Large enough to keep the GPU busy, and small enough that page-locked memory is allocated quickly.
+#: The size is large enough to keep the GPU busy, and small enough for page-locked memory to be allocated quickly.
 PIECE_BYTES = 16 << 20
 
 
 def empty_tensors(file: SealedFile, names: list[str]) -> tuple[list[tuple[str, torch.Tensor]], list[Tensor]]:
-    """Return tensors to read on the file's device, by name, and their bytes with their places in the file."""
+    """Allocate tensors on the file's device. Return them by name, and the descriptions of their bytes in the file."""
     results, tensors = [], []
     for name in names:
         entry = file.entries[name]
@@ -35,13 +36,13 @@ def empty_tensors(file: SealedFile, names: list[str]) -> tuple[list[tuple[str, t
 
 
 def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors of these names. All of them are read and decrypted before the first one is yielded."""
+    """Yield the named tensors. All of them are read and decrypted before the first tensor is yielded."""
     results, tensors = empty_tensors(file, names)
     if not tensors:
         return
     pieces = list(cut(tensors, file.chunk, PIECE_BYTES, PIECE_BYTES))
     longest = max(piece[-1].at + piece[-1].size - piece[0].at for piece in pieces)
-    # PyTorch's allocator reuses memory in stream order, and the batches below do not run on the current stream.
+    # PyTorch's allocator reuses memory in stream order, but the batches below do not run on the current stream.
     torch.cuda.current_stream(tensors[0].data.device).synchronize()
 
     def make_work() -> Callable[[list[Part]], None]:
@@ -69,7 +70,7 @@ def _fill(file: SealedFile, piece: list[Part], room: memoryview, staging: torch.
                 begun.append((part, _begin(part, file.chunk, room[here])))
             else:
                 part.data.copy_(staging[here])
-    finally:  # when this returns or raises, nothing writes to the tensors any more
+    finally:  # after this function returns or raises, nothing writes to the tensors any more
         ended = [(part, batch.result(return_exceptions=True)) for part, batch in begun]
     for part, outcomes in ended:
         for chunk, error in enumerate(outcomes):
@@ -85,7 +86,7 @@ def _begin(part: Part, chunk: int, data: memoryview) -> Batch:
     count = chunks_of(size, chunk)
     offsets = array.array("Q", range(0, count * chunk, chunk))
     lengths = array.array("Q", [min(chunk, size - offset) for offset in offsets])
-    out: Any = part.data if size else data  # an empty tensor also has a tag
+    out: Any = part.data if size else data  # an empty tensor has a tag, but no device memory
     return AESGCM(tensor.key).submit_into(
         "decrypt", nonces(tensor.base, part.first, count), data, offsets, lengths, out, part.tags
     )

@@ -285,7 +285,7 @@ class _Kme:
     def keys(self, sae: str, key_ids: list[str], size: int | None = None) -> list[qkd.QkdKey]:
         found = [self.made[key_id] for key_id in key_ids if key_id in self.made and key_id not in self.fetched]
         if len(found) != len(key_ids) or any(size not in (None, len(key.key) * 8) for key in found):
-            raise keysources.UnknownKeyError("KME: it refuses dec_keys (400): one or more keys are not found")
+            raise keysources.UnknownKeyError("KME: refuses dec_keys (400): one or more keys are not found")
         self.fetched.update(key_ids)
         return found
 

@@ -82,7 +82,7 @@ class Lists(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "twice"):
             GCM.encrypt_batch([NONCES[0]] * 2, [b"a", b"b"])
         self.assertEqual(len(GCM.encrypt_batch([NONCES[0]] * 2, [b"a", b"b"], check_nonces=False)), 2)
-        with self.assertRaisesRegex(ValueError, "299 for 300"):
+        with self.assertRaisesRegex(ValueError, "299 entries for 300"):
             GCM.encrypt_batch(NONCES[1:], TEXTS)
         with self.assertRaisesRegex(ValueError, "Nonce must be"):
             GCM.encrypt_batch([b"short"], [b""])

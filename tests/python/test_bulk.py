@@ -683,7 +683,7 @@ class Dying(Case):
         status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
         self.assertEqual((status, report["done"], report["errors"]), (1, 39, 1))
         self.assertEqual(report["first_errors"][0]["key"], poison)
-        self.assertIn("workers died while they processed only this object", report["first_errors"][0]["error"])
+        self.assertIn("workers died while processing only this object", report["first_errors"][0]["error"])
         job.make_pool = original
         self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
 

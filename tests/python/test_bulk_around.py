@@ -114,7 +114,7 @@ class Keys(Case):
         kek, raw = self.folder / "kek.json", self.folder / "kek.hex"
         kek.write_bytes(keysources.generate_kek())
         raw.write_text(os.urandom(32).hex())
-        self.assertIn("give --envelope", refusal("encrypt", "-k", kek, self.source, self.target))
+        self.assertIn("add --envelope", refusal("encrypt", "-k", kek, self.source, self.target))
         for envelope in ("job", "object"):
             target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
             self.assertEqual(bulk("encrypt", "-k", kek, "--envelope", envelope, self.source, target)[0], 0)
@@ -153,7 +153,7 @@ class Keys(Case):
             manager.allows = (manifest.KEY_LABEL,)
             status, said = said_by(*given)
             self.assertEqual(status, 1)
-            self.assertIn("the token has expired; repair this and run the same command to continue", said)
+            self.assertIn("the token has expired; correct this, and run the same command to continue", said)
             self.assertEqual({row.state for row in self.load(self.target).rows}, {"pending"})
             manager.allows = (manifest.KEY_LABEL, keys.RECORD_LABEL)
             status, report = bulk(*given)

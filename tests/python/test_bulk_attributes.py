@@ -205,7 +205,7 @@ class Lost(StoreCase):
         self.store.client.put_object(Bucket="bucket", Key="r/a", Body=b"a", ContentType="text/x", Metadata={"a": "b"})
         self.assertEqual(bulk("encrypt", "-k", self.key, "s3://bucket/r", "s3://bucket/s")[0], 0)
         words = ("decrypt", "-k", self.key, "s3://bucket/s", self.target)
-        sentence = "ContentType, Metadata of objects: files do not have them"
+        sentence = "ContentType, Metadata of objects: files do not have these"
         self.assertIn(sentence, refusal(*words, "--remove-source"))
         self.assertIn(sentence, bulk(*words)[1]["notes"][0])
         self.assertIn(sentence, refusal(*words, "--remove-source"))

@@ -316,7 +316,7 @@ class Objects(Named):
         status, report = bulk("status", "-k", self.key, self.target)
         self.assertTrue(report["encrypted_names"])
         self.assertEqual((report["source"], report["objects"]), (str(self.source), len(TREE)))
-        self.assertIn("give its key with -k", refusal("status", self.target))
+        self.assertIn("pass its key with -k", refusal("status", self.target))
         plain = self.folder / "plain"
         bulk("encrypt", "-k", self.key, self.source, plain)
         status, report = bulk("list", "-k", self.key, plain)

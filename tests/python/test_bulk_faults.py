@@ -98,7 +98,7 @@ class Ends(Case):
         for _ in range(2):  # the errors repeat when the rows are retried
             status, report = bulk("decrypt", *given, self.target, out)
             self.assertEqual((status, report["errors"], report["done"]), (1, 2, 0))
-            self.assertIn("several objects of the source would become", report["first_errors"][0]["error"])
+            self.assertIn("several source objects would become", report["first_errors"][0]["error"])
             self.assertEqual(self.files(out), {})
 
     def test_wrapped_keys_are_not_replaced_by_objects(self) -> None:

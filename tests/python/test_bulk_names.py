@@ -123,11 +123,11 @@ class Names(Case):
         how = ("encrypt", "-k", self.key, "--suffix", ".enc")
         report = bulk(*how, self.source, self.source)[1]
         self.assertEqual(
-            report["notes"], ["skipped: b.enc (its name ends with .enc, like the names of encrypted objects)"]
+            report["notes"], ["skipped: b.enc (its name ends with .enc, as the names of encrypted objects do)"]
         )
         report = bulk(*how, "--update", self.source, self.source)[1]
         self.assertEqual(
-            report["notes"], ["skipped: b.enc (its name ends with .enc, like the names of encrypted objects)"]
+            report["notes"], ["skipped: b.enc (its name ends with .enc, as the names of encrypted objects do)"]
         )
 
     def test_a_name_that_is_not_utf_8_is_an_error_of_its_row(self) -> None:
@@ -169,7 +169,7 @@ class Names(Case):
         done = command("encrypt", "-k", self.key, one, self.target)
         self.assertEqual((done.returncode, b"not UTF-8" in done.stdout), (1, True), done)
         done = command("encrypt", "-k", self.key, "--suffix", os.fsdecode(b"\xff"), folder / "s", self.target)
-        self.assertEqual((done.returncode, b"argument --suffix: it is not UTF-8" in done.stderr), (2, True), done)
+        self.assertEqual((done.returncode, b"argument --suffix: must be UTF-8" in done.stderr), (2, True), done)
 
     def test_help_on_every_terminal(self) -> None:
         for words in ([], *([each] for each in ("encrypt", "decrypt", "rekey", "rewrap", "verify", "adopt", "status"))):

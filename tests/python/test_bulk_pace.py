@@ -192,7 +192,7 @@ class DryRuns(Case):
         kek.write_bytes(bytes(32))
         kek.chmod(0o600)
         for words, said in (
-            (("rekey", "-k", self.key, self.target), "all objects of"),
+            (("rekey", "-k", self.key, self.target), "all objects in"),
             (("rekey", "-k", self.key2, "--new-key", self.key2, self.target), "not saved under any of the given keys"),
             (("rekey", "-k", self.key, "--new-key", kek, self.target), "--envelope"),
             (("rewrap", "-k", self.key, "--new-key", self.key2, self.target), "there are no wrapped keys"),

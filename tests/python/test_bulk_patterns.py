@@ -293,14 +293,16 @@ class Jobs(Case):
         self.assertEqual(status, 0)
         self.assertNotIn("\x1b", out.getvalue())
         self.assertIn("  b -> b (1 B)\n", out.getvalue())
-        self.assertIn("2 objects to do", out.getvalue())
+        self.assertIn("2 objects to process", out.getvalue())
         self.assertIn("nothing was written", out.getvalue())
 
     def test_a_dry_run_refuses_what_the_job_refuses(self) -> None:
         self.make(TREE)
         options = ["-k", self.key, self.source, self.target]
         bulk("encrypt", *options)
-        self.assertIn("is under", refusal("encrypt", "-n", "-k", self.key2, "-k", self.key, self.source, self.target))
+        self.assertIn(
+            "is encrypted under", refusal("encrypt", "-n", "-k", self.key2, "-k", self.key, self.source, self.target)
+        )
         self.assertIn(
             "not saved under any of the given keys",
             refusal("decrypt", "-n", "-k", self.key2, self.target, self.folder / "back"),

@@ -211,7 +211,7 @@ class ObjectStore(Case):
         self.addCleanup(os.environ.pop, "AWS_ENDPOINT_URL_KMS")
         manager = "aws-kms://" + boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
         content = self.fill([0, 10, 5000])
-        self.assertIn("give --envelope", refusal("encrypt", "-k", manager, *self.options, self.raw, self.sealed))
+        self.assertIn("add --envelope", refusal("encrypt", "-k", manager, *self.options, self.raw, self.sealed))
         for envelope in ("job", "object"):
             sealed, out = f"{self.sealed}-{envelope}", self.folder / envelope
             how = ("--envelope", envelope, *self.options)
@@ -262,7 +262,7 @@ class ObjectStore(Case):
         entry = raw.stat("x")
         self.assertEqual(raw.read(entry, 5, 100), bytes(100))
         self.store.proxy.hook = lambda method, path: "whole"
-        with self.assertRaisesRegex(OSError, "more than 1048576 bytes arrived"):
+        with self.assertRaisesRegex(OSError, "more than 1048576 bytes were received"):
             raw.read(entry, 0, 100)
 
     def test_credentials_that_expire_end_the_job_and_no_row(self) -> None:
@@ -315,7 +315,7 @@ class ObjectStore(Case):
         self.assertEqual((status, len(report["notes"])), (0, 2))
         self.assertIn("so the originals still exist there", report["notes"][1])
         status, report = bulk("rekey", *given, "--new-key", self.key2, "s3://versions/sealed")
-        self.assertIn("which the old key still opens", report["notes"][0])
+        self.assertIn("which the old key can still decrypt", report["notes"][0])
         self.assertNotIn("so the originals still exist there", str(self.encrypt_one()["notes"]))
 
     def encrypt_one(self) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class Choices(Trust):
         self.assertIn(f"--keep-key {self.old_id}", said)
         self.assertFalse((self.target / "tuesday").exists())
         _, report = bulk("verify", "-k", self.key, self.target)
-        self.assertIn(f"is under the key {self.old_id}", report["notes"][0])
+        self.assertIn(f"is encrypted under the key {self.old_id}", report["notes"][0])
         self.assertEqual(bulk("rekey", "-k", self.key, self.target)[0], 0)
         self.assertEqual(bulk("verify", "-k", self.key, self.target)[1]["notes"], [])
         self.assertEqual(bulk(*again)[0], 0)
@@ -317,7 +317,7 @@ class Choices(Trust):
         bulk("encrypt", "-k", self.key, "--no-bind-names", self.source, self.target)
         bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)
         again = ("encrypt", "-k", self.key2, "--update", self.source, self.target)
-        self.assertIn("leave out --no-bind-names", refusal(*again, "--no-bind-names"))
+        self.assertIn("omit --no-bind-names", refusal(*again, "--no-bind-names"))
         self.assertEqual(bulk(*again)[0], 0)
 
     def test_status_of_a_root_with_any_number(self) -> None:
@@ -381,8 +381,8 @@ class Objects(Trust):
         rekey = ("rekey", "-k", self.key, "--new-key", self.key2, self.target)
         status, report = bulk(*rekey)
         self.assertEqual((status, report["errors"], report["run_objects"]), (1, 1, 1))
-        self.assertIn("rekey has not finished", refusal("decrypt", "-k", self.key2, self.target, self.out))
-        (self.target / "a").write_bytes(new)  # the object is repaired as a new file
+        self.assertIn("rekey job has not finished", refusal("decrypt", "-k", self.key2, self.target, self.out))
+        (self.target / "a").write_bytes(new)  # repaired, as a new file
         self.assertEqual(bulk(*rekey)[0], 0)
         self.assertEqual(bulk("decrypt", "-k", self.key2, self.target, self.out)[0], 0)
         self.assertEqual(self.files(self.out), {"a": b"new!", "b": b"bbbb"})
@@ -475,7 +475,7 @@ class Objects(Trust):
         bulk("encrypt", "-k", self.key, self.source, self.target)
         self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)[0], 0)
         back = ("rekey", "-k", self.key2, "--new-key", self.key, self.target)
-        self.assertIn("were under this key before", refusal(*back))
+        self.assertIn("were previously under this key", refusal(*back))
 
     def test_rekey_names_what_the_manifest_does_not_have(self) -> None:
         self.put(a="1", hidden="2")

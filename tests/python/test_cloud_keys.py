@@ -195,7 +195,7 @@ class Gcp(Sources):
 
     def test_no_server_and_no_credentials(self) -> None:
         away = keysources.from_url(f"gcp-kms+http://127.0.0.1:{free_port()}/{KEY}")
-        self.fails(UnavailableError, "encrypt is refused", lambda: away.wrap(DATA_KEY))
+        self.fails(UnavailableError, "encrypt was refused", lambda: away.wrap(DATA_KEY))
         self.environment(GOOGLE_APPLICATION_CREDENTIALS=str(self.folder / "none"))
         real = keysources.from_url(f"gcp-kms://{KEY}")
         self.fails(DeniedError, "none", lambda: real.wrap(DATA_KEY))

@@ -375,7 +375,7 @@ class Local(Case):
             (ValueError, "empty", {"keyset": "dataset:"}),
             (FileNotFoundError, "", {"keyset": "dataset:not-there.json"}),
             (FileNotFoundError, "no folder above it", {"file": self.source / "a/0/o b.1"}),
-            (ValueError, "path or URL", {"file": b"bytes"}),
+            (ValueError, "path or a URL", {"file": b"bytes"}),
         ]
         for kind, sentence, arguments in cases:
             with self.subTest(arguments):

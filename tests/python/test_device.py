@@ -346,7 +346,9 @@ class ForkedChild(unittest.TestCase):
                     action()
                 except BaseException as error:
                     os._exit(
-                        0 if "a child of fork computes on the CPU: start processes with spawn" in str(error) else 2
+                        0
+                        if "a process created by fork computes on the CPU; start processes with spawn" in str(error)
+                        else 2
                     )
                 os._exit(1)
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, name)
@@ -580,13 +582,13 @@ class Weights(unittest.TestCase):
                 self.assertEqual(bytes_of(found[name].owner, 0, tensor.nbytes), tensor.tobytes(), name)
 
     def test_tensors_in_clear(self) -> None:
-        with self.assertRaisesRegex(exceptions.FormatError, "^017: is not encrypted"):
+        with self.assertRaisesRegex(exceptions.FormatError, "^017 is neither"):
             self.load(allow_clear=False)
         with self.safetensors.safe_open(self.path, "torch", "cuda", **self.keys) as file:
             self.assertEqual(set(file.clear_keys()), {"017", "018", "140"})
             self.assertEqual(file.get_tensor("019").nbytes, self.tensors["019"].nbytes)
             for name in file.clear_keys():
-                with self.assertRaisesRegex(exceptions.FormatError, f"^{name}: is not encrypted"):
+                with self.assertRaisesRegex(exceptions.FormatError, f"^{name} is neither"):
                     file.get_tensor(name)
 
     def test_the_first_that_is_altered_is_named(self) -> None:

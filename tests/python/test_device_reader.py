@@ -159,7 +159,7 @@ class Files(Weights):
             self.safetensors.load_file(url, "torch", "cuda", reader="kvikio", allow_clear=True, **self.keys)
 
     def test_mistakes(self) -> None:
-        for words, path, reader in (("reader must be", self.path, "gds"), ("kvikio reads", "ftp://a/b", "kvikio")):
+        for words, path, reader in (("reader must be", self.path, "gds"), ("kvikio supports", "ftp://a/b", "kvikio")):
             with self.assertRaisesRegex(ValueError, words):
                 self.safetensors.load_file(path, "torch", "cuda", reader=reader, **self.keys)
         with self.assertRaises(FileNotFoundError):

@@ -613,7 +613,7 @@ class Odd(Case):
             for mode in ("rb", "wb"):
                 with (
                     make() as file,
-                    self.assertRaisesRegex(TypeError, "file object for text: open it in a binary mode"),
+                    self.assertRaisesRegex(TypeError, "is a text file; open it in a binary mode"),
                 ):  # type: ignore[attr-defined]
                     self.open(file, mode)
         with codecs.open(str(path), "r+", "latin-1") as file:

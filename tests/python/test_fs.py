@@ -375,7 +375,7 @@ class Keys(Case):
             self.make(keyset=f"file:{self.key}", kek=f"file:{kek}")
         with self.assertRaises(exceptions.KeysetError):
             self.make(keyset=f"file:{wrapped}")
-        with self.assertRaisesRegex(ValueError, "kek: applies only"):  # this option has no effect here
+        with self.assertRaisesRegex(ValueError, "kek: allowed only"):  # an option that has no effect
             self.make(keyset=self.keyset, kek=f"file:{kek}")
 
     def test_in_memory(self) -> None:

@@ -205,13 +205,13 @@ class Loading(Case):
             ("kek=kek;clear", "another file may have replaced yours"),
         ):
             self.refused(place, exceptions.KeysetError, sentence)
-        self.refused("kek=kek;under", ValueError, "give only one of the two", kek="file:kek")
+        self.refused("kek=kek;under", ValueError, "use only one of the two", kek="file:kek")
 
     def test_nothing_is_repeated_that_may_be_secret(self) -> None:
         for place, kind, sentence in (
-            ("0f" * 16, FileNotFoundError, "no file of this name"),
-            ("passphrase=hunter2;locked", FileNotFoundError, "passphrase=: there is no file"),
-            ("kek=hunter2;under", FileNotFoundError, "kek=: there is no file"),
+            ("0f" * 16, FileNotFoundError, "the file does not exist"),
+            ("passphrase=hunter2;locked", FileNotFoundError, "passphrase=: the file does not exist"),
+            ("kek=hunter2;under", FileNotFoundError, "kek=: the file does not exist"),
             ("evn:hunter2", ValueError, "'evn:' is not a kind of place"),
             ("kek=aws-kmss://hunter2;under", ValueError, "'aws-kmss:' is not a kind of place"),
             ("passphrase=env:NONE;locked", ValueError, "env:NONE: this environment variable is not set"),
@@ -240,7 +240,7 @@ class Loading(Case):
         program = "import warpaes; warpaes.Keyset.load('passphrase:locked')"
         ended = subprocess.run([sys.executable, "-c", program], stdin=subprocess.DEVNULL, capture_output=True,
                                start_new_session=True, text=True, check=False)  # fmt: skip
-        self.assertIn("there is no terminal to ask for it; write passphrase=PLACE;", ended.stderr)
+        self.assertIn("there is no terminal for the prompt; write passphrase=PLACE;", ended.stderr)
 
 
 @unittest.skipUnless(
@@ -347,7 +347,7 @@ class Saving(Case):
                 keyset.save(place)
         with self.assertRaisesRegex(ValueError, "empty"):
             keyset.save("passphrase:new", passphrase=ask)
-        with self.assertRaisesRegex(FileNotFoundError, "not repeated"):
+        with self.assertRaisesRegex(FileNotFoundError, "not shown"):
             keyset.save("kek=hunter2;new")
         with self.assertRaises(exceptions.KeysetError):
             keyset_of("AES128_GCM_HKDF_4KB").__class__.from_raw("C2SP_CHUNKED_256", bytes(32)).save("new")

@@ -433,7 +433,7 @@ class AwsKms(Sources):
         self.fails(UnknownKeyError, "NotFoundException", lambda: unknown.wrap(DATA_KEY))
         self.authenticate("0")
         self.addCleanup(self.authenticate, "inf")
-        self.fails(DeniedError, "encrypt is refused: ", lambda: self.source.wrap(DATA_KEY))
+        self.fails(DeniedError, "encrypt was refused: ", lambda: self.source.wrap(DATA_KEY))
 
     def authenticate(self, after: str) -> None:
         """Make moto check the caller's identity after this number of requests."""
@@ -535,9 +535,9 @@ class Pkcs11(Sources):
             keysources.from_url(url).wrap(DATA_KEY)
 
         kek = "pkcs11:token=kek%20token;object=kek"
-        self.fails(UnknownKeyError, "no such AES key", lambda: wrap("pkcs11:token=other;object=kek"))
+        self.fails(UnknownKeyError, "does not have this AES key", lambda: wrap("pkcs11:token=other;object=kek"))
         self.fails(UnknownKeyError, "several", lambda: wrap("pkcs11:token=kek%20token;object=twice"))
-        self.fails(UnavailableError, "no such token", lambda: wrap("pkcs11:token=gone;object=kek"))
+        self.fails(UnavailableError, "token was not found", lambda: wrap("pkcs11:token=gone;object=kek"))
         self.fails(UnavailableError, "cannot load", lambda: wrap(f"{kek}?module-path=/no.so"))
         self.fails(UnavailableError, "cannot read", lambda: wrap(f"{kek}?pin-source=file:/no"))
         self.fails(DeniedError, "no PIN", lambda: wrap(f"{kek}?pin-source=env:NO_SUCH_PIN"))
@@ -586,9 +586,7 @@ class Tpm2(Sources):
         wrapped = keysources.from_url(self.url).wrap(DATA_KEY)
         other = keysources.from_url(f"tpm2:?flush=yes&tcti=swtpm:port={self.start('two')}")
         self.fails(InvalidUnwrap, "the machine or its state differs", lambda: other.unwrap(wrapped))
-        self.fails(
-            InvalidUnwrap, "another kind of source created it", lambda: other.unwrap(b"warpaes-tpm2-1\n\xff\xff")
-        )
+        self.fails(InvalidUnwrap, "was created by another source", lambda: other.unwrap(b"warpaes-tpm2-1\n\xff\xff"))
 
     def test_another_state(self) -> None:
         source = keysources.from_url(self.url + "&pcr=sha256:0,16")

@@ -470,7 +470,7 @@ class Altered(Folder):
         with self.assertRaisesRegex(KeysetError, "a field twice"):
             text = json.dumps(one)[:-1] + f', "encryptedKeyset": "{two["encryptedKeyset"]}"}}'
             keysources.read_keyset(text, source)
-        with self.assertRaisesRegex(KeysetError, "'more' is not one of its fields"):
+        with self.assertRaisesRegex(KeysetError, "'more' is not a valid field"):
             keysources.read_keyset(json.dumps(one | {"more": 1}), source)
         keysources.read_keyset(json.dumps({"encryptedKeyset": one["encryptedKeyset"]}), source)
 
@@ -511,7 +511,7 @@ class Altered(Folder):
             (good[:-5], "is not JSON"),
             (good.replace(b'Keyset": "', b'Keyset": "%'), "encryptedKeyset is not base64"),
             (good.replace(b'Keyset": "', b'Keyset": "AAAA'), "cannot open the wrapped key"),
-            (good.replace(b"keysetInfo", b"keysetinfo"), "'keysetinfo' is not one of its fields"),
+            (good.replace(b"keysetInfo", b"keysetinfo"), "'keysetinfo' is not a valid field"),
             (good.replace(b"ENABLED", b"DISABLED"), "keysetInfo does not match"),
         ):
             wrapped.write_bytes(text)

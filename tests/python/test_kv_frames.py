@@ -140,7 +140,7 @@ class KvFrames(unittest.TestCase):
         for arguments in ((3, [(0, b"x")]), (1, []), (1, [(0, b"")]), (1, [(0, b"x")], 24)):
             with self.assertRaises(ValueError):
                 self.module.Frames(*arguments)
-        with self.assertRaisesRegex(ValueError, "takes 37"):
+        with self.assertRaisesRegex(ValueError, "requires 37"):
             frames.seal(b"text", bytearray(36), self.name)
         for wrong in ("text", 5, None):
             with self.assertRaises(TypeError):
@@ -329,8 +329,8 @@ class Lmcache(unittest.TestCase):
 
     def test_options(self) -> None:
         for options, words in (
-            ({}, "give keyset"),
-            ({"keyset": "a", "master_key_path": "b"}, "give keyset"),
+            ({}, "requires keyset"),
+            ({"keyset": "a", "master_key_path": "b"}, "requires keyset"),
             ({"keyset": "a", "aes_bits": 256}, "aes_bits applies only"),
             ({"master_key_path": str(self.master), "aes_bits": 192}, "128 or 256"),
             ({"master_key_path": str(self.master), "aes_bits": 130}, "128 or 256"),

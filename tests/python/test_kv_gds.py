@@ -178,7 +178,7 @@ class Slab(unittest.TestCase):
         ):
             self.below.slab[begin : begin + len(content)] = content
             self.fill(0, b"\xff" * 20000)
-            with self.subTest(begin), self.assertRaisesRegex(InvalidTag, "not as they were written"):
+            with self.subTest(begin), self.assertRaisesRegex(InvalidTag, "differ from the bytes that were written"):
                 self.transfer("read", 0, 20000, 0)
             self.handle._readings.clear()
             self.below.slab[:] = kept
@@ -192,8 +192,8 @@ class Slab(unittest.TestCase):
             self.transfer("read", 0, 8192, 0)
         self.assertEqual(self.content(0, 8192), bytes(8192))
         self.below.lacking = 0
-        self.transfer("read", 0, 4096, 0)  # only the beginning of a write
-        with self.assertRaisesRegex(FormatError, "authenticated as one"):
+        self.transfer("read", 0, 4096, 0)  # only the beginning of one write
+        with self.assertRaisesRegex(FormatError, "cannot be authenticated"):
             self.transfer("read", 0, 8192, 0)
 
     def test_buffers_are_wiped_on_the_stream(self) -> None:

@@ -265,7 +265,7 @@ class FileSystem(unittest.TestCase):
         shutil.copytree(self.tree, self.here / "copy")
         self.command("reencrypt", "-k", self.keyset, "--encrypted-names", self.tree)
         shutil.copytree(self.here / "copy", self.tree, dirs_exist_ok=True)
-        with self.assertRaisesRegex(FormatError, "two entries have this plain name"):
+        with self.assertRaisesRegex(FormatError, "two entries have this plaintext name"):
             self.files().ls(self.tree)
 
     def test_names_that_lead_elsewhere(self) -> None:

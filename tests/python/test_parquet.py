@@ -872,7 +872,7 @@ class Command(unittest.TestCase):
             cwd=self.folder.name, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertIn("1 files were skipped because they are links or not Parquet: in/_SUCCESS", said.stderr)
+        self.assertIn("1 files were skipped, because they are links or not Parquet files: in/_SUCCESS", said.stderr)
         self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
         self.run_command("verify", *common, "out")
         self.run_command("encrypt", *common, "-o", "out", "in", status=17)
@@ -905,7 +905,7 @@ class Command(unittest.TestCase):
         os.symlink("../elsewhere", self.path("out/sub"))
         common = ["-r", "-k", "file:key"]
         said = self.run_command("encrypt", *common, "-o", "out", "in", status=20)
-        self.assertIn("'out/sub/a.parquet': a folder in this path is a link", said)
+        self.assertIn("'out/sub/a.parquet': a folder in the path is a link", said)
         os.unlink(self.path("out/sub"))
         self.run_command("encrypt", *common, "-o", "out", "in")
         self.assertEqual(os.listdir(self.path("out/sub")), ["a.parquet"])
@@ -1129,7 +1129,7 @@ class Iceberg(unittest.TestCase):
             whole(swapped, unbound)
         # Complete blocks are removed from the end. Only the recorded length reveals this.
         self.assertEqual(whole(sealed[: 8 + 58], unbound), bytes(range(30)))
-        with self.assertRaisesRegex(ValueError, "records"):
+        with self.assertRaisesRegex(ValueError, "according to its key metadata"):
             whole(sealed[: 8 + 58])
         for other in (wp.IcebergKeyMetadata(KEY[::-1], b"p"), wp.IcebergKeyMetadata(KEY, b"q")):
             with self.assertRaises(InvalidTag):
@@ -1139,7 +1139,7 @@ class Iceberg(unittest.TestCase):
         data = written(properties={"aad_prefix": b"ice", "store_aad_prefix": False})
         good = wp.IcebergKeyMetadata(KEY, b"ice", len(data))
         self.assertTrue(read(data, good).equals(table()))
-        with self.assertRaisesRegex(ValueError, "records"):
+        with self.assertRaisesRegex(ValueError, "according to its key metadata"):
             read(data, wp.IcebergKeyMetadata(KEY, b"ice", len(data) + 1))
 
 

@@ -180,7 +180,7 @@ class Keys(Sites):
             ([key, key | {"key_ID": "b"}], "twice"),
             ([key, {"key_ID": "b"}], "valid 'key'"),
             ([key, 7], "an invalid key"),
-            ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits instead of 256"),
+            ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits, not 256"),
             ([key, {"key_ID": "b", "key": "A"}], "not base64"),
             ([key, {"key_ID": "b", "key": "\u00e9" * 44}], "not base64"),
             ([key, {"key_ID": "b", "key": "\ud800"}], "valid 'key'"),
@@ -244,9 +244,9 @@ class Tls(Sites):
         self.assertEqual(self.link.requests, [])
 
     def test_files_that_are_none(self) -> None:
-        self.fails(UnavailableError, "our certificate", lambda: self.kme("alice", certificate="nothing.pem"))
-        self.fails(UnavailableError, "our certificate", lambda: self.kme("alice", key="bob.key"))
-        self.fails(UnavailableError, "authorities", lambda: self.kme("alice", ca="nothing.pem"))
+        self.fails(UnavailableError, "client certificate", lambda: self.kme("alice", certificate="nothing.pem"))
+        self.fails(UnavailableError, "client certificate", lambda: self.kme("alice", key="bob.key"))
+        self.fails(UnavailableError, "CA certificates", lambda: self.kme("alice", ca="nothing.pem"))
         with self.assertRaisesRegex(ValueError, "https://"):
             qkd.Kme("http://127.0.0.1", *[str(self.keys / name) for name in ("alice.pem", "alice.key", "ca.pem")])
 
@@ -512,7 +512,7 @@ class Command(Sites):
         self.assertEqual(self.target.read_bytes(), TEXT)
         again = subprocess.run([*got[:-1], str(self.folder / "again")], capture_output=True, text=True)
         self.assertEqual(again.returncode, 19)
-        self.assertRegex(again.stderr, "^warpaes: KME: it refuses dec_keys for 'alice'.*not found.*\n$")
+        self.assertRegex(again.stderr, "^warpaes: KME: refuses dec_keys for 'alice'.*not found.*\n$")
 
     def test_the_demonstration(self) -> None:
         demo = pathlib.Path(__file__).parents[2] / "tools" / "qkd_demo"
@@ -521,7 +521,7 @@ class Command(Sites):
         done = subprocess.run([demo], env=environment, capture_output=True, text=True, timeout=100)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("The letters are identical", done.stdout)
-        self.assertRegex(done.stderr, "warpaes: KME: it refuses dec_keys for 'alice'.*not found")
+        self.assertRegex(done.stderr, "warpaes: KME: refuses dec_keys for 'alice'.*not found")
 
     def test_exit_statuses(self) -> None:
         send = ("send", *self.arguments("alice", "bob"), str(self.plain))
@@ -532,7 +532,7 @@ class Command(Sites):
         self.link.stored = 0
         status, said = self.run_main(*send, "-o", str(self.folder / "x"))
         self.assertEqual(
-            (status, said), (19, "warpaes: KME: it has 0 keys for 'bob', but 1 are needed; wait for more\n")
+            (status, said), (19, "warpaes: KME: has 0 keys for 'bob', but 1 are needed; try again later\n")
         )
         kept = self.folder.with_name(self.folder.name + "-state")
         self.addCleanup(shutil.rmtree, kept)

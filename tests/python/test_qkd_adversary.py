@@ -332,7 +332,7 @@ class Kept(unittest.TestCase):
         """For a file that cannot be a letter, no key is requested. A plausible forgery leaves the key for the genuine
         letter."""
         for body in (b"", b"\x29" + os.urandom(99), self.body[:40], self.body[:55]):
-            with self.assertRaisesRegex(exceptions.FormatError, "does not begin with its header, or is shorter"):
+            with self.assertRaisesRegex(exceptions.FormatError, "does not begin with the header of this format"):
                 self.receive(self.plant(body, self.line))
         self.assertEqual((self.world.link.handed_out, self.kept()), ([], []))
         fields = json.loads(self.line)
@@ -386,7 +386,7 @@ class Kept(unittest.TestCase):
         path.unlink()
         path.write_bytes(good)
         self.world.state.chmod(0o750)
-        with self.assertRaisesRegex(PermissionError, "closed to others"):
+        with self.assertRaisesRegex(PermissionError, "only its owner"):
             self.receive(self.plant(self.body, self.line))
         self.world.state.rename(self.folder / "moved")
         self.world.state.symlink_to(self.folder / "moved")

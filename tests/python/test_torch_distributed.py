@@ -116,7 +116,7 @@ class Distributed(Case):
         self.assertNotIn(b"keyData", sent)
         self.dcp.save(self.state(3), storage_writer=pickle.loads(sent))
         self.same(self.load(), self.state(3))
-        with self.assertRaisesRegex(TypeError, "give its place"):
+        with self.assertRaisesRegex(TypeError, "pass its place"):
             pickle.dumps(self.ours.StorageWriter(self.path, self.keyset))
 
     def test_files_that_were_changed(self) -> None:

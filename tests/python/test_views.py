@@ -145,13 +145,13 @@ class Arrays(unittest.TestCase):
             (plain.T, BufferError, "data is not contiguous"),
             (plain[::2], BufferError, "data is not contiguous"),
             (memoryview(bytes(8))[::-1], BufferError, "data is not contiguous"),
-            (np.array([object()]), TypeError, "data holds Python objects"),
-            (np.zeros(2, [("x", "O")]), TypeError, "data holds Python objects"),
+            (np.array([object()]), TypeError, "data contains Python objects"),
+            (np.zeros(2, [("x", "O")]), TypeError, "data contains Python objects"),
             (released, ValueError, "data: operation forbidden on released memoryview"),
             (closed, ValueError, "data: mmap closed"),
         ]
         if hasattr(np.dtypes, "StringDType"):
-            causes.append((np.array(["a"], np.dtypes.StringDType()), TypeError, "data holds Python objects"))
+            causes.append((np.array(["a"], np.dtypes.StringDType()), TypeError, "data contains Python objects"))
         for data, kind, words in causes:
             with self.subTest(words), self.assertRaisesRegex(kind, words) as raised:
                 GCM.encrypt(NONCE, data, None)
@@ -159,7 +159,7 @@ class Arrays(unittest.TestCase):
         read_only = np.zeros(16, np.uint8)
         read_only.flags.writeable = False
         for out in (bytes(16), memoryview(bytes(16)), read_only):
-            with self.assertRaisesRegex(BufferError, "buf is read-only but is an output"):
+            with self.assertRaisesRegex(BufferError, "buf is an output but is read-only"):
                 GCM.encrypt_into(NONCE, b"", None, out)
         for out, words in ((np.zeros(4)[::2], "buf is not contiguous"), (np.zeros(2, "M8[s]"), "cannot include dtype")):
             with self.assertRaisesRegex(BufferError, words):
@@ -182,7 +182,7 @@ class Arrays(unittest.TestCase):
         data = self.numpy.zeros((4, 4))
         with self.assertRaisesRegex(BufferError, "contiguous"):
             GCM.encrypt(NONCE, DlpackOnly(data.T), None)
-        with self.assertRaisesRegex(BufferError, "kind 7"):
+        with self.assertRaisesRegex(BufferError, "type 7"):
             GCM.encrypt(NONCE, DlpackOnly(data, device=(7, 0)), None)
         data.flags.writeable = False
         with self.assertRaises(BufferError):
@@ -248,7 +248,7 @@ class Torch(unittest.TestCase):
         for words, flags in (
             ("lazy conjugate", {"conj": True}),
             ("lazy conjugate", {"neg": True}),
-            ("kind 'mps'", {"device": "mps"}),
+            ("type 'mps'", {"device": "mps"}),
         ):
             with self.assertRaisesRegex(BufferError, words):
                 GCM.encrypt(NONCE, self.tensor(data, **flags), None)

@@ -305,7 +305,7 @@ class Transfers(Case):
         with self.assertRaisesRegex(ValueError, "spec_name"):
             self.worker.submit_store(1, self.transfer([0, 1, 2, 3], [4, 0], [0, 0]), output.store_spec)
         output.store_spec.names = self.keys("a")
-        with self.assertRaisesRegex(ValueError, "blocks of 2 chunks and names 1"):
+        with self.assertRaisesRegex(ValueError, "blocks of 2 chunks, but names 1"):
             self.worker.submit_store(1, self.transfer([0, 1, 2, 3], [4, 0], [1, 0]), output.store_spec)
         blocks = self.ours.kv.Blocks(warpaes.Keyset.generate())
         host = self.torch.empty((1, self.per_chunk * sum(self.pages) + 31), dtype=self.torch.int8)

@@ -1,4 +1,4 @@
-"""Column chunks in the memory of a GPU, in the form that cuDF's HybridScanReader accepts."""
+"""Column chunks in GPU memory, in the form that cuDF's HybridScanReader accepts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ._pages import Pages
 
 #: Number of bytes that a thread copies at a time.
 _PIECE_BYTES = 4 << 20
-#: cuDF's decompressors read complete words at the end of a span.
+#: Number of bytes after a span, because cuDF's decompressors read complete words at its end.
 _PADDING_BYTES = 256
-#: One thread reads a few GB/s from the page cache.
+#: Maximum number of threads. One thread reads only a few GB/s from the page cache.
 _MOST_THREADS = 8
 
 
@@ -34,12 +34,12 @@ class View(Protocol):
 class DeviceSpan:
     """Bytes of the plain view in device memory or in page-locked host memory.
 
-    It has ``ptr`` and ``size``, like pylibcudf's spans, and ``__cuda_array_interface__`` if it is device memory. The
+    Like pylibcudf's spans, it has ``ptr`` and ``size``. In device memory, it also has ``__cuda_array_interface__``. The
     span keeps the memory alive.
     """
 
     def __init__(self, memory: _native.Memory, base: int, size: int, offset: int) -> None:
-        """Wrap memory, whose bytes begin at byte ``base``. ``offset``: the offset of the bytes in the view."""
+        """Wrap the bytes at offset ``base`` of a memory object. ``offset`` is the offset of the bytes in the view."""
         self._memory, self._base = memory, base
         self.size = size
         self.offset = offset
@@ -51,7 +51,7 @@ class DeviceSpan:
 
     @property
     def base(self) -> int:
-        """The offset of the span in the memory."""
+        """The offset of the span in its memory."""
         return self._base
 
     @property
@@ -61,13 +61,13 @@ class DeviceSpan:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface, as a one-dimensional array of bytes."""
+        """The CUDA array interface, which describes the span as a one-dimensional array of bytes."""
         interface = self._memory.__cuda_array_interface__
         return {**interface, "data": (self.ptr, interface["data"][1]), "shape": (self.size,)}
 
 
 class _Staging:
-    """Page-locked buffers that are reused, because allocating one takes longer than filling it."""
+    """Page-locked buffers that are reused, because allocating a buffer takes longer than filling it."""
 
     def __init__(self) -> None:
         self._free: list[_native.Memory] = []
@@ -99,10 +99,10 @@ def _padded(size: int) -> int:
 
 
 def make_memory(size: int, device: int | str) -> _native.Memory:
-    """Allocate memory of a device: ``"cuda"``, ``"cuda:1"``, a number, or ``"cpu"`` for page-locked host memory.
+    """Allocate memory on a device: ``"cuda"``, ``"cuda:1"``, a number, or ``"cpu"`` for page-locked host memory.
 
     Raises:
-        ValueError: ``device`` is something else.
+        ValueError: ``device`` has a different form.
         Error: The device does not exist.
     """
     size = _padded(max(size, 1))
@@ -116,7 +116,7 @@ def make_memory(size: int, device: int | str) -> _native.Memory:
 
 
 def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> list[DeviceSpan]:
-    """Fetch ranges of the view, each given by offset and size, to a device."""
+    """Fetch ranges of the view, each given by its offset and size, to a device."""
     wanted = list(ranges)
     for offset, size in wanted:
         if offset < 0 or size < 0 or offset + size > view.size:
@@ -142,14 +142,14 @@ def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> l
         try:
             while True:
                 try:
-                    number = queue.pop()  # CPython's lists need no lock for this
+                    number = queue.pop()  # atomic in CPython
                 except IndexError:
                     return
                 pages = chunks[number]
                 if pages is not None:
                     pages.move(shared, bases[number], staging)
         finally:
-            queue.clear()  # after a failure, no thread begins another chunk
+            queue.clear()  # after a failure, no thread may begin another chunk
             _staging.give(staging)
 
     threads = min(_MOST_THREADS, len(queue))
@@ -167,7 +167,7 @@ def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> l
 
 
 def _copied(view: View, offset: int, size: int, device: int | str) -> _native.Memory:
-    """Decrypt on the CPU: indexes, Bloom filters, single pages, and columns that are not encrypted."""
+    """Decrypt indexes, Bloom filters and single pages on the CPU, and copy columns that are not encrypted."""
     memory = make_memory(size, device)
     if size:
         _native.copy(memory, view.read_at(offset, size).ljust(len(memory), b"\0"))
@@ -175,17 +175,17 @@ def _copied(view: View, offset: int, size: int, device: int | str) -> _native.Me
 
 
 def chosen(view: View, row_groups: Sequence[int] | None, columns: Sequence[str] | None) -> list[tuple[int, int]]:
-    """Return the offsets and sizes of column chunks, row group by row group, with columns in the order of the file.
+    """Return the offsets and sizes of column chunks, row group by row group, with the columns in file order.
 
     Raises:
         ValueError: The row group or column does not exist.
-        FormatError: An unencrypted chunk is outside the file's data.
+        FormatError: An unencrypted chunk lies outside the file's data.
     """
     rows = view.footer.chunks
     groups = range(len(rows)) if row_groups is None else row_groups
     for group in groups:
         if not 0 <= group < len(rows):
-            raise ValueError(f"row_groups: there is no row group {group}; the file has {len(rows)}")
+            raise ValueError(f"row_groups: there is no row group {group}; the file has {len(rows)} row groups")
     for name in columns or ():
         if rows and not any(_names(chunk.place.path, name) for chunk in rows[0]):
             raise ValueError(f"columns: the file has no column {name}")
@@ -202,7 +202,7 @@ def chosen(view: View, row_groups: Sequence[int] | None, columns: Sequence[str] 
 
 
 def _names(path: str, name: str) -> bool:
-    """Return whether a name is that of a column or of a group above it."""
+    """Return whether a name is the path of a column or of a group that contains it."""
     return path == name or path.startswith(name + ".")
 
 

@@ -1,7 +1,7 @@
 """Thrift's compact protocol. Structs are read within strict limits and written with all fields, including unknown ones.
 
-A struct is a dictionary from field numbers to ``(type, value)``. Integers are ``int``, bools ``bool``, doubles and
-binaries ``bytes``; lists are ``List``.
+A struct is a dictionary from field numbers to ``(type, value)``. Integers are ``int``, booleans are ``bool``, doubles
+and binaries are ``bytes``, and lists are ``List``.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Map:
 
 
 class Reader:
-    """Reads structs from bytes. It never reads past their end, and creates at most one object per byte."""
+    """Reads structs from bytes. The reader never reads past the end, and creates at most one object per byte."""
 
     def __init__(self, data: bytes | memoryview, what: str, at: int = 0) -> None:
-        """Start at an offset. ``what``: the name of the bytes in errors."""
+        """Start at an offset. ``what`` is the name of the bytes in error messages."""
         self._data = data
         self._what = what
         self.at = at
@@ -64,9 +64,9 @@ class Reader:
                 break
             shift += 7
             if shift > 63:
-                raise self._refuse("a number of more than 64 bits")
+                raise self._refuse("a number has more than 64 bits")
         if value >> 64:
-            raise self._refuse("a number of more than 64 bits")
+            raise self._refuse("a number has more than 64 bits")
         return value
 
     def _integer(self) -> int:
@@ -89,7 +89,7 @@ class Reader:
             kind = head & 0x0F
             last = last + (head >> 4) if head >> 4 else self._integer()
             if not 0 <= last < 1 << 15 or last in fields:
-                raise self._refuse("a field whose number is out of range or repeats")
+                raise self._refuse("a field number is out of range or repeats")
             fields[last] = (
                 (kind, kind == BOOL_TRUE) if kind in (BOOL_TRUE, BOOL_FALSE) else (kind, self._value(kind, depth))
             )
@@ -112,7 +112,7 @@ class Reader:
             return self._take(8)
         if kind == MAP:
             return self._map(depth)
-        raise self._refuse("a value of an unknown type")
+        raise self._refuse("a value has an unknown type")
 
     def _list(self, depth: int) -> List:
         if depth > _MAX_DEPTH:
@@ -120,7 +120,7 @@ class Reader:
         head = self._byte()
         count = self._varint() if head >> 4 == 15 else head >> 4
         if count > len(self._data) - self.at:
-            raise self._refuse("a list that is longer than its bytes")
+            raise self._refuse("a list is longer than the remaining bytes")
         kind = head & 0x0F
         return List(kind, [self._value(kind, depth + 1) for _ in range(count)])
 
@@ -132,7 +132,7 @@ class Reader:
             return Map(0, 0, [])
         head = self._byte()
         if count > len(self._data) - self.at:
-            raise self._refuse("a map that is longer than its bytes")
+            raise self._refuse("a map is longer than the remaining bytes")
         key, value = head >> 4, head & 0x0F
         return Map(key, value, [(self._value(key, depth + 1), self._value(value, depth + 1)) for _ in range(count)])
 
