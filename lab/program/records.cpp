@@ -287,7 +287,7 @@ int run_lab(int argc, char** argv) {
     if (argc > 1) {
         if (const RecordCommand run = record_command(argv[1])) return run(argc - 1, argv + 1);
     }
-    become("warpaes-lab", argc, argv, "`make install-lab` installs it; run it where warpaes was built");
+    become("warpaes-lab", argc, argv, "run `make install-lab` in the folder where warpaes was built");
 }
 
 }  // namespace cli
