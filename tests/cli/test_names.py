@@ -609,7 +609,7 @@ class Refused(NamesTest):
             ("'notes.txt' does not exist in 'out'", "cat", "-k", "other", names, "--name", "notes.txt", "out"),
             ("requires the directory that `encrypt --output-dir` wrote", "verify", *key, names, "in/notes.txt"),
             ("requires the directory that `encrypt --output-dir` wrote", "verify", *key, names, "nothing"),
-            ("is not a directory", "list", *key, "in/notes.txt"),
+            ("not a directory", "list", *key, "in/notes.txt"),
         ):
             self.refused(NOT_FOUND, words, *arguments)
         self.refused(FORMAT, "does not have the form of an encrypted name", "list", *key, "plain")
