@@ -228,7 +228,7 @@ def against(kernel: dict, other: dict) -> str:
     ratios = {said: kernel[name] / other[name] for name, said in COUNTS.items() if kernel.get(name) and other.get(name)}
     if not ratios:
         return ""
-    *most, last = [f"{ratio:.2f} times the {what}" for what, ratio in ratios.items()]
+    *most, last = [f"{ratio:{'.2f' if ratio >= 0.01 else '.1g'}} times the {what}" for what, ratio in ratios.items()]
     said = f"{', '.join(most)} and {last}" if most else last
     text = f"Compared with kernel {other['number']}, it requires {said}"
     if kernel.get("nanoseconds") and other.get("nanoseconds"):
