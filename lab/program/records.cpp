@@ -143,7 +143,7 @@ void refuse_empty(const CLI::Option& output, const std::string& name) {
     if (output.count() != 0 && name.empty()) throw UsageError("-o: the name is empty; '-' is standard output");
 }
 
-/// Writes a whole file, or to the standard output.
+/// Writes a complete file, or writes to the standard output.
 void write_output(const std::filesystem::path& path, const std::string& text) {
     if (lab::is_standard_output(path)) {
         fmt::print("{}", text);
