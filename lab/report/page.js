@@ -121,8 +121,8 @@ function foldedPanelOf(panel, i, key) {
 }
 
 /**
- * In a record of many experiments, only the plots of these experiments are open. The verdict of every experiment quotes
- * its figures.
+ * In a record of many experiments, only the plots of these experiments are open. The verdict of every experiment
+ * quotes its figures.
  */
 const WITH_PLOT = ["N.implementations", "G.transfers", "P.encryption", "D.model", "W.worth"];
 

@@ -115,8 +115,8 @@ function valueAxis(scale, axis, left, bottom, width, top = 0) {
 const bestOf = some => Math.max(0, ...some.flatMap(one => one.values.filter(exists)));
 
 /**
- * If published and other figures differ by a factor of 20 or more, the shorter bars would be invisible. In that case, the
- * length of a bar is its share of the best published figure, or of the best of the other figures. Returns null
+ * If published and other figures differ by a factor of 20 or more, the shorter bars would be invisible. In that case,
+ * the length of a bar is its share of the best published figure, or of the best of the other figures. Returns null
  * otherwise.
  */
 function sharesOf({y, series}) {
