@@ -41,7 +41,7 @@ std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
     auto answer = prompt(o.decrypt ? "Passphrase" : "New passphrase", !o.decrypt);
     if (!answer) {
         throw UsageError(
-            "no key, and no terminal to ask for a passphrase; give -K and -iv, or a passphrase with -pass, -kfile or "
+            "no key, and no terminal for a prompt; give -K and -iv, or a passphrase with -pass, -kfile or "
             "-k");
     }
     return answer;

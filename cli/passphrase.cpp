@@ -16,7 +16,7 @@ SecretBytes take_passphrase(const std::string& option, const std::optional<std::
     if (!place) {
         auto answer = prompt(question, new_one);
         if (!answer) {
-            throw UsageError(fmt::format("{}: no terminal to ask for it; give {} FILE, env:NAME, fd:N or exec:COMMAND",
+            throw UsageError(fmt::format("{}: no terminal for a prompt; give {} FILE, env:NAME, fd:N or exec:COMMAND",
                                          question, option));
         }
         return *answer;

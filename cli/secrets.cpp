@@ -35,7 +35,7 @@ SecretBytes read_all(const std::string& what, int fd, bool first_line = false) {
     for (char c = 0; read_byte(what, fd, c);) {
         if (first_line && c == '\n') break;
         if (!bytes.push_back(c)) {
-            throw UsageError(fmt::format("{}: is longer than {} bytes", what, SecretBytes::capacity));
+            throw UsageError(fmt::format("{}: longer than {} bytes", what, SecretBytes::capacity));
         }
     }
     return bytes;
@@ -107,7 +107,7 @@ SecretBytes copy(const std::string& what, const char* text) {
     SecretBytes bytes;
     for (; *text != '\0'; ++text) {
         if (!bytes.push_back(*text)) {
-            throw UsageError(fmt::format("{}: is longer than {} bytes", what, SecretBytes::capacity));
+            throw UsageError(fmt::format("{}: longer than {} bytes", what, SecretBytes::capacity));
         }
     }
     return bytes;
@@ -235,7 +235,7 @@ SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes,
     } else if (std::strcmp(argument, "prompt") == 0) {
         auto answer = prompt("Key in hexadecimal", false);
         if (!answer)
-            throw UsageError(fmt::format("{}: no terminal to ask for it; use file:PATH, env:NAME or fd:N", what));
+            throw UsageError(fmt::format("{}: no terminal for a prompt; use file:PATH, env:NAME or fd:N", what));
         text = *answer;
     } else {
         text = take_argument(what, argument, "use file:PATH, env:NAME, fd:N or prompt");

@@ -234,7 +234,7 @@ class Places(Passphrases):
         self.refused(ARGUMENT, nowhere, "verify", "-k", "keyset", "--passphrase-from", "env:NOWHERE")
         self.private("bad", b"x")
         self.refused(AUTHENTICATION, WRONG, "verify", "-k", "keyset", "--passphrase-from", "bad")
-        self.refused(ARGUMENT, "no terminal to ask for it|--passphrase-from FILE", "verify", "-k", "keyset", stdin=b"")
+        self.refused(ARGUMENT, "no terminal for a prompt|--passphrase-from FILE", "verify", "-k", "keyset", stdin=b"")
         os.chmod(self.path("first"), 0o644)
         result = self.run_command(WARPAES, "keys", "list", "--passphrase-from", "first", "keyset")
         self.assertIn(b"'first' is open to other users", result.stderr)
