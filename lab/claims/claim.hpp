@@ -1,4 +1,4 @@
-// The claims: the published statements of the papers, each of which is a line of a table, a curve, or a sentence.
+// The claims: the published statements of the papers. A claim is a line of a table, a curve, or a sentence.
 // lab/claims/statements contains a file for each paper and a row for each claim. The row names the experiment that
 // measures the claim, or the reason why no experiment does, and quotes each judged sentence. Every verdict is computed
 // only from the figures of a record, so an old record is judged by the current rules.

@@ -96,7 +96,8 @@ struct Worth {
     }
 };
 
-/// Returns the smallest size from which `a` is ahead of `b` at all sizes; none if `a` is not ahead at the largest size.
+/// Returns the smallest size such that `a` is ahead of `b` at this and all larger sizes; none if `a` is not ahead at
+/// the largest size.
 std::optional<double> ahead_from(const Row& a, const Row& b) {
     std::optional<double> from;
     for (std::size_t i = a.size(); i-- > 0;) {
