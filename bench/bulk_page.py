@@ -27,11 +27,11 @@ def figures(record: dict) -> str:
     return "\n\n".join(
         [
             f"Objects of {human_bytes(first['bytes'])} are read from an object store, encrypted and written back. The "
-            f"table shows the number of objects per second: for {first['objects']:,} objects with `warpaes bulk`, and "
-            f"for {first['looped']:,} of them with a loop of pyca/cryptography and boto3.",
+            f"table shows objects per second: `warpaes bulk` with {first['objects']:,} objects, and a loop of "
+            f"pyca/cryptography and boto3 with {first['looped']:,} of these objects.",
             table(header, lines),
-            "The next table shows the speed for one large object, and the peak memory of the process including Python "
-            "and its libraries:",
+            "The next table shows the speed for a single large object, and the peak memory of the process, including "
+            "Python and its libraries:",
             table(["", "bytes", "", "memory"], large),
             scaling(record["workers"]),
             f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "
@@ -146,6 +146,6 @@ def render(page: str) -> dict[str, str]:
     folder = RESULTS / "bulk"
     records = read(folder) if folder.exists() else []
     of_stores, of_files = newest(records, "small"), newest(records, "local")
-    none = "There is no record yet: `make bulk-bench` measures the machine it runs on."
+    none = "There is no record yet. `make bulk-bench` measures this machine."
     parts = [figures(of_stores) if of_stores else none, *([local(of_files)] if of_files else [])]
     return {PAGE: with_figures(page, "\n\n".join(parts))}

@@ -153,5 +153,5 @@ def plot(record: dict) -> str:
 def render(page: str) -> dict[str, str]:
     record = newest()
     if record is None:
-        return {PAGE: with_figures(page, "There is no record yet: `make compare` measures the machine it runs on.")}
+        return {PAGE: with_figures(page, "There is no record yet. `make compare` measures this machine.")}
     return {PAGE: with_figures(page, figures(record)), PLOT: plot(record)}

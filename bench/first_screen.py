@@ -71,7 +71,7 @@ def block(lab_record: dict | None, plot: str) -> str:
     rows = [file_row(comparison.newest()), device_row(lab_record), loading_row(serving_page.newest())]
     rows = [row for row in rows if row]
     if not rows:
-        return "No record yet: `make bench` measures the machine it runs on."
+        return "No record yet. `make bench` measures this machine."
     parts = [
         "\n".join(
             f"- {figure} {what}, compared with {others} ([record]({where}))" for figure, what, others, where in rows

@@ -120,7 +120,7 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
         out.append(f"On an {name_of(record)} ({effort}{record['date'][:10]}, {commit}){counted} ({where}).")
         if said:
             out.append("\n".join(f"- {finding}" for finding in said["findings"]))
-            out.append("When is the GPU worth it there?")
+            out.append("The speed of this GPU, compared with the CPU, depends on the place of the data:")
             out.append("\n".join(f"- {sentence}" for sentence in said["worth"]["sentences"]))
     if profiled:
         out.append("[The kernels' profile](lab-profile.md) explains why the order of the thirteen kernels changed.")
@@ -162,11 +162,11 @@ INTRODUCTION = """\
 This page is generated from `bench/results/lab` by `bench/report.py`. Do not edit it.
 
 [N] ranks thirteen kernels by speed, and the lab's `N.implementations` ranks them again on a current GPU
-([lab.md](lab.md)). This page compares the two rankings. It also lists the counts of Nsight Compute for one launch of
-each kernel, without fixed clocks (`tools/profile_lab.py`). Counts are per 32 blocks of AES, the work of a warp whose
-threads process one block each. A wavefront is a pass of shared memory. A pass serves 32 lanes unless two of them need
-different words of the same bank; conflicts are the passes after the first. Percentages are relative to the maximum of
-the unit."""
+([lab.md](lab.md)). This page compares the two rankings. It also lists the counts that Nsight Compute reports for one
+launch of each kernel, without fixed clocks (`tools/profile_lab.py`). Counts are per 32 blocks of AES, the work of a
+warp whose threads process one block each. A wavefront is a pass of shared memory. A pass serves 32 lanes unless two
+lanes need different words of the same bank. Such a conflict requires additional passes ("conflicts per load").
+Percentages are relative to the maximum rate of the unit."""
 
 UNITS = {
     "shared_percent": "shared memory",
@@ -230,9 +230,9 @@ def against(kernel: dict, other: dict) -> str:
     ratios = {said: kernel[name] / other[name] for name, said in COUNTS.items() if kernel.get(name) and other.get(name)}
     if not ratios:
         return ""
-    *most, last = [f"{ratio:.2f} times the {what}" for what, ratio in ratios.items()]
+    *most, last = [f"{ratio:{'.2f' if ratio >= 0.01 else '.1g'}} times the {what}" for what, ratio in ratios.items()]
     said = f"{', '.join(most)} and {last}" if most else last
-    text = f"Compared with kernel {other['number']}, it has {said}"
+    text = f"Compared with kernel {other['number']}, it requires {said}"
     if kernel.get("nanoseconds") and other.get("nanoseconds"):
         time = kernel["nanoseconds"] / other["nanoseconds"]
         text += f", and takes {time:.2f} times as long"
@@ -266,8 +266,8 @@ def moves(labels: list[str], published: list[float], here: list[float], profile:
             if units and units[0][0] >= 80:
                 line += f" It is limited by {units[0][1]}, which is busy {units[0][0]:.0f} % of the time."
             elif units:
-                line += f" No unit is busy all the time: {units[0][1]} is busy for {units[0][0]:.0f} %"
-                line += f", and {units[1][1]} for {units[1][0]:.0f} %." if len(units) > 1 else "."
+                line += f" No unit is busy all the time: {units[0][1]} is busy {units[0][0]:.0f} %"
+                line += f" of the time, and {units[1][1]} {units[1][0]:.0f} %." if len(units) > 1 else " of the time."
             if waiting := waits(kernels[i + 1]):
                 line += f" Warps mostly wait for {waiting[0]}."
         out.append(f"- {line.rstrip()}")
@@ -294,10 +294,10 @@ def schemes_section(profile: dict) -> list[str]:
     size = profile["schemes_text_bytes"] >> 20
     head = ["scheme", *THROUGHPUTS, "shared memory, %", "constant cache, %", "µs", "warps wait for"]
     by_size = sizes_rows(profile)
-    figure = "" if by_size else " [G]'s Fig. 4 shows them by input size."
+    figure = "" if by_size else " [G]'s Fig. 4 shows these figures by input size."
     said = (
-        "The table shows the instruction and memory throughput of [G]'s three schemes in one launch each of "
-        f"AES-128-ECB of {size} MiB.{figure} Instructions are counted per warp."
+        "The table shows the instruction and memory throughput of [G]'s three schemes, each in a single launch of "
+        f"AES-128-ECB on {size} MiB.{figure} Instructions are counted per warp."
     )
     out = ["## The three schemes", said, table(head, rows)]
     if by_size:
@@ -374,7 +374,7 @@ def profile_page(record: dict, profile: dict) -> str:
             [
                 INTRODUCTION,
                 f"## {gpu['name']}",
-                table(["implementation", "published, Gbit/s", "place", "here, GB/s", "place"], order),
+                table(["implementation", "published, Gbit/s", "rank", "here, GB/s", "rank"], order),
                 f"*Speeds: {date}. Profile: driver {gpu['driver']}, CUDA {gpu['cuda']}; {stamp(profile)}.*",
                 "## Counts of the profiler",
                 table(
@@ -396,8 +396,8 @@ def profile_page(record: dict, profile: dict) -> str:
                     ],
                     counted,
                 ),
-                "## Kernels that changed places",
-                "\n".join(changed) if changed else "No kernel did.",
+                "## Kernels whose rank changed",
+                "\n".join(changed) if changed else "No rank changed.",
                 *schemes_section(profile),
             ]
         )

@@ -26,8 +26,8 @@ def figures(record: dict) -> str:
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
         f"{commit_of(record)}; `tools/parquet_bench.py`. `ParquetFile.read` reads a complete file on tmpfs "
         "into a `pyarrow.Table`: unencrypted, decrypted by pyarrow, and through the view. Each figure is the shortest "
-        'of samples taken alternately; on one core it is processor time. The column "at most" is the speedup if '
-        "decryption cost nothing; pyarrow decodes the pages in every case.*"
+        'of samples taken alternately. On one core, it is processor time. The column "at most" is the speedup if '
+        "decryption took no time; pyarrow decodes the pages in every case.*"
     )
     return "\n\n".join(parts)
 
@@ -35,5 +35,5 @@ def figures(record: dict) -> str:
 def render(page: str) -> dict[str, str]:
     folder = RESULTS / "parquet"
     newest = max(read(folder) if folder.exists() else [], key=lambda record: record["date"], default=None)
-    none = "There is no record yet: `tools/parquet_bench.py` measures the machine it runs on."
+    none = "There is no record yet. `tools/parquet_bench.py` measures this machine."
     return {PAGE: with_figures(page, figures(newest) if newest else none)}

@@ -43,13 +43,13 @@ def figures(record: dict) -> str:
             "The table shows the speed relative to the default provider, for updates of one stream or messages under "
             "the same key.",
             table(head, rows_of(record, "message", "128") + rows_of(record, "message", "256")),
-            "The next table shows the same with the key set in every call:",
+            "The next table shows the relative speed if every call sets the key:",
             table(head, rows_of(record, "key", "128") + rows_of(record, "key", "256")),
             f"*{host['cpu']}, {host['cores']} cores, OpenSSL {record['openssl']}, {record['kernels']}; "
             f"{record['date'][:10]}, {commit_of(record)}; "
             f"{len(record['rows'])} figures, including keys of 192 bits. The lowest figure is {said(lowest)}; with "
-            f"the key set in advance it is {said(worst)}. Each figure is the shortest of samples that the two "
-            "providers take alternately in one process.*",
+            f"the key set in advance it is {said(worst)}. Each figure is the shortest of several samples; the "
+            "two providers are measured alternately in the same process.*",
         ]
     )
 
@@ -83,7 +83,7 @@ def render(page: str) -> dict[str, str]:
     folder = RESULTS / "provider"
     records = sorted(read(folder) if folder.exists() else [], key=lambda record: record["date"])
     gpus = [record for record in read(RESULTS) if record.get("provider")]
-    none = "There is no record yet: `make provider-bench` measures the machine it runs on."
+    none = "There is no record yet. `make provider-bench` measures this machine."
     newest = {record["host"]["cpu"]: record for record in records}
     texts = [figures(record) for record in newest.values()] if newest else [none]
     if gpus:

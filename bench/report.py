@@ -58,9 +58,10 @@ def caption(record: dict, rows: list[dict]) -> str:
 
 
 LIMIT_TEXT = """\
-Shared memory sets the limit. A multiprocessor serves 32 lanes per clock, with one lookup of four bytes each. A block
-takes 16 lookups per round; CTR and GCM save two rounds by counter caching. Reading and writing a block takes 8 more
-passes. The limit is multiprocessors x clock x 32 x 16 bytes / (lookups + 8)."""
+Shared memory limits the speed. In each clock cycle, the shared memory of a multiprocessor serves one lookup of four
+bytes for each of 32 lanes. A block requires 16 lookups per round; CTR and GCM avoid two rounds by counter caching.
+Reading and writing a block requires the time of 8 lookups. The limit is multiprocessors x clock rate x 32 x 16 bytes /
+(lookups + 8)."""
 
 
 def device_section(record: dict) -> list[str]:
@@ -129,10 +130,11 @@ def calls_section(record: dict) -> list[str]:
     empty = statistics.median(row["empty_us"] for row in rows)
     return [
         "### Latency of a call, device memory",
-        "Each cell shows the microseconds from the call to its return with the result, and the ratio to the time of an "
-        f"empty kernel and its wait. That time was measured with each row; its median is {empty:.1f} microseconds.",
+        "Each cell shows the microseconds from the call to its return with the result, and the ratio of this time to "
+        "the time of launching an empty kernel and waiting for its end. The empty kernel was measured with each "
+        f"row; its median is {empty:.1f} microseconds.",
         table(["", *map(human_bytes, sizes)], lines),
-        f"*{gpu_of(record)}; {stamp(rows[0])}. XTS has data units of 4 KiB.*",
+        f"*{gpu_of(record)}; {stamp(rows[0])}. Data units of XTS are 4 KiB.*",
     ]
 
 
@@ -158,7 +160,7 @@ def cpu_section(record: dict) -> list[str]:
         threads = ", ".join(str(t) for t in sorted({row["threads"] for row in rows}))
         out += [
             f"### `{backend}` compared with libcrypto, {threads} thread{'' if threads == '1' else 's'}",
-            "Each cell: GB/s of warpaes / GB/s of libcrypto's EVP in the same run, and their ratio.",
+            "Each cell shows the GB/s of warpaes, the GB/s of libcrypto's EVP in the same run, and their ratio.",
             table(["", *map(human_bytes, sizes)], lines),
             caption(record, rows),
         ]
@@ -227,10 +229,10 @@ def files_section(record: dict) -> list[str]:
     return [
         f"### Files, {size} on {rows[0]['place']}",
         table(["complete process", "seconds", "GB/s", "peak MiB"], cells),
-        f"*{source(record, False, rows[0])}. Includes: everything from start to exit, reading and writing.*",
+        f"*{source(record, False, rows[0])}. Includes the complete process, with reading and writing.*",
         *beside(rows),
         *(
-            f"`{row['command']}` reads {human_bytes(row['bytes'])} at a random position of "
+            f"`{row['command']}` reads {human_bytes(row['bytes'])} at a random position in a file of "
             f"{human_bytes(row['file_bytes'])} in {1000 * row['median_s']:.1f} ms, from start to exit (median of "
             f"{row['samples']} new processes)."
             for row in parts
@@ -241,7 +243,7 @@ def files_section(record: dict) -> list[str]:
 def slower_section(record: dict) -> list[str]:
     found = slower(record)
     if not found:
-        return ["### Where warpaes is slower", "There is no such case in this record."]
+        return ["### Where warpaes is slower", "In this record, warpaes is never slower."]
     return ["### Where warpaes is slower", table(["", "warpaes", "GB/s", "faster", "GB/s"], found)]
 
 
@@ -260,8 +262,8 @@ def spread_section(record: dict) -> list[str]:
     if not lines:
         return []
     intro = (
-        "The table lists figures for 1 MiB or more that differ by over a tenth between "
-        f"{len(record['runs'])} runs on such machines on one day."
+        "The table lists figures for 1 MiB or more that differ by more than a tenth between "
+        f"{len(record['runs'])} runs on machines of this type on the same day."
     )
     return ["### Spread between runs", intro, table(["GB/s", "", "lowest", "highest"], lines)]
 
@@ -293,11 +295,12 @@ def record_section(records: list[dict]) -> list[str]:
 
 
 HOW = """\
-1 GB/s is 10^9 bytes of plaintext per second. Every case stores its complete output. The first 64 KiB of the output, and
-all GCM tags, are compared with libcrypto's. GMAC hashes associated data and stores nothing. XTS has data units of 4 KiB
-unless stated otherwise. A figure is the median of its samples, or of the medians of the runs if a day has several. A
-CPU backend and libcrypto's EVP take their samples alternately in one process. `make gpu-test` writes a record, and
-`make docs` writes this page. The backend `armv8` has no figures, because its kernels have run only in an emulator."""
+1 GB/s is 10^9 bytes of plaintext per second. Every case stores its complete output. The first 64 KiB of the output and
+all GCM tags are compared with libcrypto's results. GMAC hashes associated data and stores only a tag. Data units of XTS
+are 4 KiB unless stated otherwise. A figure is the median of its samples, or the median of the runs' medians if there
+were several runs on a day. A CPU backend and libcrypto's EVP are measured alternately in the same process.
+`make gpu-test` writes a record, and `make docs` writes this page. There are no figures for the backend `armv8`, because
+its kernels have run only in an emulator."""
 
 
 def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
@@ -452,7 +455,7 @@ def everything() -> dict[str, str]:
     files |= scale_page.render((ROOT / scale_page.PAGE).read_text())
     files |= provider_page.render((ROOT / provider_page.PAGE).read_text())
     files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
-    none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."
+    none = "There is no record yet. `warpaes lab run` measures the machine and stores a record."
     page = with_figures((ROOT / "docs/lab.md").read_text(), beside or none)
     for record, summary in list(zip(of_lab, summaries))[:1]:
         if summary:

@@ -17,7 +17,7 @@ import scale_model as model
 PAGE = "docs/scale.md"
 PARTS = ("checks", "machines", "plans", "gpu", "inputs", "manifests")
 MARKS = {name: (f"<!-- {name}: begin -->", f"<!-- {name}: end -->") for name in PARTS}
-NONE = "There is no record with processor times yet: `make bulk-bench` measures the machine it runs on."
+NONE = "There is no record with processor times yet. `make bulk-bench` measures this machine."
 
 
 def dollars(value: float) -> str:
@@ -40,8 +40,8 @@ def checks(record: dict) -> str:
     measured = table(["", "predicted", "limited by", "measured", "predicted / measured"], rows)
     if record["busy"] >= QUIET:
         measured = (
-            "Other programs used the cores during the measurement, so elapsed times do not test the model, and only "
-            "processor times are used. `make bulk-bench` on an idle machine compares both."
+            "Other programs used the cores during the measurement. Elapsed times therefore do not test the model, and "
+            "only processor times are used. `make bulk-bench` on an idle machine compares both."
         )
     return "\n\n".join(
         [

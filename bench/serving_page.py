@@ -9,7 +9,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/serving.md"
-NONE = "There is no record of a GPU yet: `tools/serving_bench.py` measures the machine it runs on."
+NONE = "There is no record of a GPU yet. `tools/serving_bench.py` measures this machine."
 
 
 def rows_of(record: dict, part: str) -> list[dict]:
@@ -68,7 +68,7 @@ def figures(record: dict) -> str:
         part(record) for part, name in ((models, "model"), (blocks, "kv"), (scan, "scan")) if rows_of(record, name)
     ]
     left = [f"`{name}` ({why})" for name, why in record["left_out"].items()]
-    return "\n\n".join([*parts, about, *([f"Left out: {'; '.join(left)}."] if left else [])])
+    return "\n\n".join([*parts, about, *([f"Omitted: {'; '.join(left)}."] if left else [])])
 
 
 def newest() -> dict | None:

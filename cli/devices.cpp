@@ -16,8 +16,8 @@ using nlohmann::json;
 constexpr const char* devices_help = R"(Usage: warpaes devices [--json]
 
 Lists the backends, and shows whether each can run on this machine and, if not,
-the reason. --backend and the environment variable WARPAES_BACKEND take the
-names in the first column; --device takes the numbers in brackets.
+the reason. --backend and the environment variable WARPAES_BACKEND accept the
+names in the first column; --device accepts the numbers in brackets.
 
   --json   print a JSON record
 )";

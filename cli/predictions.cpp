@@ -28,7 +28,7 @@ warpaes_memory memory_named(const std::string& name) {
     if (name == "host" || name == "pageable") return WARPAES_MEMORY_PAGEABLE;
     if (name == "page-locked") return WARPAES_MEMORY_PAGE_LOCKED;
     if (name == "device") return WARPAES_MEMORY_DEVICE;
-    throw UsageError(fmt::format("--from: must be host, page-locked or device, not '{}'", name));
+    throw UsageError(fmt::format("--from: '{}' is not host, page-locked or device", name));
 }
 
 json predictions_of(warpaes_engine* engine, const warpaes_work& work) {

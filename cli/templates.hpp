@@ -1,4 +1,4 @@
-// The formats of authenticated files, by the names of their templates.
+// The formats of authenticated files, which are identified by the names of their templates.
 #pragma once
 
 #include <warpaes/files.h>
@@ -17,11 +17,11 @@ inline const char* default_template() {
     return warpaes_template_name(0);
 }
 
-/// A format that the command names, by the beginning of its templates' names.
+/// A file format and the prefix that its templates' names share.
 struct NamedFormat {
     std::string_view prefix;
     const char* name;
-    bool raw_only;  ///< it has raw keys and no keyset
+    bool raw_only;  ///< it supports raw keys but not keysets
 };
 inline const NamedFormat& format_of_template(std::string_view name) {
     static constexpr NamedFormat c2sp{"C2SP", "C2SP chunked encryption", true}, tink{"", "Tink streaming AEAD", false};
@@ -32,7 +32,7 @@ inline bool is_raw_only(const std::string& name) {
     return format_of_template(name).raw_only;
 }
 
-/// Throws UsageError, which suggests the closest name.
+/// Throws UsageError, which suggests the closest name, if no template has this name.
 inline void refuse_unknown_template(const std::string& name) {
     std::vector<std::string> known;
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) known.emplace_back(warpaes_template_name(i));
@@ -45,7 +45,7 @@ inline void refuse_unknown_template(const std::string& name) {
                      " `warpaes keygen --help` lists the templates");
 }
 
-/// The list of templates, for the end of a help text.
+/// Returns the list of templates for the end of a help text.
 inline std::string template_list() {
     std::string text = "Templates\n";
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) {

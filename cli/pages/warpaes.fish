@@ -5,7 +5,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l decrypt -d 'decrypt, as `warpaes decrypt` does; for'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l device -d 'use this CUDA device; default; all'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l dry-run -d 'print the files that would be made; write nothing'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l dry-run -d 'print the files that would be created; write nothing'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l encrypt-names -d 'also encrypt names in DIR (with -k); see `warpaes list`'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l force -d 'overwrite results; write ciphertext to a terminal'
@@ -16,7 +16,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l jobs -d 'number 
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l json -d 'print a JSON record of the run; to standard output, or'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l kek-aad
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l keys -d 'a keyset (`warpaes keygen` makes one) or a raw key; a'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l keys -d 'a keyset (`warpaes keygen` creates it) or a raw key; a'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l no-sync -d 'do not wait for the disk; a power failure can lose'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l output -d 'name of the result; -; standard output'
@@ -36,7 +36,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s d -d 'decrypt, a
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s f -d 'overwrite results; write ciphertext to a terminal'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s j -d 'number of small files processed in parallel; default;'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s k
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s n -d 'print the files that would be made; write nothing'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s n -d 'print the files that would be created; write nothing'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s o
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s q -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
@@ -145,7 +145,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s q -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s v -d 'print a line for each file; result, key, backend'
-complete -c warpaes -n __fish_use_subcommand -a reencrypt -d 're-encrypt files under another key'
+complete -c warpaes -n __fish_use_subcommand -a reencrypt -d 're-encrypt files under a different key'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
@@ -252,7 +252,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from enc' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l range -d 'write only bytes FIRST to LAST of the result, both'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l raw -d 'use the bytes in the file of -K as the key, even if'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l threads
-complete -c warpaes -n '__fish_seen_subcommand_from enc' -s A -d 'with -a; in a single line'
+complete -c warpaes -n '__fish_seen_subcommand_from enc' -s A -d 'with -a; on a single line'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -s K -d 'hexadecimal digits, or their place; file;PATH,'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -s S -d 'use this salt of 8 bytes, and do not store it'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -s a -d 'ciphertext in base64'
@@ -266,7 +266,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from enc' -o iv -d '16 bytes; for
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -s k -d 'the passphrase, or a file with the passphrase as its'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o kfile -d 'the passphrase, or a file with the passphrase as its'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o md -x -a 'sha256 sha512 sha1 md5' -d 'default; sha256'
-complete -c warpaes -n '__fish_seen_subcommand_from enc' -o nopad -d 'ECB, CBC; no PKCS#7 padding; the length of the input'
+complete -c warpaes -n '__fish_seen_subcommand_from enc' -o nopad -d 'ECB, CBC; do not pad (PKCS#7); the length of the'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o nosalt -d 'use no salt'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o out -d 'default; standard input, standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o pass -x -a 'env: file: fd: stdin pass:' -d 'pass;PASSWORD, env;NAME, file;PATH, fd;N, stdin'
@@ -295,13 +295,13 @@ complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-ctr
 complete -c warpaes -n __fish_use_subcommand -a provider -d 'provide AES to programs that use OpenSSL'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'install; auto, aesni, vaes, armv8, cuda, or libcrypto,'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l cbc -d 'install; also provide CBC'
-complete -c warpaes -n '__fish_seen_subcommand_from provider' -l config -d 'use this openssl.cnf; default; that of `openssl`'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l config -d 'use this openssl.cnf; default; the openssl.cnf of'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l counters -d 'install; count in this file; stats; read it'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l json -d 'check, stats; print a JSON record'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l module -d 'install; the path of warpaes.so; default; the module'
-complete -c warpaes -n '__fish_seen_subcommand_from provider' -l threads -x -a 'auto' -d 'install; threads for long updates; auto; the number'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l threads -x -a 'auto' -d 'install; threads for long updates; auto; the fastest'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l threshold -d 'install; minimum length of updates that may use several'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -a install
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -a check
@@ -316,43 +316,43 @@ complete -c warpaes -n '__fish_seen_subcommand_from selftest' -l help -d 'print 
 complete -c warpaes -n '__fish_seen_subcommand_from selftest' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from selftest' -l json
 complete -c warpaes -n __fish_use_subcommand -a bench -d 'measure throughput'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l aad -d 'with --messages; bytes of associated data of GCM and CCM;'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l aad -d 'with --messages; bytes of associated data for GCM and CCM;'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l backend -x -a 'libcrypto aesni vaes armv8 cuda' -d 'libcrypto, aesni, vaes, armv8, cuda; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l data-unit -d 'data units of XTS; default; 4K'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l device -d 'the GPU; -1; all GPUs, for data in host memory. Default;'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l direction -x -a 'encrypt decrypt' -d 'encrypt, decrypt'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l entry-each -d 'with --messages; use one entry for each message, instead of'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l force -d 'overwrite it'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l from -x -a 'device page-locked arena pageable' -d 'memory of the data; device, page-locked (with --messages;'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l entry-each -d 'with --messages; use one batch entry for each message,'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l force -d 'overwrite FILE'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l from -x -a 'device page-locked arena pageable' -d 'memory that holds the data; device, page-locked (with'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l in-flight -d 'with --messages; batches in flight; default; 1, or 4 for'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l json -d 'print JSON instead of a table'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l key-bits -x -a '128 192 256' -d '128, 192, 256; default; 128,256'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l keys -x -a 'one each' -d 'with --messages; one (a key for all) or each (a new key for'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l keys -x -a 'one each' -d 'with --messages; one (the same key for all messages) or'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l messages -d 'measure batches of this many messages, each of --size'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l mode -x -a 'ecb cbc cfb128 cfb8 cfb1 ofb ctr xts gcm gmac' -d 'ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac;'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l output -d 'also store the JSON in this file'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l output -d 'also store the JSON in FILE'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l quick -d 'measure fewer sizes'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l samples -d 'samples for each case; default; 9. The median is shown'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l samples -d 'samples for each case; default; 9. The table shows the'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l seconds -d 'approximate time for each case; default; 0.3'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l segment -d 'also measure GCM in segments of these sizes; default;'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l size -d 'message sizes, such as 64K,1M,1G'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l threads -d 'host threads of a CPU backend; 0; all. Default; 1'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -s f -d 'overwrite it'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -s o -d 'also store the JSON in this file'
-complete -c warpaes -n __fish_use_subcommand -a plan -d 'predict the backend and the time of a call'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -s f -d 'overwrite FILE'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -s o -d 'also store the JSON in FILE'
+complete -c warpaes -n __fish_use_subcommand -a plan -d 'predict the backend and duration of a call'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'assume this backend'
-complete -c warpaes -n '__fish_seen_subcommand_from plan' -l batch -d 'plan a batch, even of one message'
+complete -c warpaes -n '__fish_seen_subcommand_from plan' -l batch -d 'plan a batch, even if it contains one message'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l device -d 'assume this GPU'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l direction -x -a 'encrypt decrypt' -d 'encrypt (default) or decrypt'
-complete -c warpaes -n '__fish_seen_subcommand_from plan' -l from -x -a 'host page-locked device' -d 'memory of the data; host (pageable, default), page-locked'
+complete -c warpaes -n '__fish_seen_subcommand_from plan' -l from -x -a 'host page-locked device' -d 'memory that holds the data; host (pageable, default),'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l json -d 'print a JSON record'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l key-bits -x -a '128 192 256' -d '128 (default), 192 or 256'
-complete -c warpaes -n '__fish_seen_subcommand_from plan' -l keys -d 'number of distinct keys (default 1)'
-complete -c warpaes -n '__fish_seen_subcommand_from plan' -l messages -d 'number of messages in one batch (default 1; no batch)'
+complete -c warpaes -n '__fish_seen_subcommand_from plan' -l keys -d 'number of distinct keys (default; 1)'
+complete -c warpaes -n '__fish_seen_subcommand_from plan' -l messages -d 'number of messages in one batch (default; 1, no batch)'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l mode -x -a 'ecb cbc cfb128 cfb8 cfb1 ofb ctr xts gcm ccm cmac'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l size
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l threads -d 'maximum number of host threads (default; all processors)'
@@ -380,7 +380,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a rewrap
 complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a verify
 complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a adopt
 complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a status
-complete -c warpaes -n __fish_use_subcommand -a keysources -d 'wrap keysets under key managers (Python package)'
+complete -c warpaes -n __fish_use_subcommand -a keysources -d 'wrap keysets with key managers (Python package)'
 complete -c warpaes -n '__fish_seen_subcommand_from keysources' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from keysources' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from keysources' -a new
@@ -404,7 +404,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a verify
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a decrypt
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a encrypt
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a rekey
-complete -c warpaes -n __fish_use_subcommand -a qkd -d 'encrypt files under quantum keys (Python package)'
+complete -c warpaes -n __fish_use_subcommand -a qkd -d 'encrypt files with quantum-distributed keys (Python package)'
 complete -c warpaes -n '__fish_seen_subcommand_from qkd' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from qkd' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from qkd' -a status

@@ -373,7 +373,7 @@ class Attributes(KeyedTest):
         os.rename(self.path("out/in/a.warpaes"), self.path("out/in/renamed"))
         result = self.run_command(WARPAES, "verify", "-k", "keyset", "out")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(b"1 file does not look encrypted: skipped", result.stderr)
+        self.assertIn(b"1 file does not look encrypted and was skipped", result.stderr)
         self.assertEqual(len(result.stdout.splitlines()), 3)
         self.assertIn(b"out/in/renamed: authentic", result.stdout)
         # A file that is named on the command line is always tried, and damaged files are not skipped.
@@ -382,9 +382,9 @@ class Attributes(KeyedTest):
         self.refused(FORMAT, "1 of 4 files failed", "verify", "-k", "keyset", "out")
         os.mkdir(self.path("plain"))
         self.write("plain/x", b"x")
-        self.refused(NOT_FOUND, "none of 1 file looks encrypted", "verify", "-k", "keyset", "plain")
+        self.refused(NOT_FOUND, "no file looks encrypted (of 1 file)", "verify", "-k", "keyset", "plain")
         self.write("plain/y", b"y")
-        self.refused(NOT_FOUND, "none of 2 files looks encrypted", "verify", "-k", "keyset", "plain")
+        self.refused(NOT_FOUND, "no file looks encrypted (of 2 files)", "verify", "-k", "keyset", "plain")
 
     def test_files_without_a_mark_are_all_tried(self):
         self.warpaes("keygen", "-t", "C2SP_CHUNKED_256", "-o", "raw")

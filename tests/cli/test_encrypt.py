@@ -499,7 +499,7 @@ class Signals(KeyedTest):
         process.stdin.close()
         record = json.loads(process.stdout.read())
         self.assertEqual([file["status"] for file in record["files"]], [CANCELLED] * 4)
-        self.assertEqual(record["files"][3]["error"], "not begun")
+        self.assertEqual(record["files"][3]["error"], "not started")
         process.stdout.close()
         whole = (1 << 30) * 1.001
         for name in os.listdir(self.path("out/in")):

@@ -353,10 +353,10 @@ class InClear(Keks):
         quick = ("--passphrase-from", "word", "--passphrase-seconds", "0", *SMALL)
         self.warpaes("keygen", *quick, "-o", "locked")
         common = ("-k", "locked", "-k", "keyset", "--kek", "kek")
-        self.refused(KEYSET, "'locked': is encrypted under a passphrase, not under the key of --kek: also give --pass",
+        self.refused(KEYSET, "'locked': encrypted under a passphrase, not under the key of --kek; also give --pass",
                      "verify", *common, stdin=self.honest)  # fmt: skip
         self.warpaes("verify", *common, "--passphrase-from", "word", stdin=self.honest)
-        self.refused(KEYSET, "'locked': is encrypted under a passphrase", "keys", "list", "locked", "--kek", "kek")
+        self.refused(KEYSET, "'locked': encrypted under a passphrase", "keys", "list", "locked", "--kek", "kek")
 
     def test_a_key_after_the_mark_is_refused_and_hidden(self):
         for place in (f"clear:{KEYS[256]}", f"clear:env:{KEYS[256]}"):
@@ -370,7 +370,7 @@ class Subcommands(Keks):
 
     def test_what_is_made_says_so(self):
         result = self.run_command(WARPAES, "keygen", "--kek", "kek", "-o", "keyset")
-        self.assertIn(b"under a key-encryption key written to 'keyset'", result.stderr)
+        self.assertIn(b", encrypted under a key-encryption key.\nWritten to 'keyset'.", result.stderr)
         self.assertIn(b"If you lose the key-encryption key", result.stderr)
         self.assertIn(b"encryptedKeyset", self.warpaes("keygen", "--kek", "kek"))
 
@@ -383,9 +383,11 @@ class Subcommands(Keks):
         self.refused(AUTHENTICATION, WRONG, "keys", "list", "keyset", "--kek", "other")
         result = self.run_command(WARPAES, "keys", "list", "keyset")
         self.assertIn(b"(under the key)", result.stdout)
-        self.assertIn(b"Under a key-encryption key; without it, this list is not authenticated", result.stderr)
-        # Messages about passphrases appear only if there is a passphrase.
-        self.assertIn(b"Under a key-encryption key\n",
+        self.assertIn(
+            b"Encrypted under a key-encryption key; without it, this list is not authenticated", result.stderr
+        )
+        # Messages about passphrases appear only for passphrases.
+        self.assertIn(b"Encrypted under a key-encryption key\n",
                       self.run_command(WARPAES, "keys", "list", "keyset", "--kek", "kek").stderr)  # fmt: skip
 
     def test_without_it_the_option_is_named(self):
@@ -393,7 +395,7 @@ class Subcommands(Keks):
         before = self.read("keyset")
         for command in (("encrypt", "-k", "keyset"), ("keys", "add", "keyset"), ("keys", "passphrase", "keyset"),
                         ("verify", "-k", "keyset", "--passphrase-from", "other")):  # fmt: skip
-            self.refused(ARGUMENT, "'keyset': is encrypted under a key: give --kek with FILE|keysources open", *command)
+            self.refused(ARGUMENT, "'keyset': encrypted under a key; give --kek with FILE|keysources open", *command)
         self.assertEqual(self.read("keyset"), before)
 
     def test_rotation(self):
@@ -444,7 +446,7 @@ class Subcommands(Keks):
         opened = self.warpaes("decrypt", "-k", "keyset", "--passphrase-from", "word", stdin=sealed)
         self.assertEqual(opened, data(9000))
         both = ("verify", "-k", "keyset", "--kek", "kek")
-        self.refused(KEYSET, "is encrypted under a passphrase, not under the key of --kek", *both, stdin=sealed)
+        self.refused(KEYSET, "encrypted under a passphrase, not under the key of --kek", *both, stdin=sealed)
         self.refused(ARGUMENT, "--kek: none of the keysets is encrypted under a key",
                      *both, "--passphrase-from", "word", stdin=sealed)  # fmt: skip
         result = self.run_command(WARPAES, *change, "--passphrase-from", "word")

@@ -226,7 +226,7 @@ class Rotation(CommandTest):
             self.refused(ARGUMENT, "ID", "keys", "promote", "keyset", number)
         self.refused(ARGUMENT, "raw keys", "keys", "add", "keyset", "-t", "C2SP_CHUNKED_256")
         self.refused(ARGUMENT, "nonsense", "keys", "add", "keyset", "-t", "nonsense")
-        self.refused(ARGUMENT, "there is no action; give one of list, add", "keys")
+        self.refused(ARGUMENT, "no action; give one of list, add", "keys")
 
     def test_secrets_are_not_listed(self):
         secret = json.loads(self.read("keyset"))["key"][0]["keyData"]["value"]
@@ -479,7 +479,7 @@ class Inspect(CommandTest):
     def test_text_for_people(self):
         self.write("file", tink_file(256, 1 << 20))
         text = self.warpaes("inspect", "file").decode()
-        for words in ("Tink streaming AEAD, AES-256", "1048576 bytes", "does not name its key", "AES256_GCM_HKDF_1MB"):
+        for words in ("Tink streaming AEAD, AES-256", "1048576 bytes", "do not name their key", "AES256_GCM_HKDF_1MB"):
             self.assertIn(words, text)
         self.assertNotIn("AES128", text)
 
@@ -498,7 +498,7 @@ class Inspect(CommandTest):
         self.write("file", tink_file(128, 4096))
         self.refused(FORMAT, "AES256_GCM_HKDF_4KB", "inspect", "--format", "AES256_GCM_HKDF_4KB", "file")
         self.refused(NOT_FOUND, "nowhere", "inspect", "nowhere")
-        self.refused(FORMAT, "is a directory: give the files", "inspect", ".")
+        self.refused(FORMAT, "is a directory; give the files", "inspect", ".")
         self.refused(FORMAT, "not a regular file", "inspect", "/dev/null")
         os.mkfifo(self.path("pipe"))
         self.refused(FORMAT, "not a regular file", "inspect", "pipe")

@@ -83,7 +83,7 @@ class Neighbour(CommandTest):
         self.assertEqual(status, NOT_FOUND)
         self.assertEqual(
             message,
-            f"warpaes: there is no '{self.lab}'; `make install-lab` installs it; run it where warpaes was built\n",
+            f"warpaes: '{self.lab}': not installed; run `make install-lab` in the folder where warpaes was built\n",
         )
 
     def test_one_that_cannot_run(self):
@@ -91,7 +91,7 @@ class Neighbour(CommandTest):
         os.chmod(self.lab, 0o755)
         status, message = self.refusal()
         self.assertEqual(status, INTERNAL)
-        self.assertEqual(message, f"warpaes: '{self.lab}' cannot be run: Exec format error\n")
+        self.assertEqual(message, f"warpaes: '{self.lab}': cannot be run: Exec format error\n")
 
     def test_records_need_none(self):
         """Actions that need neither a GPU nor kernels are part of the command itself."""

@@ -404,9 +404,9 @@ class Adversary(NamesTest):
         photos = os.path.dirname(self.stored(b"photos/a.jpg"))
         folder = b"v" * 142 + b"-"
         for plant, words in (
-            (lambda path: os.symlink("/etc/passwd", path), b"is a symbolic link"),
-            (lambda path: os.symlink("/etc", path), b"is a symbolic link"),
-            (os.mkfifo, b"is not a regular file"),
+            (lambda path: os.symlink("/etc/passwd", path), b"a symbolic link"),
+            (lambda path: os.symlink("/etc", path), b"a symbolic link"),
+            (os.mkfifo, b"not a regular file"),
         ):
             note = self.stored(b"notes.txt")
             os.rename(note, self.path("note"))
@@ -443,7 +443,7 @@ class Adversary(NamesTest):
         get = ("-k", "key", "--encrypted-names", "--name", "photos/a.jpg", "out")
         result = self.run_command(WARPAES, "cat", *get)
         self.assertEqual((result.returncode, result.stdout), (NOT_FOUND, b""), result.stderr)
-        self.check({name for name in FILES if name != b"notes.txt"}, b"is a symbolic link", FORMAT)
+        self.check({name for name in FILES if name != b"notes.txt"}, b"a symbolic link", FORMAT)
         before = everything_below(self.path("elsewhere"))
         self.run_command(WARPAES, "reencrypt", "-k", "key", "--to", "other", "--encrypted-names", "out")
         self.assertEqual(everything_below(self.path("elsewhere")), before)
@@ -591,7 +591,7 @@ class Refused(NamesTest):
             ("--name: '' is not the plain path", "cat", *key, names, "--name", "", "out"),
             ("--name: 'photos' is a folder|--include 'photos/'", "cat", *key, names, "--name", "photos", "out"),
             ("--range: requires exactly one --name", "decrypt", *key, names, "-r", "0:1", "out", "--output-dir", "new"),
-            ("standard input has no name", "verify", *key, names),
+            ("standard input, which has no name", "verify", *key, names),
             ("--kek: has no effect on the key of a dataset", "list", "-k", "dataset:key", "--kek", "key", "out"),
             ("--passphrase-from: has no effect", "list", "-k", "dataset:key", "--passphrase-from", "key", "out"),
             ("--raw: has no effect", "list", "-k", "dataset:key", "--raw", "out"),
@@ -600,11 +600,19 @@ class Refused(NamesTest):
         ):  # fmt: skip
             self.refused(ARGUMENT, words, *arguments)
         for words, *arguments in (
-            ("there is no 'photos/none' in 'out' under these keys", "cat", *key, names, "--name", "photos/none", "out"),
-            ("there is no 'notes.txt' in 'out'", "cat", "-k", "other", names, "--name", "notes.txt", "out"),
-            ("takes the directory that `encrypt --output-dir` wrote", "verify", *key, names, "in/notes.txt"),
-            ("takes the directory that `encrypt --output-dir` wrote", "verify", *key, names, "nothing"),
-            ("is not a directory", "list", *key, "in/notes.txt"),
+            (
+                "'photos/none' does not exist in 'out' under these keys",
+                "cat",
+                *key,
+                names,
+                "--name",
+                "photos/none",
+                "out",
+            ),
+            ("'notes.txt' does not exist in 'out'", "cat", "-k", "other", names, "--name", "notes.txt", "out"),
+            ("requires the directory that `encrypt --output-dir` wrote", "verify", *key, names, "in/notes.txt"),
+            ("requires the directory that `encrypt --output-dir` wrote", "verify", *key, names, "nothing"),
+            ("not a directory", "list", *key, "in/notes.txt"),
         ):
             self.refused(NOT_FOUND, words, *arguments)
         self.refused(FORMAT, "does not have the form of an encrypted name", "list", *key, "plain")
@@ -616,7 +624,7 @@ class Refused(NamesTest):
         self.encrypt()
         result = self.run_command(WARPAES, "verify", "-k", "key", "out")
         self.assertEqual(result.returncode, AUTHENTICATION)
-        self.assertIn(b"its name looks encrypted: give --encrypted-names and the complete directory", result.stderr)
+        self.assertIn(b"its name looks encrypted, so give --encrypted-names and the complete directory", result.stderr)
 
 
 if __name__ == "__main__":

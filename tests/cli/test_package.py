@@ -54,7 +54,7 @@ class Package(CommandTest):
         if probe.returncode == 0:
             self.skipTest("the package is installed for this Python; a different Python runs this test")
         for name in COMMANDS:
-            words = f"`warpaes {name}` is in the Python package|pip install"
+            words = f"`warpaes {name}`: requires the Python package|pip install"
             self.assertNotIn(b"Traceback", self.refused(NOT_FOUND, words, name, env=environment).stderr)
 
     def test_without_python(self):

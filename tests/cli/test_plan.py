@@ -153,7 +153,7 @@ class Calibration(CommandTest):
 
     def test_what_a_person_reads_of_it(self):
         path = self.path("calibration.json")
-        for env, where in ((NONE, "stored nowhere"), ({"WARPAES_CALIBRATION": path}, f"stored in {path}")):
+        for env, where in ((NONE, "not stored"), ({"WARPAES_CALIBRATION": path}, f"stored in {path}")):
             measured, stored = self.warpaes("calibrate", "--quick", "--cpu-only", env=env).decode().splitlines()
             self.assertRegex(
                 measured,

@@ -107,8 +107,8 @@ class Provider(CommandTest):
             before = place.stat().st_mode & 0o7777
             for mode in (before | 0o020, before | 0o002, 0o1777):
                 place.chmod(mode)
-                refused(f"'{place}' can be written by other users (mode {mode:04o})")
-                refused(f"'{place}' can be written by other users", folder / "link.so")
+                refused(f"'{place}' is writable by other users (mode {mode:04o})")
+                refused(f"'{place}' is writable by other users", folder / "link.so")
             place.chmod(before)
             os.chown(place, nobody, -1)
             refused(f"'{place}' belongs to user {nobody}")
@@ -116,14 +116,14 @@ class Provider(CommandTest):
             place.chmod(before)
         Path("here.so").write_bytes(module.read_bytes())  # below /tmp
         if tempfile.gettempdir() == "/tmp":
-            self.refused_as(STATE, "'/tmp' can be written by other users (mode 1777)",
+            self.refused_as(STATE, "'/tmp' is writable by other users (mode 1777)",
                             "install", *given, "--module", "here.so")  # fmt: skip
         self.warpaes("provider", "install", *given, "--module", str(folder / "link.so"))
         self.assertIn(f"module = {module}\n", Path("openssl.cnf").read_text())
         self.warpaes("provider", "check", *given)
         # The command finds a module that was installed earlier, but does not load it.
         folder.chmod(0o777)
-        self.refused_as(STATE, f"module '{module}': '{folder}' can be written by other users", "check", *given)
+        self.refused_as(STATE, f"module '{module}': '{folder}' is writable by other users", "check", *given)
         # Another user's configuration is not checked.
         os.chown("openssl.cnf", nobody, -1)
         self.warpaes("provider", "check", *given)
@@ -178,7 +178,9 @@ class Provider(CommandTest):
                 file = os.stat("openssl.cnf").st_ino
                 again = self.run_command(WARPAES, "provider", "remove", "--config", "openssl.cnf")
                 self.assertEqual(again.returncode, 0)
-                self.assertRegex(again.stderr, rb"^'.*openssl.cnf' has no block from warpaes; nothing to do\n$")
+                self.assertRegex(
+                    again.stderr, rb"^'.*openssl.cnf' contains no block of warpaes; nothing was changed\n$"
+                )
                 self.assertEqual(os.stat("openssl.cnf").st_ino, file)
                 self.assertEqual(Path("openssl.cnf").read_text(), text)
         os.remove("openssl.cnf")
@@ -186,7 +188,7 @@ class Provider(CommandTest):
     def test_an_openssl_that_does_not_say_where_its_configuration_is(self):
         os.mkdir("bin")
         for script, words in (
-            (None, "the command openssl, which is needed to test the configuration, is missing; install it"),
+            (None, "the `openssl` command, which tests the configuration, is not installed; install it"),
             ("#!/bin/sh\n", "openssl does not report the path of its configuration; give --config FILE"),
             ("#!/bin/sh\necho 'OPENSSLDIR: \"'\n", "openssl does not report the path of its configuration"),
         ):
@@ -302,13 +304,13 @@ class Provider(CommandTest):
         }
         for verb, options in idle.items():
             for option in options:
-                self.refused_as(ARGUMENT, f"{option[0]}: has no effect on `provider {verb}`; leave it out",
+                self.refused_as(ARGUMENT, f"{option[0]}: has no effect on `provider {verb}`; omit it",
                                 verb, *given, *option, text=DEBIAN)  # fmt: skip
 
     def test_no_place_for_temporary_files(self):
         self.install(DEBIAN)
         check = ("provider", "check", "--config", "openssl.cnf")
-        self.refused(WRITE, "cannot make a temporary file", *check, env={"TMPDIR": "/proc"})
+        self.refused(WRITE, "cannot create a temporary file", *check, env={"TMPDIR": "/proc"})
 
     def test_what_is_refused_changes_nothing(self):
         given = ("--config", "openssl.cnf", "--module", MODULE)
@@ -330,12 +332,10 @@ class Provider(CommandTest):
         self.refused_as(STATE, "is unchanged", "install", *given, "--threshold", "huge", text=DEBIAN)
         module = Path(MODULE).with_name("module") if os.geteuid() == 0 else Path("module")
         shutil.copy("openssl.cnf", module)
-        self.refused_as(
-            STATE, "not among the active", "install", "--config", "openssl.cnf", "--module", str(module), text=DEBIAN
-        )
+        self.refused_as(STATE, "not active", "install", "--config", "openssl.cnf", "--module", str(module), text=DEBIAN)
         self.refused_as(
             NOT_FOUND,
-            "--module: there is no file 'nothing'",
+            "--module: the file 'nothing' does not exist",
             "install",
             "--config",
             "openssl.cnf",
@@ -343,7 +343,7 @@ class Provider(CommandTest):
             "nothing",
         )
         self.refused_as(NOT_FOUND, "nothing.cnf", "install", "--config", "nothing.cnf", "--module", MODULE)
-        self.refused_as(STATE, "not among the active", "check", "--config", "openssl.cnf", text=DEBIAN)
+        self.refused_as(STATE, "not active", "check", "--config", "openssl.cnf", text=DEBIAN)
         self.refused_as(NOT_FOUND, "names no counters file", "stats", "--config", "openssl.cnf")
         self.refused_as(FORMAT, "not a counters file of the provider", "stats", "--counters", "openssl.cnf")
         self.refused_as(ARGUMENT, "did you mean 'install'", "instal")

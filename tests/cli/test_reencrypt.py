@@ -113,7 +113,7 @@ class Reencrypt(KeyedTest):
         for path in ("fifo", "/dev/null"):
             for force in ([], ["-f"]):
                 command = ["reencrypt", *force, "-k", "keyset", "--to", "new.json", path]
-                self.refused(ARGUMENT, "is not a regular file and cannot be replaced", *command)
+                self.refused(ARGUMENT, "not a regular file, so it cannot be replaced", *command)
         self.refused(NOT_FOUND, "cannot open 'nothing'", "reencrypt", "-k", "keyset", "nothing")
 
     def test_after_any_failure_the_file_is_as_it_was(self):
@@ -356,10 +356,10 @@ class SeveralKeys(KeyedTest):
         self.warpaes("keys", "enable", "keyset", str(key["key_id"]))
         listed = json.loads(self.warpaes("keys", "list", "--json", "keyset"))
         self.assertEqual([key["primary"] for key in listed], [False, True])
-        self.refused(ARGUMENT, "KEYSET: is missing", "keys", "add")
-        self.refused(ARGUMENT, "KEYSET: is given twice", "keys", "add", "-k", "keyset", "keyset")
-        self.refused(ARGUMENT, "KEYSET: is given twice", "keys", "list", "keyset", "keyset")
-        self.refused(ARGUMENT, "ID: is missing", "keys", "promote")
+        self.refused(ARGUMENT, "KEYSET: missing", "keys", "add")
+        self.refused(ARGUMENT, "KEYSET: given twice", "keys", "add", "-k", "keyset", "keyset")
+        self.refused(ARGUMENT, "KEYSET: given twice", "keys", "list", "keyset", "keyset")
+        self.refused(ARGUMENT, "ID: missing", "keys", "promote")
         self.refused(ARGUMENT, "ID: 'keyset' is not the ID of a key", "keys", "promote", "keyset")
         self.refused(ARGUMENT, "must be a file", "keys", "add", "env:NAME")
 

@@ -66,7 +66,7 @@ class Rooms(unittest.TestCase):
         }
         text = (ROOT / "docs/architecture.md").read_text()
         listed: dict[str, set[str]] = {way: set() for way in calls}
-        rows = re.findall(r"^\| (.*) \| .* \| (`.*`) \|$", text[text.index("| way to a kernel") :], re.MULTILINE)
+        rows = re.findall(r"^\| (.*) \| .* \| (`.*`) \|$", text[text.index("| path to a kernel") :], re.MULTILINE)
         self.assertEqual(len(rows), 6)
         for way, files in rows:
             for name in calls:
