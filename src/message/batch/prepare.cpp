@@ -25,6 +25,7 @@ constexpr std::uint64_t message_cost = 64;
 constexpr std::uint64_t serial_least = 16, serial_most = 64, serial_most_short = 2048;
 constexpr std::uint64_t short_task_bytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t serial_task_bytes = std::uint64_t{64} << 20;
+constexpr std::size_t serial_task_entries = 256;  // their groups stay in the core's own caches
 
 constexpr std::uint64_t least_task_bytes = std::uint64_t{16} << 10;
 
@@ -311,7 +312,9 @@ void Batch::make_tasks(const Survey& survey) {
         const std::uint64_t most = std::clamp(short_task_bytes / shape.cost, serial_most, serial_most_short);
         const std::uint64_t least = std::min(serial_least, fair), parts = workers.size() > 1 ? shares : 1;
         const std::uint64_t messages = std::clamp(survey.serial_messages / parts + 1, least, most);
-        return TaskList::Limits{.bytes = serial_task_bytes, .messages = (messages + least - 1) / least * least};
+        return TaskList::Limits{.bytes = serial_task_bytes,
+                                .messages = (messages + least - 1) / least * least,
+                                .slices = serial_task_entries};
     };
     constexpr TaskList::Limits whole{
         .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
