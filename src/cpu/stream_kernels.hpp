@@ -48,7 +48,8 @@ private:
     static constexpr bool has_output = Kind != StreamKind::mac;
     /// Whether the registers hold four blocks of each stream, the states and temporary values.
     static constexpr bool in_registers = 5 * N + 4 <= V::registers;
-    /// If not, round keys are loaded again for every block. The compiler would otherwise copy them to the stack.
+    /// If not, round keys are loaded again for every block. The compiler would otherwise copy them, or the states, to
+    /// the stack.
     static constexpr bool keys_in_registers = 5 * N + (OneKey ? 1 : N) * (Rounds + 1) <= V::registers;
 
     WARPAES_INLINE void four_blocks(Reg (&state)[N], std::size_t at) const {
@@ -64,7 +65,6 @@ private:
         WARPAES_UNROLL
         for (std::size_t b = 0; b < 4; ++b) {
             prefetch(b, at);
-            if constexpr (!keys_in_registers) asm volatile("" ::: "memory");
             Reg out[N];
             cipher(
                 state, [&](std::size_t i) __attribute__((always_inline)) { return text(b, i); }, out);
@@ -187,6 +187,7 @@ private:
 
     template <class Text>
     WARPAES_INLINE void cipher(Reg (&state)[N], Text text, Reg (&out)[N]) const {
+        if constexpr (!keys_in_registers) asm volatile("" ::: "memory");
         typename V::State s[N];
         with_keys(
             0, [&](std::size_t i, Reg key) __attribute__((always_inline)) {
