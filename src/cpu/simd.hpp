@@ -100,7 +100,7 @@ struct SimdStreams {
 
     StreamKind kind;
     int rounds;
-    std::size_t vectors_used;  ///< 1, 4, or with `key` or if it is `keyed_vectors` 8
+    std::size_t vectors_used;  ///< 1, 4 or 8; without `key` at most `keyed_vectors`
     std::uint8_t* chains;      ///< chaining values, one block per stream; aligned to 64 bytes, as are the keys
     const std::uint8_t* key;   ///< round keys of all streams; or null, and each stream has its own keys
     const std::uint8_t* keys;  ///< [round][vector of `keyed_vectors`][lane of the vector], 16 bytes each
