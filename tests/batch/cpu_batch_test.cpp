@@ -74,6 +74,38 @@ TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
     }
 }
 
+// Streams with the same key share its round keys; others have copies. Each group has one of three keys, so the streams
+// of a call have the same key, different ones, or the same one in only some of the vectors. The lengths are around
+// those of a block, a cache line, two lines and the kernels' long texts.
+TEST_P(CpuBatch, SameAndDifferentKeys) {
+    static constexpr Mode modes[] = {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::ccm, Mode::cmac};
+    static constexpr std::uint64_t lengths[] = {16,   48,   64,   80,   128,  1008, 1024, 1040, 1088,
+                                                1136, 1152, 1168, 1280, 2048, 2064, 2112, 4112, 4288};
+    std::uint32_t seed = 3000;
+    for (const Mode mode : modes) {
+        for (const std::uint64_t length : lengths) {
+            std::vector<GroupSpec> specs;
+            for (const std::uint64_t count : {1u, 3u, 16u, 4u, 11u, 32u, 2u, 17u, 1u}) {
+                const auto i = static_cast<unsigned>(specs.size());
+                specs.push_back({.mode = mode,
+                                 .key_bytes = length % 128 == 0 ? 32u : 16u,
+                                 .count = count,
+                                 .length = length,
+                                 .iv_length = mode == Mode::ccm ? 12u : 16u,
+                                 .in_place = i % 2 == 1 && mode != Mode::cmac,
+                                 .raw_keys = i == 5 && length % 3 == 0,
+                                 .gap = i % 3 == 0 ? 16u : 0u,
+                                 .shift = 16 * (length / 16 % 4),
+                                 .key = i / 2});
+            }
+            check(specs, ++seed);
+            for (GroupSpec& spec : specs) spec.key = 0;
+            specs.back().length += mode == Mode::cbc ? 16 : 5;  // one stream continues alone
+            check(specs, ++seed);
+        }
+    }
+}
+
 // Long texts are processed cache line by cache line.
 TEST_P(CpuBatch, LongTextsAnywhereInALine) {
     for (std::size_t shift = 0; shift < 64; ++shift) {
