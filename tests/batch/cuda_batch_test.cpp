@@ -362,6 +362,40 @@ TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
     }
 }
 
+/// Batches that are worth one pass on a GPU: every number of rows of a message, with and without weights, mixed lengths
+/// and alignments, and forged messages among others.
+TEST_P(CudaBatch, MessagesOfGcmInOnePass) {
+#if defined(WARPAES_SIMT)
+    constexpr std::uint64_t times = 1;  // which the simulated GPU processes in reasonable time
+#else
+    constexpr std::uint64_t times = 256;
+#endif
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        check_mode(Mode::gcm, direction,
+                   {{.count = 33 * times, .length = 256, .iv_length = 12, .aad_length = 28, .in_place = true}}, 30);
+        check_mode(Mode::gcm, direction,
+                   {{.key_bytes = 32, .count = 9 * times, .length = 1499, .iv_length = 12, .wrong_tags = 20}}, 31);
+        check_mode(Mode::gcm, direction,
+                   {{.key_bytes = 24, .count = 5 * times, .length = 4097, .iv_length = 12, .aad_length = 97}}, 32);
+        check_mode(Mode::gcm, direction,
+                   {{.count = times, .length = 9000, .iv_length = 12, .aad_length = 16, .shift = 3}}, 33);
+        std::vector<GroupSpec> mixed;
+        for (std::uint64_t n = 0; n < 12; ++n) {
+            mixed.push_back({.count = 1 + n % 3 * times,
+                             .length = n % 7 == 0 ? n : n * n * 13 % 901,
+                             .iv_length = 12,
+                             .aad_length = n % 5 == 0 ? 0 : n * 37 % 125,
+                             .in_place = n % 3 == 0,
+                             .wrong_tags = n % 4 == 0 ? 20u : 0u,
+                             .gap = n % 2 == 0 ? 0u : n % 19,
+                             .shift = n % 6 == 1 ? n % 16 : 0u});
+        }
+        check_mode(Mode::gcm, direction, mixed, 34);
+    }
+    check_mode(Mode::gcm, Direction::decrypt,
+               {{.count = 9 * times, .length = 600, .iv_length = 12, .aad_length = 1, .wrong_tags = 100}}, 35);
+}
+
 TEST_P(CudaBatch, LongMessagesOfGcm) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own;
