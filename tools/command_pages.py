@@ -57,18 +57,16 @@ OWN_VALUES = {
     "plan": {"--mode": MODES, "--from": ["host", "page-locked", "device"]},
     "provider": {"--threads": ["auto"]},
 }
-#: Options that take the name of a template, which `warpaes keygen --help` lists.
+#: Options that take the name of a template. Completions get the names from `warpaes keygen --help`.
 TEMPLATES = ("-t", "--template", "--to-template")
+LIST_TEMPLATES = "keygen --help 2>/dev/null | sed -n 's/^  \\([A-Z0-9_]*\\)$/\\1/p'"
 
 
-def values_of(command: str, text: str, templates: list[str]) -> dict[str, list[str]]:
+def values_of(command: str, text: str) -> dict[str, list[str]]:
     """Return the options of a command, each with the words that can follow it."""
-    known = {**VALUES, **dict.fromkeys(TEMPLATES, templates), **OWN_VALUES.get(command, {})}
+    templates = {name: ["$(_warpaes_templates)"] for name in TEMPLATES}
+    known = {**VALUES, **templates, **OWN_VALUES.get(command, {})}
     return {name: known[name] for name, _ in options_of(text) if name in known}
-
-
-def templates_in(keygen: str) -> list[str]:
-    return re.findall(r"^  ([A-Z0-9_]+)$", keygen.partition("\nTemplates\n")[2], re.MULTILINE)
 
 
 def help_of(warpaes: str, *command: str) -> str:
@@ -107,6 +105,8 @@ def man_page(name: str, summary: str, text: str, version: str) -> str:
     usage, body = [lines[start].removeprefix("Usage:").strip()], lines[start + 1 :]
     while body and body[0].startswith("       "):
         usage.append(body.pop(0).strip())
+    if "Templates" in body:
+        body[body.index("Templates") + 1 :] = ["  `warpaes keygen --help` lists them."]
     page = [
         f'.TH {name.upper()} 1 "" "warpaes {version}"',
         ".SH NAME",
@@ -141,6 +141,9 @@ def bash(commands: dict[str, str], values: dict[str, dict[str, list[str]]]) -> s
     )
     cases = "\n".join(f'        {name}) words="{" ".join(words(name, text))}" ;;' for name, text in commands.items())
     return f"""# Completion of warpaes for bash. Made by tools/command_pages.py.
+_warpaes_templates() {{
+    "${{COMP_WORDS[0]}}" {LIST_TEMPLATES}
+}}
 _warpaes() {{
     local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words=
     if [ "$current" = "=" ]; then # --option=
@@ -189,6 +192,9 @@ def zsh(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[s
     cases = "\n".join(f"    {name}) words=({' '.join(words(name, text))}) ;;" for name, text in commands.items())
     return f"""#compdef warpaes
 # Zsh completion for warpaes. Made by tools/command_pages.py.
+_warpaes_templates() {{
+    "${{words[1]}}" {LIST_TEMPLATES}
+}}
 if (( CURRENT == 2 )); then
     local -a commands=(
 {listed}
@@ -223,7 +229,8 @@ fi
 
 
 def fish(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[str, list[str]]]) -> str:
-    lines = ["# Completion of warpaes for fish. Made by tools/command_pages.py."]
+    lines = ["# Completion of warpaes for fish. Made by tools/command_pages.py.", "function _warpaes_templates"]
+    lines += [f"    warpaes {LIST_TEMPLATES}", "end"]
     for name, text in commands.items():
         lines.append(f"complete -c warpaes -n __fish_use_subcommand -a {name} -d '{quoted(said[name])}'")
         inside = f"'__fish_seen_subcommand_from {name}'"
@@ -231,7 +238,8 @@ def fish(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[
             kind = (
                 f"-l {option[2:]}" if option.startswith("--") else f"-{'s' if len(option) == 2 else 'o'} {option[1:]}"
             )
-            after = f" -x -a '{' '.join(values[name][option])}'" if option in values.get(name, {}) else ""
+            words = " ".join(values.get(name, {}).get(option, [])).replace("$(", "(")
+            after = f" -x -a '{words}'" if words else ""
             lines.append(f"complete -c warpaes -n {inside} {kind}{after}" + (f" -d '{quoted(what)}'" if what else ""))
         for word in WORDS.get(name, []):
             lines.append(f"complete -c warpaes -n {inside} -a {word}")
@@ -247,8 +255,7 @@ def render(warpaes: str) -> dict[str, str]:
     files = {"warpaes.1": man_page("warpaes", "AES on GPUs and CPUs", main, version)}
     for name, text in commands.items():
         files[f"warpaes-{name}.1"] = man_page(f"warpaes-{name}", said[name], text, version)
-    templates = templates_in(commands["keygen"])
-    values = {name: found for name, text in commands.items() if (found := values_of(name, text, templates))}
+    values = {name: found for name, text in commands.items() if (found := values_of(name, text))}
     commands |= dict.fromkeys(ELSEWHERE, "")
     files["warpaes.bash"] = bash(commands, values)
     files["_warpaes"] = zsh(commands, said, values)

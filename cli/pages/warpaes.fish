@@ -1,4 +1,7 @@
 # Completion of warpaes for fish. Made by tools/command_pages.py.
+function _warpaes_templates
+    warpaes keygen --help 2>/dev/null | sed -n 's/^  \([A-Z0-9_]*\)$/\1/p'
+end
 complete -c warpaes -n __fish_use_subcommand -a encrypt -d 'encrypt files, with authentication'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l aad-file
@@ -28,7 +31,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l quiet -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l raw -d 'use a key of 16 or 32 bytes unchanged, even if it is'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l skip-existing -d 'with --output-dir; skip files whose result exists'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l template -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l to
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l verbose -d 'print a line for each file; result, key, backend'
@@ -39,7 +42,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s n -d 'print the files that would be made; write nothing'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s o
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s q -d 'print no progress, notes or warnings'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s t -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s v -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n __fish_use_subcommand -a decrypt -d 'decrypt files, or a part of one'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad
@@ -71,7 +74,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l range
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l raw -d 'use a key of 16 or 32 bytes unchanged, even if it is'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l salvage -d 'for damaged files; write every authentic segment, and'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l skip-existing
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l template -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l verbose -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s f -d 'overwrite results'
@@ -81,7 +84,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s n
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s o
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s q -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s r
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s t -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s v -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n __fish_use_subcommand -a cat -d 'write the plaintext of files to standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l aad
@@ -105,14 +108,14 @@ complete -c warpaes -n '__fish_seen_subcommand_from cat' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l quiet -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l range
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l raw -d 'use a key of 16 or 32 bytes unchanged, even if it is'
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l template -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l verbose -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -s j -d 'number of small files processed in parallel; default;'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -s q -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -s r
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -s t -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -s v -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n __fish_use_subcommand -a verify -d 'authenticate files, without output'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad
@@ -137,13 +140,13 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l quiet -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l raw -d 'use a key of 16 or 32 bytes unchanged, even if it is'
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l template -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l verbose -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s j -d 'number of small files processed in parallel; default;'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s q -d 'print no progress, notes or warnings'
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -s t -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s v -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n __fish_use_subcommand -a reencrypt -d 're-encrypt files under another key'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad
@@ -167,16 +170,16 @@ complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l passphrase-fro
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l quiet -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l raw -d 'use a key of 16 or 32 bytes unchanged, even if it is'
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l template -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l to
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l to-template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of --to, if it is a raw key'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l to-template -x -a '(_warpaes_templates)' -d 'the template of --to, if it is a raw key'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l verbose -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s f -d 'also replace files that the new key opens'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s j -d 'number of small files processed in parallel; default;'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s q -d 'print no progress, notes or warnings'
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s t -x -a '(_warpaes_templates)' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s v -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n __fish_use_subcommand -a list -d 'list the plain names of files with encrypted names'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l help -d 'print the help and exit'
@@ -187,9 +190,9 @@ complete -c warpaes -n '__fish_seen_subcommand_from list' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l keys -d 'keys as for `warpaes decrypt`, or dataset;PLACE'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l raw -d 'use a key of 16 or 32 bytes unchanged, even if it is'
-complete -c warpaes -n '__fish_seen_subcommand_from list' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l template -x -a '(_warpaes_templates)' -d 'the template of a raw key'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -s k
-complete -c warpaes -n '__fish_seen_subcommand_from list' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -s t -x -a '(_warpaes_templates)' -d 'the template of a raw key'
 complete -c warpaes -n __fish_use_subcommand -a inspect -d 'show an encrypted files format and key'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l aad-file
@@ -201,9 +204,9 @@ complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l keys -d 'keys as for `warpaes decrypt`. The command finds the'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l raw -d 'with -k; use a key of 16 or 32 bytes unchanged, even'
-complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128'
+complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l template -x -a '(_warpaes_templates)'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -s k
-complete -c warpaes -n '__fish_seen_subcommand_from inspect' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'assume this template (`warpaes keygen --help` lists'
+complete -c warpaes -n '__fish_seen_subcommand_from inspect' -s t -x -a '(_warpaes_templates)' -d 'assume this template (`warpaes keygen --help` lists'
 complete -c warpaes -n __fish_use_subcommand -a keygen -d 'create a keyset'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l help-all -d 'print all of it and exit'
@@ -213,9 +216,9 @@ complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l output -d 'a new 
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l passphrase-seconds
-complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the kind of key; default; the first in the list. C2SP'
+complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l template -x -a '(_warpaes_templates)' -d 'the kind of key; default; the first in the list. C2SP'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -s o
-complete -c warpaes -n '__fish_seen_subcommand_from keygen' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128'
+complete -c warpaes -n '__fish_seen_subcommand_from keygen' -s t -x -a '(_warpaes_templates)'
 complete -c warpaes -n __fish_use_subcommand -a keys -d 'list and rotate the keys of a keyset'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l help-all -d 'print all of it and exit'
@@ -229,7 +232,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from keys' -l passphrase-seconds
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l primary
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l remove
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -s k -d 'the keyset, instead of KEYSET or $WARPAES_KEYSET'
-complete -c warpaes -n '__fish_seen_subcommand_from keys' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128'
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -s t -x -a '(_warpaes_templates)'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a list
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a add
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a promote
