@@ -72,6 +72,12 @@ std::vector<warpaes_backend_info> list_backends() {
     return list;
 }
 
+const char* gpu_backend() {
+    const char* last = "";
+    for (std::size_t i = 0; const char* const name = warpaes_backend_name(i); ++i) last = name;
+    return last;
+}
+
 /// CLI11 parses "[a,b]" as a list if an option may be repeated, but a file may have such a name.
 bool is_bracketed(const std::string& text) {
     const std::size_t begin = text.find_first_not_of('\1');

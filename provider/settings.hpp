@@ -13,7 +13,7 @@ class Bulk;
 
 /// The parameters of a section, named as there. Each distinct set exists once and is never freed.
 struct Settings {
-    std::string backend;          ///< auto, aesni, vaes, armv8, cuda, libcrypto
+    std::string backend;          ///< auto, or the name of a backend
     int device = -1;              ///< CUDA device number; -1: the engine's choice
     unsigned threads = 1;         ///< 0: the engine's choice
     std::uint64_t threshold = 0;  ///< at this many bytes and above, the engine is queried

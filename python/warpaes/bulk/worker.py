@@ -66,7 +66,7 @@ def use_backend(name: str | None) -> None:
 
 def named_backend(name: str | None) -> str:
     """Return the backend that was requested by name for this process. There is no fallback for it."""
-    if name != "cuda":
+    if not name or not _native._is_gpu(name):
         return name or ""
     gpus = [each["device"] for each in _native.backends() if each["device"] >= 0]
     return transfer.computed_on(name, gpus[0]) if len(gpus) == 1 else name
