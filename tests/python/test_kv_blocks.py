@@ -223,7 +223,7 @@ class Blocks(unittest.TestCase):
         fake_torch.work.clear()
         seals = self.blocks.store(data, self.names, host)
         kinds = [step[0] for step in fake_torch.work]
-        self.assertEqual(kinds, ["wait for a stream", *["record", "wait", "copy"] * 4, "wait for a stream"])
+        self.assertEqual(kinds, ["wait for a stream", *["record", "wait", "copy"] * 2, "wait for a stream"])
         sealed = self.content(host)
         self.assertEqual(sealed, self.content(data))
         self.assertNotIn(text(4000)[:16], sealed)
@@ -231,8 +231,27 @@ class Blocks(unittest.TestCase):
         fake_torch.work.clear()
         statuses = self.blocks.fetch(host, seals, self.names, back)
         kinds = [step[0] for step in fake_torch.work]
-        self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 4, *["wait"] * 4, "wait for a stream"])
+        self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 2, *["wait"] * 2, "wait for a stream"])
         self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
+
+    def test_parts(self) -> None:
+        """The first part is short, or the last one, and each is at most three times as long as its neighbour."""
+        for size, expected in (
+            (8 << 20, {1: [1], 2: [1, 1], 3: [1, 2], 4: [1, 3], 7: [1, 2, 4], 16: [1, 2, 4, 9]}),
+            (4 << 20, {3: [3], 4: [2, 2], 16: [2, 4, 10]}),
+            (20 << 20, {2: [1, 1]}),
+            (0, {0: [0], 5: [5]}),
+        ):
+            for count, counts in expected.items():
+                data = fake_torch.Tensor(0, size * count)
+                for last in (False, True):
+                    parts = self.blocks._parts(data, data, count, last)
+                    found = [blocks.stop - blocks.start for blocks, _ in parts]
+                    self.assertEqual(found, counts[::-1] if last else counts)
+                    ends = [0, *(blocks.stop for blocks, _ in parts)]
+                    self.assertEqual(ends[:-1], [blocks.start for blocks, _ in parts])
+                    for blocks, part in parts:
+                        self.assertEqual((part.start, part.stop), (size * blocks.start, size * blocks.stop))
 
     def test_results_belong_to_the_stream(self) -> None:
         """Memory that the current stream has freed may still be in use there, and the work is on another stream."""
