@@ -1,4 +1,4 @@
-"""Loads encrypted tensors from a file to a GPU: threads read into page-locked memory, and the GPU decrypts from there.
+"""Loads encrypted tensors from files to a GPU: threads read into page-locked memory, and the GPU decrypts from there.
 
 Host memory only ever contains ciphertext. Reading is the bottleneck, because one thread copies only a few GB/s from the
 page cache. Several threads therefore read one piece each, and the GPU decrypts a piece while the others are read.
@@ -7,60 +7,73 @@ page cache. Several threads therefore read one piece each, and the GPU decrypts 
 from __future__ import annotations
 
 import array
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
-from ._cryptotensors import framework_name, framework_shape
-from ._pieces import MOST_THREADS, Part, Tensor, chunks_of, cut, nonces, share, workers
+from ._pieces import Ahead, Part, chunks_of, nonces
 from ._sealed_file import SealedFile
+from ._shards import Shard, in_order
 from .aead import AESGCM, Batch
 from .exceptions import InvalidTag
 
 #: Large enough to keep the GPU busy, and small enough that page-locked memory is allocated quickly.
 PIECE_BYTES = 16 << 20
+#: Threads that read. As many are needed for a GPU's full rate from the page cache.
+MOST_THREADS = 16
 
 
-def empty_tensors(file: SealedFile, names: list[str]) -> tuple[list[tuple[str, torch.Tensor]], list[Tensor]]:
-    """Return tensors to read on the file's device, by name, and their bytes with their places in the file."""
-    results, tensors = [], []
-    for name in names:
-        entry = file.entries[name]
-        dtype = getattr(torch, framework_name(entry["dtype"], False))
-        made = torch.empty(framework_shape(name, entry), dtype=dtype, device=file.device)
-        results.append((name, made))
-        tensors.append(file.sealed(name, made.reshape(-1).view(torch.uint8)))
-    return results, tensors
+class _Rooms:
+    """Page-locked buffers, one for each thread that reads."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._free: list[torch.Tensor] = []
+
+    def take(self, size: int) -> torch.Tensor:
+        while self._free:
+            room = self._free.pop()  # CPython's lists need no lock for this
+            if room.nbytes >= size:
+                return room
+        return torch.empty(max(size, self._length), dtype=torch.uint8, pin_memory=True)
+
+    def give(self, room: torch.Tensor) -> None:
+        self._free.append(room)
 
 
-def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors of these names. All of them are read and decrypted before the first one is yielded."""
-    results, tensors = empty_tensors(file, names)
-    if not tensors:
-        return
-    pieces = list(cut(tensors, file.chunk, PIECE_BYTES, PIECE_BYTES))
-    longest = max(piece[-1].at + piece[-1].size - piece[0].at for piece in pieces)
-    # PyTorch's allocator reuses memory in stream order, and the batches below do not run on the current stream.
-    torch.cuda.current_stream(tensors[0].data.device).synchronize()
-
-    def make_work() -> Callable[[list[Part]], None]:
-        staging = torch.empty(longest, dtype=torch.uint8, pin_memory=True)
-        room = memoryview(staging.numpy())
-        return lambda piece: _fill(file, piece, room, staging)
-
+def load(shards: Sequence[Shard]) -> Iterator[list[tuple[str, torch.Tensor]]]:
+    """Yield the tensors of each shard. All tensors of a shard are read and decrypted before they are yielded."""
+    total = sum(sum(shard.sizes) for shard in shards)
+    pieces = total // PIECE_BYTES + 1
+    threads = min(MOST_THREADS, max([len(os.sched_getaffinity(0)), *(shard.file.threads for shard in shards)]), pieces)
+    rooms = _Rooms(min(total, PIECE_BYTES))
+    waiting = list(shards)
     try:
-        share(make_work, pieces, max(workers(MOST_THREADS), min(file.threads, len(pieces))))
-    except BaseException:
-        for _, made in results:
-            made.zero_()
+        with Ahead(threads if threads > 1 else 0) as ahead:
+
+            def begin(shard: Shard, piece: list[Part]) -> Any:
+                return ahead.submit(partial(_fill, shard.file, piece, rooms))
+
+            def arrive(shard: Shard, piece: list[Part], job: Any) -> None:
+                job.result()
+
+            for shard in in_order(shards, PIECE_BYTES, 2 * MOST_THREADS, begin, arrive):
+                waiting.remove(shard)
+                yield shard.made
+    except BaseException:  # nothing writes to the tensors any more
+        for shard in waiting:
+            shard.wipe()
         raise
-    yield from results
 
 
-def _fill(file: SealedFile, piece: list[Part], room: memoryview, staging: torch.Tensor) -> None:
-    begin = piece[0].at
-    file.fill(begin, room[: piece[-1].at + piece[-1].size - begin])
+def _fill(file: SealedFile, piece: list[Part], rooms: _Rooms) -> None:
+    begin, size = piece[0].at, piece[-1].at + piece[-1].size - piece[0].at
+    staging = rooms.take(size)
+    room = memoryview(staging.numpy())
+    file.fill(begin, room[:size])
     begun: list[tuple[Part, Batch]] = []
     try:
         for part in piece:
@@ -71,6 +84,7 @@ def _fill(file: SealedFile, piece: list[Part], room: memoryview, staging: torch.
                 part.data.copy_(staging[here])
     finally:  # when this returns or raises, nothing writes to the tensors any more
         ended = [(part, batch.result(return_exceptions=True)) for part, batch in begun]
+    rooms.give(staging)
     for part, outcomes in ended:
         for chunk, error in enumerate(outcomes):
             if isinstance(error, InvalidTag):

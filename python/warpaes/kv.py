@@ -156,7 +156,13 @@ class Blocks:
         return self._encrypt(data, out, names, [name.associated_data() for name in names], stream)
 
     def _encrypt(
-        self, data: Any, out: Any, names: Sequence[ObjectName], bound: list[bytes], stream: Any, tags: Tensor | None = None
+        self,
+        data: Any,
+        out: Any,
+        names: Sequence[ObjectName],
+        bound: list[bytes],
+        stream: Any,
+        tags: Tensor | None = None,
     ) -> Seals:
         """Encrypt blocks. ``bound``: their associated data. ``tags``: where the tags go; None: to a new tensor."""
         source, target, size = self._operands(data, out, len(names))
