@@ -20,10 +20,10 @@ from ._shards import Shard, in_order
 from .aead import AESGCM
 from .exceptions import FormatError
 
-#: The size of a read in bytes, and the maximum number of reads in flight.
-PIECE_BYTES, MOST_READS = 16 << 20, 16
-#: Landing buffers for short tensors.
-_LANDINGS = 4
+#: The size of a read in bytes, and the maximum number of reads in flight. Each read is shared by KvikIO's threads.
+PIECE_BYTES, MOST_READS = 64 << 20, 16
+#: Landing buffers for short tensors, and their size.
+_LANDINGS, LANDING_BYTES = 4, 16 << 20
 _STATUS_BYTES = 4
 
 
@@ -60,7 +60,7 @@ class _Landings:
         if self._count == _LANDINGS:
             return None
         self._count += 1
-        landing = torch.empty(PIECE_BYTES, dtype=torch.uint8, device=self._device)
+        landing = torch.empty(LANDING_BYTES, dtype=torch.uint8, device=self._device)
         torch.cuda.current_stream(self._device).synchronize()  # as for tensors: the memory may still be in use there
         return landing
 
@@ -92,7 +92,7 @@ class _Load:
             FormatError: The file was truncated.
         """
         try:
-            for shard in in_order(self._shards, PIECE_BYTES, MOST_READS, self._begin, self._arrive):
+            for shard in in_order(self._shards, PIECE_BYTES, LANDING_BYTES, MOST_READS, self._begin, self._arrive):
                 self._check(shard)
                 yield shard
         finally:  # when this returns or raises, nothing writes to the tensors any more

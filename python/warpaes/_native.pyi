@@ -1530,7 +1530,7 @@ def parquet_enqueue(
     statuses: Data,
     first_status: int,
 ) -> tuple[int, int] | None:
-    """Do the same as ``parquet_move`` for device memory, without waiting for the decryption.
+    """Do the same as parquet_move for a device, without waiting for the decryption. Each page gets a status.
 
     A later ``copy`` by the same thread follows the decryption. The pages of failed statuses are wiped.
 

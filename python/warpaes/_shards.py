@@ -28,9 +28,9 @@ class Shard:
         """The number of chunks of all tensors."""
         return sum(chunks_of(size, self.file.chunk) for size in self.sizes)
 
-    def pieces(self, length: int) -> Iterator[list[Part]]:
-        """Allocate the tensors and cut them into pieces of about ``length`` bytes."""
-        return cut(self._tensors(), self.file.chunk, length, length)
+    def pieces(self, length: int, together: int) -> Iterator[list[Part]]:
+        """Allocate the tensors and cut them into pieces, as ``cut`` does."""
+        return cut(self._tensors(), self.file.chunk, length, together)
 
     def _tensors(self) -> Iterator[Tensor]:
         for name in self._names:
@@ -51,6 +51,7 @@ class Shard:
 def in_order(
     shards: Sequence[Shard],
     length: int,
+    together: int,
     most: int,
     begin: Callable[[Shard, list[Part]], Any],
     arrive: Callable[[Shard, list[Part], Any], None],
@@ -61,7 +62,7 @@ def in_order(
     to arrive first. Pieces arrive in order.
     """
     under_way: collections.deque[tuple[Shard, list[Part], Any]] = collections.deque()
-    left = ((shard, piece) for shard in shards for piece in shard.pieces(length))
+    left = ((shard, piece) for shard in shards for piece in shard.pieces(length, together))
     held: tuple[Shard, list[Part]] | None = None
     for shard in shards:
         while True:

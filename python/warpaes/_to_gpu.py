@@ -7,6 +7,8 @@ page cache. Several threads therefore read one piece each, and the GPU decrypts 
 from __future__ import annotations
 
 import array
+import collections
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -22,8 +24,9 @@ from .exceptions import InvalidTag
 
 #: Large enough to keep the GPU busy, and small enough that page-locked memory is allocated quickly.
 PIECE_BYTES = 16 << 20
-#: Threads that read. As many are needed for a GPU's full rate from the page cache.
-MOST_THREADS = 16
+#: Threads that read, and the number of pieces that the GPU decrypts or that wait for earlier ones. With 16 processors,
+#: the threads that wait for the GPU need some of them.
+MOST_THREADS, MOST_DECRYPTED = 12, 6
 
 
 class _Rooms:
@@ -51,25 +54,35 @@ def load(shards: Sequence[Shard]) -> Iterator[list[tuple[str, torch.Tensor]]]:
     threads = min(MOST_THREADS, max([len(os.sched_getaffinity(0)), *(shard.file.threads for shard in shards)]), pieces)
     rooms = _Rooms(min(total, PIECE_BYTES))
     waiting = list(shards)
+    under_way: collections.deque[Any] = collections.deque()
     try:
         with Ahead(threads if threads > 1 else 0) as ahead:
 
             def begin(shard: Shard, piece: list[Part]) -> Any:
-                return ahead.submit(partial(_fill, shard.file, piece, rooms))
+                under_way.append(ahead.submit(partial(_fill, shard.file, piece, rooms)))
+                return under_way[-1]
 
             def arrive(shard: Shard, piece: list[Part], job: Any) -> None:
-                job.result()
+                staging, begun = job.result()
+                _end(begun)
+                under_way.popleft()
+                rooms.give(staging)
 
-            for shard in in_order(shards, PIECE_BYTES, 2 * MOST_THREADS, begin, arrive):
+            for shard in in_order(shards, PIECE_BYTES, PIECE_BYTES, threads + MOST_DECRYPTED, begin, arrive):
                 waiting.remove(shard)
                 yield shard.made
-    except BaseException:  # nothing writes to the tensors any more
+    except BaseException:
+        for job in under_way:
+            with contextlib.suppress(Exception):
+                _end(job.finished()[1])
+        # Nothing writes to the tensors any more.
         for shard in waiting:
             shard.wipe()
         raise
 
 
-def _fill(file: SealedFile, piece: list[Part], rooms: _Rooms) -> None:
+def _fill(file: SealedFile, piece: list[Part], rooms: _Rooms) -> tuple[torch.Tensor, list[tuple[Part, Batch]]]:
+    """Read a piece and submit its decryption. Return the buffer, which the decryption reads, and the batches."""
     begin, size = piece[0].at, piece[-1].at + piece[-1].size - piece[0].at
     staging = rooms.take(size)
     room = memoryview(staging.numpy())
@@ -82,9 +95,16 @@ def _fill(file: SealedFile, piece: list[Part], rooms: _Rooms) -> None:
                 begun.append((part, _begin(part, file.chunk, room[here])))
             else:
                 part.data.copy_(staging[here])
-    finally:  # when this returns or raises, nothing writes to the tensors any more
-        ended = [(part, batch.result(return_exceptions=True)) for part, batch in begun]
-    rooms.give(staging)
+    except BaseException:
+        for _, batch in begun:
+            batch.result(return_exceptions=True)
+        raise
+    return staging, begun
+
+
+def _end(begun: list[tuple[Part, Batch]]) -> None:
+    """Wait for the decryption of a piece, and refuse its first chunk that is not authentic."""
+    ended = [(part, batch.result(return_exceptions=True)) for part, batch in begun]
     for part, outcomes in ended:
         for chunk, error in enumerate(outcomes):
             if isinstance(error, InvalidTag):

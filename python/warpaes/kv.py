@@ -33,10 +33,9 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
-#: Number of bytes that are encrypted before the first copy begins, or decrypted after the last one ends. It is large
-#: enough to keep a GPU busy. The part next to it is twice as long, and so on: a GPU encrypts several times faster than
-#: it copies, and few copies are faster than many.
-PART_BYTES = 8 << 20
+#: Number of bytes that are encrypted before the first copy begins, or decrypted after the last one ends, and the number
+#: of parts of this length. Longer parts follow: a GPU encrypts faster than it copies, and few calls cost less.
+PART_BYTES, SHORT_PARTS = 8 << 20, 4
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
 
 
@@ -303,6 +302,10 @@ class Blocks:
         size = _block_bytes(source.nbytes, count)
         step = max(1, PART_BYTES // size) if size else max(1, count)
         counts, left = [], count
+        while left > step and len(counts) < SHORT_PARTS:
+            counts.append(step)
+            left -= step
+        step *= SHORT_PARTS
         while left >= 2 * step:
             counts.append(step)
             left -= step

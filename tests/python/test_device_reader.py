@@ -28,7 +28,7 @@ class Files(Weights):
         from warpaes import _device_reader
 
         self.module: Any = _device_reader
-        for name, value in (("PIECE_BYTES", 1 << 17), ("MOST_READS", 3), ("_LANDINGS", 2)):
+        for name, value in (("PIECE_BYTES", 1 << 17), ("LANDING_BYTES", 1 << 16), ("MOST_READS", 3), ("_LANDINGS", 2)):
             patch = unittest.mock.patch.object(_device_reader, name, value)
             patch.start()
             self.addCleanup(patch.stop)

@@ -223,7 +223,7 @@ class Blocks(unittest.TestCase):
         fake_torch.work.clear()
         seals = self.blocks.store(data, self.names, host)
         kinds = [step[0] for step in fake_torch.work]
-        self.assertEqual(kinds, ["wait for a stream", *["record", "wait", "copy"] * 2, "wait for a stream"])
+        self.assertEqual(kinds, ["wait for a stream", *["record", "wait", "copy"] * 4, "wait for a stream"])
         sealed = self.content(host)
         self.assertEqual(sealed, self.content(data))
         self.assertNotIn(text(4000)[:16], sealed)
@@ -231,14 +231,14 @@ class Blocks(unittest.TestCase):
         fake_torch.work.clear()
         statuses = self.blocks.fetch(host, seals, self.names, back)
         kinds = [step[0] for step in fake_torch.work]
-        self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 2, *["wait"] * 2, "wait for a stream"])
+        self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 4, *["wait"] * 4, "wait for a stream"])
         self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
 
     def test_parts(self) -> None:
-        """The first part is short, or the last one, and each is at most three times as long as its neighbour."""
+        """The first parts are short, or the last ones, and the others grow."""
         for size, expected in (
-            (8 << 20, {1: [1], 2: [1, 1], 3: [1, 2], 4: [1, 3], 7: [1, 2, 4], 16: [1, 2, 4, 9]}),
-            (4 << 20, {3: [3], 4: [2, 2], 16: [2, 4, 10]}),
+            (8 << 20, {1: [1], 3: [1, 1, 1], 7: [1, 1, 1, 1, 3], 16: [1, 1, 1, 1, 4, 8], 20: [1, 1, 1, 1, 4, 12]}),
+            (4 << 20, {3: [2, 1], 4: [2, 2], 16: [2, 2, 2, 2, 8]}),
             (20 << 20, {2: [1, 1]}),
             (0, {0: [0], 5: [5]}),
         ):
