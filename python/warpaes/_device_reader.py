@@ -1,4 +1,4 @@
-"""Encrypted tensors that KvikIO reads into device memory, where the GPU decrypts them on the current stream.
+"""Encrypted tensors that KvikIO reads into device memory, where the GPU decrypts them on a separate stream.
 
 KvikIO uses GPUDirect Storage if the file system supports it, and otherwise its own threads. The ciphertext of a long
 tensor is read into the tensor's memory and decrypted in place. Short tensors are read together into a landing buffer.
