@@ -33,6 +33,7 @@ MOST_OBJECTS = 1 << 32
 MOST_TENANTS = 4096
 _INFO = {1: b"lmcache-l2-aesgcm-v1", 2: b"warpaes kv 2 "}
 _LABEL = b"warpaes kv 2 "
+_length, _numbers = struct.Struct(">Q").pack, struct.Struct(">qq").pack
 
 
 class ObjectName(NamedTuple):
@@ -52,12 +53,13 @@ class ObjectName(NamedTuple):
         """
         if not isinstance(self.chunk_hash, bytes):
             raise ValueError("name: chunk_hash must be bytes")
-        parts = (self.chunk_hash, _text("model_name", self.model_name), _text("cache_salt", self.cache_salt))
-        texts = b"".join(struct.pack(">Q", len(part)) + part for part in parts)
+        model, tenant = _text("model_name", self.model_name), _text("cache_salt", self.cache_salt)
+        lengths = (_length(len(self.chunk_hash)), _length(len(model)), _length(len(tenant)))
         try:
-            return _LABEL + texts + struct.pack(">qq", self.kv_rank, self.object_group_id)
+            numbers = _numbers(self.kv_rank, self.object_group_id)
         except struct.error:
-            raise ValueError("name: kv_rank and object_group_id must be 64-bit integers") from None
+            raise ValueError("name: kv_rank and object_group_id must be integers of 64 bits") from None
+        return b"".join((_LABEL, lengths[0], self.chunk_hash, lengths[1], model, lengths[2], tenant, numbers))
 
 
 def _text(name: str, value: str) -> bytes:

@@ -1518,6 +1518,42 @@ def parquet_move(
         FormatError: A page header is damaged.
     """
 
+def parquet_enqueue(
+    cipher: AESGCM,
+    aad: Buffer,
+    image: Buffer,
+    to: Data,
+    offset: int,
+    ctr: bool,
+    dictionary: bool,
+    row_group: int,
+    column: int,
+    first_page: int,
+    statuses: Data,
+    first_status: int,
+) -> tuple[int, int] | None:
+    """Do the same as parquet_move for a device, without waiting for the decryption. Each page gets a status.
+
+    A later ``copy`` by the same thread follows the decryption. The pages of failed statuses are wiped.
+
+    Args:
+        cipher: The column's key.
+        aad: As for ``parquet_move``, like the arguments that are not listed here.
+        image: As for ``parquet_move``.
+        to: The memory of the view, on a device.
+        offset: The offset in ``to``.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is the dictionary page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
+        statuses: Memory of the device: a 32-bit integer for each page, 0 if the page is authentic.
+        first_status: The number of the first page's status.
+
+    Returns:
+        The bytes and the number of the pages, or None if ``statuses`` has no room for them.
+    """
+
 def parquet_footer(footer: Buffer) -> tuple[bool, bool, bool, bool, bytes | None, bytes | None, bytes | None, int]:
     """Return the fields of a footer that need no key. The fields are not authenticated.
 

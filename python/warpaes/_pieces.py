@@ -187,6 +187,12 @@ class Ahead:
                 raise self._error
             return self._result
 
+        def finished(self) -> Any:
+            """Return the result of work that has ended. Raise an exception if it failed or never began."""
+            if self._result is None:
+                raise ValueError("the work has no result")
+            return self._result
+
     def __init__(self, threads: int) -> None:
         """Start the threads."""
         self._jobs: list[Ahead._Job] = []

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import itertools
 import os
 import struct
 from collections.abc import Sequence
@@ -32,9 +33,9 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
-#: Number of bytes that are encrypted at a time and then copied while the next part is encrypted. The size is large
-#: enough to keep a GPU busy.
-PART_BYTES = 8 << 20
+#: Number of bytes that are encrypted before the first copy begins, or decrypted after the last one ends, and the number
+#: of parts of this length. Longer parts follow: a GPU encrypts faster than it copies, and few calls cost less.
+PART_BYTES, SHORT_PARTS = 8 << 20, 4
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
 
 
@@ -154,13 +155,23 @@ class Blocks:
         """
         return self._encrypt(data, out, names, [name.associated_data() for name in names], stream)
 
-    def _encrypt(self, data: Any, out: Any, names: Sequence[ObjectName], bound: list[bytes], stream: Any) -> Seals:
+    def _encrypt(
+        self,
+        data: Any,
+        out: Any,
+        names: Sequence[ObjectName],
+        bound: list[bytes],
+        stream: Any,
+        tags: Tensor | None = None,
+    ) -> Seals:
+        """Encrypt blocks. ``bound``: their associated data. ``tags``: where the tags go; None: to a new tensor."""
         source, target, size = self._operands(data, out, len(names))
         primary = self._frames.primary
         ciphers = [self._frames.cipher(primary, name.cache_salt, encryptions=1) for name in names]
         ivs = os.urandom(IV_BYTES * len(names))
-        with _on(stream, source):
-            tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
+        if tags is None:
+            with _on(stream, source):
+                tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
         if names and source.is_cuda:
             places = _places(size, len(names))
             AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream)
@@ -240,12 +251,13 @@ class Blocks:
         """
         source, target = _flat(data, "data"), _flat(host, "host")
         bound = [name.associated_data() for name in names]
+        tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
         sealed = []
         with _Copies(source, target) as copies:
             for blocks, part in self._parts(source, target, len(names)):
-                sealed.append(self._encrypt(source[part], None, names[blocks], bound[blocks], None))
+                its = tags[TAG_BYTES * blocks.start : TAG_BYTES * blocks.stop]
+                sealed.append(self._encrypt(source[part], None, names[blocks], bound[blocks], None, its))
                 copies.follow(target[part], source[part])
-        tags = torch.cat([each.tags for each in sealed]) if len(sealed) > 1 else sealed[0].tags
         return Seals([one for each in sealed for one in each.key_ids], b"".join(each.ivs for each in sealed), tags)
 
     def fetch(self, host: Tensor, seals: Seals, names: Sequence[ObjectName], data: Any) -> Tensor:
@@ -264,7 +276,7 @@ class Blocks:
         source, target = _flat(host, "host"), _flat(data, "data")
         tags, statuses = seals.tags, []
         with _Copies(target, source) as copies:
-            parts = list(self._parts(source, target, len(names)))
+            parts = self._parts(source, target, len(names), last=True)
             copied = [copies.lead(target[part], source[part]) for _, part in parts]
             for (blocks, part), ready in zip(parts, copied):
                 copies.wait(ready)
@@ -282,14 +294,29 @@ class Blocks:
         return source, target, _block_bytes(source.nbytes, count)
 
     @staticmethod
-    def _parts(source: Tensor, target: Tensor, count: int) -> list[tuple[slice, slice]]:
-        """Return the parts of the data, each as a slice of blocks and a slice of bytes. There is always at least one
-        part."""
+    def _parts(source: Tensor, target: Tensor, count: int, last: bool = False) -> list[tuple[slice, slice]]:
+        """Return the parts of the data: for each, a slice of blocks and a slice of bytes. There is at least one part.
+
+        The shortest part is the first one, or the last one if ``last``.
+        """
         if source.nbytes != target.nbytes:
             raise ValueError("host: must be as large as data")
         size = _block_bytes(source.nbytes, count)
         step = max(1, PART_BYTES // size) if size else max(1, count)
-        blocks = [slice(begin, min(begin + step, count)) for begin in range(0, max(1, count), step)]
+        counts, left = [], count
+        while left > step and len(counts) < SHORT_PARTS:
+            counts.append(step)
+            left -= step
+        step *= SHORT_PARTS
+        while left >= 2 * step:
+            counts.append(step)
+            left -= step
+            step *= 2
+        counts.append(left)
+        if last:
+            counts.reverse()
+        ends = list(itertools.accumulate(counts))
+        blocks = [slice(end - its, end) for end, its in zip(ends, counts)]
         return [(part, slice(part.start * size, part.stop * size)) for part in blocks]
 
 

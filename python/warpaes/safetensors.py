@@ -19,7 +19,7 @@ import collections
 import os
 import struct
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any
@@ -363,8 +363,12 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return Slice(partial(self.get_tensor, name), self._file.entries[name])
 
     def _tensors(self, names: list[str], device: Any = None) -> Iterator[tuple[str, Any]]:
-        """Read and decrypt tensors with several threads. ``device`` is given if it differs from the device for which
-        the file was opened."""
+        """Read and decrypt tensors with several threads. ``device`` differs from the device that the file was opened
+        for."""
+        yield from next(_tensors_of([(self, names)], device))
+
+    def _check(self, names: list[str]) -> None:
+        """Refuse tensors that cannot be read."""
         for name in names:
             if name not in self._file.entries:
                 raise KeyError(name)
@@ -375,15 +379,6 @@ class safe_open:  # noqa: N801 (safetensors' name)
                     f"{name} is neither encrypted nor authenticated; pass allow_clear=True to read such "
                     f"tensors (clear_keys() lists them)"
                 )
-        file = self._file if device is None else self._file.on(device)
-        if file.is_torch and _decrypts_there(file.device):
-            if file.reads_to_device:
-                from ._device_reader import load
-            else:
-                from ._to_gpu import load
-        else:
-            from ._to_host import load
-        yield from load(file, names)
 
     def close(self) -> None:
         """Close the file."""
@@ -398,6 +393,33 @@ class safe_open:  # noqa: N801 (safetensors' name)
     ) -> None:
         """Close the file."""
         self.close()
+
+
+def _tensors_of(
+    files: list[tuple[safe_open, list[str]]], device: Any = None
+) -> Generator[Iterable[tuple[str, Any]], None, None]:
+    """Yield the tensors of these names of each file. ``device`` differs from the device that the files were opened for.
+
+    A GPU gets the tensors of a file while those of the previous file are in use.
+    """
+    for file, names in files:
+        file._check(names)
+    opened = [(file._file if device is None else file._file.on(device), names) for file, names in files]
+    first = opened[0][0]
+    if first.is_torch and _decrypts_there(first.device):
+        from ._shards import Shard
+
+        load: Any
+        if first.reads_to_device:
+            from ._device_reader import load
+        else:
+            from ._to_gpu import load
+        yield from load([Shard(*each) for each in opened])
+        return
+    from ._to_host import load
+
+    for each in opened:
+        yield load(*each)
 
 
 def load_file(

@@ -487,6 +487,15 @@ class ParquetPage(unittest.TestCase):
         self.assertEqual(text.count(line), 2)
         self.assertLess(text.index("On one core:"), text.index("On 2 cores:"))
 
+    def test_cudf(self):
+        pool = {"cuDF in clear, 4 threads": [50, 40, 30], "cuDF in clear, 16 threads": [25], "the view only": [9]}
+        pool |= {"cuDF through the view": [50], "pyarrow decrypts": [250], "pyarrow decrypts, mapped": [200]}
+        row = {"kind": "numbers", "bytes": 10**9, "milliseconds": {"cudaMalloc": {}, "pool": pool}}
+        gpu = {"gpu": {"name": "A GPU", "driver": "580"}}
+        text = parquet_page.cudf_figures(PYTHON_RECORD | gpu | {"rows": [row]})
+        line = "| numbers | 1,000,000,000 B | 25.0 GB/s | 40.0 GB/s | 20.0 GB/s | 5.00 GB/s | 80 % | 50 % | 4.0 |"
+        self.assertIn(line, text)
+
 
 class PythonPage(unittest.TestCase):
     def test_in_clear_stands_beside(self):

@@ -349,9 +349,13 @@ class ColumnChunks(unittest.TestCase):
                     self.assertEqual(content(span), whole[offset : offset + size])
 
     def test_many_chunks(self):
-        """Several threads decrypt. Afterwards, their staging buffers contain no data."""
+        """Several threads decrypt, and their staging buffers contain no plaintext afterwards."""
         from warpaes.parquet import _device
 
+        small = unittest.mock.patch.object(_device, "_PIECE_BYTES", 1 << 16)
+        small.start()
+        self.addCleanup(small.stop)
+        _device._staging._free.clear()
         data = hundred_columns()
         with wp.open(io.BytesIO(data), KEY) as view:
             spans = view.column_chunks(device=self.device)
@@ -361,9 +365,14 @@ class ColumnChunks(unittest.TestCase):
             warpaes.copy(whole, spans[0].memory)
             for span in spans:
                 self.assertEqual(whole[span.base : span.base + span.size], view.read_at(span.offset, span.size))
-        self.assertTrue(_device._staging._free)
-        for memory in _device._staging._free:
-            self.assertEqual(bytes(memory).count(0), len(memory))
+            self.assertTrue(_device._staging._free)
+            staged = b"".join(bytes(memory) for memory in _device._staging._free)
+            self.assertLess(staged.count(0), len(staged))
+            for pages in view.column_pages():
+                for begin, end in itertools.pairwise(pages.starts()):
+                    plain = view.read_at(pages.chunk.start + begin, end - begin)
+                    for at in (0, len(plain) - 24):  # the header with its statistics, and the text
+                        self.assertEqual(staged.find(plain[at : at + 24]), -1)
 
     def test_pieces(self):
         """The chunk and the page are longer than a staging buffer."""

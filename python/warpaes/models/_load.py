@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .._native import Keyset
-from ..safetensors import safe_open
+from ..safetensors import _tensors_of, safe_open
 from ._folder import Folder
 from ._ranks import together
 
@@ -150,19 +152,23 @@ class _Opened:
 
     def tensors(self, dtype: Any) -> Iterator[tuple[str, Any]]:
         """Yield the chosen tensors, and close each file after its last tensor."""
-        for _, file, by_device in self._files:
-            for name, tensor in self._of_file(file, by_device):
-                if dtype is not None and tensor.is_floating_point():
-                    tensor = tensor.to(dtype)
-                yield name, tensor
-            file.close()
+        for devices, group in itertools.groupby(self._files, lambda each: list(each[2])):
+            files = list(group)
+            if len(devices) == 1:
+                (device,) = devices
+                found = _tensors_of([(file, by_device[device]) for _, file, by_device in files], device)
+            else:
+                found = (self._to_several(file, by_device) for _, file, by_device in files)
+            with contextlib.closing(found):
+                for (_, file, _), tensors in zip(files, found):
+                    for name, tensor in tensors:
+                        if dtype is not None and tensor.is_floating_point():
+                            tensor = tensor.to(dtype)
+                        yield name, tensor
+                    file.close()
 
     @staticmethod
-    def _of_file(file: safe_open, by_device: dict[Any, list[str]]) -> Iterator[tuple[str, Any]]:
-        if len(by_device) == 1:
-            for device, names in by_device.items():
-                yield from file._tensors(names, device)
-            return
+    def _to_several(file: safe_open, by_device: dict[Any, list[str]]) -> Iterator[tuple[str, Any]]:
         with ThreadPoolExecutor(len(by_device) or 1, "warpaes") as pool:
             begun = [pool.submit(_all_of, file, names, device) for device, names in by_device.items()]
         for each in begun:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import bisect
 import concurrent.futures
+import os
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from .. import _native
 from ._footer import Footer, check_inside
-from ._pages import Pages
+from ._pages import Mover, Pages
 
 #: Number of bytes that a thread copies at a time.
-_PIECE_BYTES = 4 << 20
-#: Number of bytes after a span, because cuDF's decompressors read complete words at its end.
+_PIECE_BYTES = 8 << 20
+#: cuDF's decompressors read complete words at the end of a span.
 _PADDING_BYTES = 256
-#: Maximum number of threads. One thread reads only a few GB/s from the page cache.
-_MOST_THREADS = 8
+#: One thread reads a few GB/s from the page cache.
+_MOST_THREADS = 16
 
 
 class View(Protocol):
@@ -67,11 +68,24 @@ class DeviceSpan:
 
 
 class _Staging:
-    """Page-locked buffers that are reused, because allocating a buffer takes longer than filling it."""
+    """Page-locked buffers and movers that are reused, because allocating one takes longer than using it."""
 
     def __init__(self) -> None:
         self._free: list[_native.Memory] = []
+        self._movers: list[Mover] = []
         self._lock = threading.Lock()
+
+    def take_mover(self, device: int) -> Mover:
+        with self._lock:
+            for number, mover in enumerate(self._movers):
+                if mover.device == device:
+                    return self._movers.pop(number)
+        return Mover(device)
+
+    def give_mover(self, mover: Mover) -> None:
+        with self._lock:
+            if len(self._movers) < _MOST_THREADS:
+                self._movers.append(mover)
 
     def take(self) -> _native.Memory:
         size = _PIECE_BYTES + 16
@@ -83,15 +97,31 @@ class _Staging:
         return _native.Memory(size)
 
     def give(self, memory: _native.Memory) -> None:
-        """Wipe a buffer, because page headers contain statistics, and keep it unless there are too many buffers."""
-        with memoryview(memory) as view:
-            view[:] = bytes(len(view))
+        """Keep a buffer, which contains ciphertext only, unless there are too many buffers."""
         with self._lock:
             if len(self._free) < _MOST_THREADS:
                 self._free.append(memory)
 
 
 _staging = _Staging()
+
+
+class _Threads:
+    """Threads that are kept, because each has a stream of its own on the device, which takes long to create."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: tuple[int, concurrent.futures.ThreadPoolExecutor] | None = None
+
+    def pool(self) -> concurrent.futures.ThreadPoolExecutor:
+        """Return the threads of this process. A child of ``fork`` has its own."""
+        with self._lock:
+            if self._kept is None or self._kept[0] != os.getpid():
+                self._kept = os.getpid(), concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "warpaes")
+            return self._kept[1]
+
+
+_threads = _Threads()
 
 
 def _padded(size: int) -> int:
@@ -139,26 +169,33 @@ def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> l
 
     def work() -> None:
         staging = _staging.take()
+        mover = _staging.take_mover(shared.device) if shared.device >= 0 else None
         try:
             while True:
                 try:
                     number = queue.pop()  # atomic in CPython
                 except IndexError:
+                    if mover is not None:
+                        mover.check()
                     return
                 pages = chunks[number]
                 if pages is not None:
-                    pages.move(shared, bases[number], staging)
+                    pages.move(shared, bases[number], staging, mover)
         finally:
             queue.clear()  # after a failure, no thread may begin another chunk
             _staging.give(staging)
+            if mover is not None:
+                mover.end()
+                _staging.give_mover(mover)
 
-    threads = min(_MOST_THREADS, len(queue))
+    threads = min(_MOST_THREADS, max(len(os.sched_getaffinity(0)), 4), len(queue))
     if threads == 1:
         work()
     elif threads:
-        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(work) for _ in range(threads)]:
-                done.result()
+        begun = [_threads.pool().submit(work) for _ in range(threads)]
+        concurrent.futures.wait(begun)
+        for done in begun:
+            done.result()
     result = []
     for pages, base, (offset, size) in zip(chunks, bases, wanted, strict=True):
         memory = shared if pages is not None else _copied(view, offset, size, device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import bisect
 import contextlib
 import os
@@ -9,6 +10,7 @@ from typing import Any
 
 from .. import _native
 from .._fork_lock import ForkLock
+from ..aead import AESGCM
 from ..exceptions import FormatError, InvalidTag
 from . import _modules, _thrift
 from ._footer import Chunk, Footer, Span
@@ -21,6 +23,8 @@ _HEADER_BYTES = 256
 _MOST_THREADS = 4
 #: Minimum length of a read for which reading complete pages directly is worthwhile.
 _LEAST_STREAM = 4096
+#: Number of statuses that a thread keeps on the device.
+_STATUSES, _STATUS_BYTES = 16 << 10, 4
 #: The minimum length of a header module, for a header of one byte.
 _LEAST_HEADER = _modules.OVERHEAD + 1
 
@@ -30,6 +34,57 @@ def copy(data: bytes | memoryview, to: memoryview) -> int:
     count = min(len(data), len(to))
     to[:count] = data[:count]
     return count
+
+
+class Mover:
+    """Moves pages to a device for one thread, and checks their statuses later, because a check waits for the device."""
+
+    def __init__(self, device: int) -> None:
+        """Allocate memory for the statuses on a device."""
+        self.device = device
+        self._statuses = _native.Memory(_STATUS_BYTES * _STATUSES, "device", device)
+        self._ciphers: dict[bytes, AESGCM] = {}
+        self._begun: list[tuple[Pages, int, int]] = []  # chunk, its first page, and the number of pages
+        self._used = 0
+
+    def enqueue(
+        self, pages: Pages, page: int, image: memoryview, to: Any, base: int, ordinals: tuple[bool, bool, int, int, int]
+    ) -> tuple[int, int] | None:
+        """Enqueue the complete pages of an image. Return their bytes and number, or None if there are too many."""
+        key = pages.chunk.key or b""
+        cipher = self._ciphers.get(key)
+        if cipher is None:
+            cipher = self._ciphers[key] = AESGCM(key)
+        while True:
+            moved = _native.parquet_enqueue(cipher, pages.aad, image, to, base, *ordinals, self._statuses, self._used)
+            if moved is not None:
+                self._begun.append((pages, page, moved[1]))
+                self._used += moved[1]
+            if moved is not None or not self._used:
+                return moved
+            self.check()
+
+    def check(self) -> None:
+        """Wait for all pages, and raise InvalidTag if one is not authentic."""
+        begun, self._begun, used, self._used = self._begun, [], self._used, 0
+        if not used:
+            return
+        found = array.array("i", bytes(len(self._statuses)))
+        _native.copy(found, self._statuses)
+        if not any(found[:used]):
+            return
+        at = 0
+        for pages, page, count in begun:
+            for number in range(count):
+                if found[at + number]:
+                    raise pages.not_authentic(page + number)
+            at += count
+
+    def end(self) -> None:
+        """Wait for all pages, and drop the keys."""
+        with contextlib.suppress(InvalidTag):
+            self.check()
+        self._ciphers.clear()
 
 
 class Pages:
@@ -46,14 +101,20 @@ class Pages:
         self._overhead = _modules.CTR_OVERHEAD if footer.ctr else _modules.OVERHEAD
 
     @property
+    def aad(self) -> bytes:
+        """The AAD prefix and aad_file_unique."""
+        return self._footer.aad
+
+    @property
     def chunk(self) -> Chunk:
         """The chunk that contains the pages."""
         return self._chunk
 
-    def move(self, to: Any, base: int, staging: Any) -> None:
-        """Create the plain view of the complete chunk in host or device memory, starting at byte ``base`` of ``to``.
+    def move(self, to: Any, base: int, staging: Any, mover: Mover | None = None) -> None:
+        """Create the plain view of the complete chunk in host or device memory, starting at byte ``base`` of it.
 
-        Ciphertext is copied through ``staging``, page-locked memory. The plaintext of pages exists only in the result.
+        Ciphertext goes through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
+        With ``mover``, which only device memory has, the result is complete when the mover has checked it.
 
         Raises:
             InvalidTag: A module is not authentic. ``to`` then contains only authentic bytes.
@@ -72,22 +133,31 @@ class Pages:
             image = memoryview(memory)[: shift + size]
             self._source.read_into(chunk.start + at, image[shift:])
             self._refuse_renamed(image[shift:], page)
-            done, pages = _native.parquet_move(
-                chunk.key or b"",
-                self._footer.aad,
-                image,
-                to,
-                base + at,
+            ordinals = (
                 self._footer.ctr,
                 chunk.dictionary and page == 0,
                 chunk.place.row_group,
                 chunk.place.column,
                 self._ordinal(page),
             )
+            moved = None if mover is None else mover.enqueue(self, page, image, to, base + at, ordinals)
+            if moved is None:
+                key = chunk.key or b""
+                moved = _native.parquet_move(key, self._footer.aad, image, to, base + at, *ordinals)
+            done, pages = moved
             if not done and size == chunk.length - at:
                 raise FormatError(f"{chunk.place}: the last page extends past the column chunk")
             want = piece_bytes if done else 2 * want
             at, page = at + done, page + pages
+
+    def not_authentic(self, page: int) -> InvalidTag:
+        """Return the exception for a page whose tag is wrong."""
+        name = "dictionary page" if self._chunk.dictionary and page == 0 else f"page {self._ordinal(page)}"
+        place = self._chunk.place
+        return InvalidTag(
+            f"row group {place.row_group}, column {place.column}, {name}: the page is not authentic: the key or the "
+            f"AAD prefix is wrong, or the file was altered"
+        )
 
     def forget(self) -> None:
         """Drop plaintext."""

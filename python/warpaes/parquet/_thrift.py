@@ -56,15 +56,23 @@ class Reader:
         return value
 
     def _varint(self) -> int:
+        data, at = self._data, self.at
         value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
-            shift += 7
-            if shift > 63:
-                raise self._refuse("a number has more than 64 bits")
+        try:
+            while True:
+                byte = data[at]
+                at += 1
+                value |= (byte & 0x7F) << shift
+                if byte < 0x80:
+                    break
+                shift += 7
+                if shift > 63:
+                    self.at = at
+                    raise self._refuse("a number of more than 64 bits")
+        except IndexError:
+            self.at = at
+            raise self._refuse("it ends too early") from None
+        self.at = at
         if value >> 64:
             raise self._refuse("a number has more than 64 bits")
         return value
@@ -89,10 +97,13 @@ class Reader:
             kind = head & 0x0F
             last = last + (head >> 4) if head >> 4 else self._integer()
             if not 0 <= last < 1 << 15 or last in fields:
-                raise self._refuse("a field number is out of range or repeats")
-            fields[last] = (
-                (kind, kind == BOOL_TRUE) if kind in (BOOL_TRUE, BOOL_FALSE) else (kind, self._value(kind, depth))
-            )
+                raise self._refuse("a field whose number is out of range or repeats")
+            if I16 <= kind <= I64:  # most values of a footer
+                fields[last] = (kind, self._integer())
+            elif kind in (BOOL_TRUE, BOOL_FALSE):
+                fields[last] = (kind, kind == BOOL_TRUE)
+            else:
+                fields[last] = (kind, self._value(kind, depth))
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
@@ -138,7 +149,7 @@ class Reader:
 
 
 def _write_varint(out: bytearray, value: int) -> None:
-    while value >= 0x80:
+    while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
@@ -190,7 +201,9 @@ def _write_struct(out: bytearray, fields: Struct) -> None:
             out.append(kind)
             _write_integer(out, number)
         last = number
-        if kind not in (BOOL_TRUE, BOOL_FALSE):
+        if I16 <= kind <= I64:
+            _write_integer(out, value)
+        elif kind not in (BOOL_TRUE, BOOL_FALSE):
             _write_value(out, kind, value)
     out.append(0)
 
