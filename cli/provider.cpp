@@ -380,8 +380,8 @@ int install(const ProviderOptions& options) {
     }
     next.take_its_place();
     note(
-        fmt::format("'{}' now activates the providers default and warpaes, and prefers warpaes. Programs that start "
-                    "from now on use it.\nTo remove it, run `warpaes provider remove`\n",
+        fmt::format("'{}' now activates the providers `default` and `warpaes`, and prefers `warpaes`. Programs that "
+                    "start from now on use it.\nTo remove it, run `warpaes provider remove`\n",
                     one_line(path)));
     return 0;
 }

@@ -73,7 +73,7 @@ SecretBytes read_line(const std::string& what, int fd, std::size_t most) {
                          most));
     }
     const std::size_t nul = line.view().find('\0');
-    if (nul == 0) throw UsageError(what + ": begins with a NUL byte, which would be an empty passphrase");
+    if (nul == 0) throw UsageError(what + ": begins with a NUL byte, so the passphrase would be empty");
     if (nul != std::string_view::npos) {
         warn(fmt::format("{}: the passphrase ends before byte {}, which is a NUL, as in openssl; the rest is ignored",
                          what, nul + 1));
@@ -200,7 +200,7 @@ SecretBytes take_argument(const std::string& what, char* argument, const std::st
 SecretBytes read_passphrase(const std::string& what, char* argument) {
     if (const char* text = after(argument, "pass:")) {
         return take_argument(what, argument + (text - argument),
-                             "use env:NAME, file:PATH, fd:N or stdin, or omit the option to be asked");
+                             "use env:NAME, file:PATH, fd:N or stdin, or omit the option for a prompt");
     }
     if (const char* name = after(argument, "env:")) return read_environment(what, name);
     if (const char* path = after(argument, "file:")) return read_pass_line(what, open_secret(what, path).get());
