@@ -80,11 +80,11 @@ warpaes_file_info inspect(const std::string& path, const char* format) {
 std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes_file_info& seen) {
     std::vector<warpaes_file_info> list;
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) {
-        const std::string name = warpaes_template_name(i);
-        if (name.compare(0, 6, fmt::format("AES{}", seen.key_bits)) != 0) continue;
-        warpaes_file_info info{};
-        info.struct_size = sizeof info;
-        if (warpaes_file_inspect(path.c_str(), warpaes_template_name(i), &info) == WARPAES_OK) list.push_back(info);
+        const char* const name = warpaes_template_name(i);
+        const warpaes_template_info known = template_info(name);
+        if (known.has_mark == 0 || known.key_bits != seen.key_bits) continue;
+        warpaes_file_info info = WARPAES_FILE_INFO_INIT;
+        if (warpaes_file_inspect(path.c_str(), name, &info) == WARPAES_OK) list.push_back(info);
     }
     return list;
 }
@@ -125,14 +125,9 @@ Opened open_with(const std::string& path, const Keys& keys, const std::string& a
     throw Failure(WARPAES_ERROR_INTERNAL, "the key that opened the file is not in the keyset");
 }
 
-const char* format_name(const warpaes_file_info& info) {
-    if (info.format == WARPAES_FORMAT_OPENSSL_ENC) return "openssl enc, with a passphrase";
-    return format_of_template(info.template_name).name;
-}
-
 json to_json(const warpaes_file_info& info) {
     const auto known = [](std::uint64_t value) { return value == 0 ? json() : json(value); };
-    return {{"format", format_name(info)},
+    return {{"format", info.format_name},
             {"template", *info.template_name != '\0' ? json(info.template_name) : json()},
             {"key_bits", known(info.key_bits)},
             {"file_bytes", info.file_bytes},
@@ -149,7 +144,7 @@ void print_facts(const std::string& path, const std::vector<Fact>& facts) {
 
 void print(const std::string& path, const warpaes_file_info& info, const std::vector<warpaes_file_info>& guesses,
            const std::string& key) {
-    std::string what = format_name(info);
+    std::string what = info.format_name;
     if (*info.template_name != '\0') what += fmt::format(", {}", info.template_name);
     if (*info.template_name == '\0' && info.key_bits != 0) what += fmt::format(", AES-{}", info.key_bits);
     std::vector<Fact> facts = {

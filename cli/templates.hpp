@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "command.hpp"
@@ -17,19 +16,16 @@ inline const char* default_template() {
     return warpaes_template_name(0);
 }
 
-/// A file format and the prefix that its templates' names share.
-struct NamedFormat {
-    std::string_view prefix;
-    const char* name;
-    bool raw_only;  ///< it supports raw keys but not keysets
-};
-inline const NamedFormat& format_of_template(std::string_view name) {
-    static constexpr NamedFormat c2sp{"C2SP", "C2SP chunked encryption", true}, tink{"", "Tink streaming AEAD", false};
-    return name.starts_with(c2sp.prefix) ? c2sp : tink;
+/// All zeros for an unknown name.
+inline warpaes_template_info template_info(const std::string& name) {
+    warpaes_template_info info = WARPAES_TEMPLATE_INFO_INIT;
+    (void)warpaes_template_query(name.c_str(), &info);
+    return info;
 }
 
+/// Whether it has raw keys and no keyset.
 inline bool is_raw_only(const std::string& name) {
-    return format_of_template(name).raw_only;
+    return template_info(name).raw_only != 0;
 }
 
 /// Throws UsageError, which suggests the closest name, if no template has this name.

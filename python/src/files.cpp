@@ -384,6 +384,14 @@ PyObject* reader_size(PyObject* self, void*) {
     });
 }
 
+PyObject* reader_segments(PyObject* self, void*) {
+    return guarded(static_cast<PyObject*>(nullptr), [&] {
+        std::uint64_t first = 0, others = 0;
+        check(warpaes_reader_segments(open_reader(self).handle, &first, &others));
+        return Py_BuildValue("(KK)", static_cast<unsigned long long>(first), static_cast<unsigned long long>(others));
+    });
+}
+
 Object seekable(PyObject* self, const Call& call) {
     read_call(call, "seekable", nullptr, nullptr, 0, 0, 0);
     return Object::borrowed(open_reader(self).forward ? Py_False : Py_True);
@@ -400,6 +408,8 @@ PyMethodDef reader_methods[] = {
     end_of_methods,
 };
 PyGetSetDef reader_properties[] = {{"size", reader_size, nullptr, "The size of the plaintext in bytes.", nullptr},
+                                   {"segments", reader_segments, nullptr,
+                                    "The plaintext sizes of the first segment and of the others, in bytes.", nullptr},
                                    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot reader_slots[] = {
     {Py_tp_doc, const_cast<char*>("Reader(source, keyset, associated_data=None, size=None, *, _own=False)\n--\n\n"
@@ -535,11 +545,13 @@ Object inspect(PyObject*, const Call& call) {
     const std::string text = name == nullptr || name == Py_None ? "" : to_text(name, "template");
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
     check(warpaes_file_inspect(PyBytes_AsString(path.get()), text.empty() ? nullptr : text.c_str(), &info));
+    // These two have had these names since version 0.2.
     const char* format = info.format == WARPAES_FORMAT_STREAMING_AEAD ? "streaming AEAD"
                          : info.format == WARPAES_FORMAT_OPENSSL_ENC  ? "openssl enc"
-                                                                      : "raw";
-    return Object(Py_BuildValue("{s:s,s:s,s:K,s:K,s:K,s:K}", "format", format, "template", info.template_name,
-                                "file_bytes", static_cast<unsigned long long>(info.file_bytes), "header_bytes",
+                                                                      : info.format_name;
+    return Object(Py_BuildValue("{s:s,s:s,s:s,s:K,s:K,s:K,s:K}", "format", format, "format_name", info.format_name,
+                                "template", info.template_name, "file_bytes",
+                                static_cast<unsigned long long>(info.file_bytes), "header_bytes",
                                 static_cast<unsigned long long>(info.header_bytes), "segment_bytes",
                                 static_cast<unsigned long long>(info.segment_bytes), "segments",
                                 static_cast<unsigned long long>(info.segments)));

@@ -51,7 +51,8 @@ class FileInfo(TypedDict):
     """Properties of a sealed file that can be read without a key.
 
     Attributes:
-        format: ``streaming AEAD``, ``openssl enc`` or ``raw``.
+        format: The kind of file: ``streaming AEAD`` or ``openssl enc``.
+        format_name: The format's name, such as ``C2SP chunked encryption``.
         template: The template that the caller named, if the file matches its parameters.
         file_bytes: The size of the file in bytes.
         header_bytes: The size in bytes of the header at the beginning of the file.
@@ -60,6 +61,7 @@ class FileInfo(TypedDict):
     """
 
     format: str
+    format_name: str
     template: str
     file_bytes: int
     header_bytes: int
@@ -1227,6 +1229,9 @@ class Reader:
         Raises:
             ValueError: The reader is closed, or reads forward and has not reached the end.
         """
+    @property
+    def segments(self) -> tuple[int, int]:
+        """The plaintext sizes of the first segment and of the others, in bytes. A read opens complete segments."""
     def seekable(self) -> bool:
         """Return whether any offset can be read."""
     def read(self, offset: int, length: int) -> bytes:

@@ -38,19 +38,6 @@ def path_of(file: Any) -> str | None:
     return os.fsdecode(file) if isinstance(file, (str, os.PathLike)) else None
 
 
-def _segments_of(keyset: Keyset) -> tuple[int, int]:
-    """Return the plaintext sizes of the first segment and of later segments, for the shortest segment size in the
-    keyset."""
-    found = [(BUFFER_BYTES, BUFFER_BYTES)]
-    keys = keyset.keys()
-    for key in keys:
-        if key["state"] == "enabled" and key["segment_bytes"]:
-            text = key["segment_bytes"] - 16
-            header = 0 if key["template"].startswith("C2SP") else 8 + key["key_bits"] // 8
-            found.append((max(1, text - header), max(1, text)))
-    return min(found)
-
-
 class RawReader(io.RawIOBase):
     """Unbuffered access to the plaintext of a sealed file."""
 
@@ -78,7 +65,7 @@ class RawReader(io.RawIOBase):
             self._reader = _open_buffer(file, keyset, associated_data)
         self._seekable = self._reader.seekable()
         self._size = self._reader.size if self._seekable else 0
-        self._segments = _segments_of(keyset)
+        self._segments = min((BUFFER_BYTES, BUFFER_BYTES), self._reader.segments)
 
     def _open_path(self, path: str, keyset: Keyset, associated_data: Buffer | None) -> Reader:
         if not path:

@@ -214,6 +214,7 @@ warpaes_status warpaes_file_inspect(const char* path, const char* template_name,
         const FileFacts facts = inspect_file(path, template_name != nullptr ? &find_template(template_name) : nullptr);
         i.format = static_cast<warpaes_format>(facts.type);
         i.template_name = facts.stream_template != nullptr ? facts.stream_template->name.data() : "";
+        i.format_name = facts.format.data();
         i.file_bytes = facts.file_bytes;
         i.header_bytes = facts.header_bytes;
         i.segment_bytes = facts.segment_bytes;

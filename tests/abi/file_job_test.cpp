@@ -408,6 +408,7 @@ TEST_F(FileJob, WhatIsInspected) {
     const warpaes_file_info enc = facts("Salted__01234567", 48, nullptr);
     EXPECT_EQ(enc.format, WARPAES_FORMAT_OPENSSL_ENC);
     EXPECT_STREQ(enc.template_name, "");
+    EXPECT_STREQ(enc.format_name, "openssl enc, with a passphrase");
     EXPECT_EQ(enc.header_bytes, 16U);
     EXPECT_EQ(enc.segment_bytes | enc.segments | enc.key_bits, 0U);
     EXPECT_EQ(enc.plaintext_bytes, WARPAES_UNKNOWN);
@@ -417,6 +418,7 @@ TEST_F(FileJob, WhatIsInspected) {
         const warpaes_file_info some = facts(first, 9000, nullptr);
         EXPECT_EQ(some.format, WARPAES_FORMAT_STREAMING_AEAD);
         EXPECT_STREQ(some.template_name, "");
+        EXPECT_STREQ(some.format_name, "Tink streaming AEAD");
         EXPECT_EQ(some.header_bytes, header);
         EXPECT_EQ(some.key_bits, bits);
         EXPECT_EQ(some.segment_bytes | some.segments, 0U);
@@ -425,6 +427,7 @@ TEST_F(FileJob, WhatIsInspected) {
         const warpaes_file_info one = facts(first, 9000, name.c_str());
         EXPECT_EQ(one.format, WARPAES_FORMAT_STREAMING_AEAD);
         EXPECT_EQ(one.template_name, name);
+        EXPECT_STREQ(one.format_name, "Tink streaming AEAD");
         EXPECT_EQ(one.header_bytes, header);
         EXPECT_EQ(one.key_bits, bits);
         EXPECT_EQ(one.segment_bytes, 4096U);

@@ -294,6 +294,8 @@ TEST_F(Structs, OfKeysets) {
     ASSERT_EQ(warpaes_keyset_add(keyset, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
     check<warpaes_key_info>("WARPAES_KEY_INFO_INIT", 24, WARPAES_KEY_INFO_INIT,
                             [&](auto* info) { return warpaes_keyset_query(keyset, 0, info); });
+    check<warpaes_template_info>("WARPAES_TEMPLATE_INFO_INIT", 40, WARPAES_TEMPLATE_INFO_INIT,
+                                 [](auto* info) { return warpaes_template_query("C2SP_CHUNKED_128", info); });
     std::string json(4096, ' ');
     std::size_t length = 0;
     const auto unchanged = [](warpaes_scrypt&) {};

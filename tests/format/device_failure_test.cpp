@@ -10,9 +10,9 @@ namespace warpaes::test {
 namespace {
 
 constexpr SegmentCase gpu_cases[] = {
-    {"gcm_256_4096", {SegmentFormat::gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}},
-    {"gcm_128_20000", {SegmentFormat::gcm_hkdf, 16, 20000, Hash::sha256, Hash::sha256, 16}},  // more than a chunk
-    {"c2sp_256", {SegmentFormat::c2sp, 32, 16400, Hash::sha512, Hash::sha512, 16}},
+    {"gcm_256_4096", {&gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}},
+    {"gcm_128_20000", {&gcm_hkdf, 16, 20000, Hash::sha256, Hash::sha256, 16}},  // more than a chunk
+    {"c2sp_256", {&c2sp, 32, 16400, Hash::sha512, Hash::sha512, 16}},
 };
 
 class FileDeviceFailure : public FileJobTest {

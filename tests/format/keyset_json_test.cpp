@@ -7,6 +7,7 @@
 #include "base/json_reader.hpp"
 #include "format/keyset.hpp"
 #include "keyset_texts.hpp"
+#include "segment_cases.hpp"
 
 namespace warpaes::test {
 namespace {
@@ -101,8 +102,8 @@ TEST(KeysetJson, OtherSpellingsOfTheSame) {
 
 TEST(KeysetJson, WrittenAndReadAgain) {
     Keyset keyset;
-    for (const StreamTemplate& t : stream_templates()) {
-        if (t.parameters.format != SegmentFormat::c2sp) keyset.add(t.name);
+    for (const StreamTemplate& t : all_templates()) {
+        if (!t.parameters.format->tink_type.empty()) keyset.add(t.name);
     }
     const std::uint32_t destroyed = keyset.entries()[1].key.id, disabled = keyset.entries()[2].key.id;
     keyset.set_state(destroyed, KeyState::destroyed);

@@ -213,7 +213,7 @@ TEST_P(SegmentCipherTest, HeadersThatAreNone) {
             EXPECT_EQ(status(key, {}, Bytes(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(n))),
                       WARPAES_ERROR_FORMAT);
         }
-        if (c.parameters.format == SegmentFormat::c2sp) {
+        if (c.parameters.format->commits) {
             EXPECT_EQ(status(key_of(c, 2), {}, header), WARPAES_ERROR_AUTHENTICATION);
             EXPECT_EQ(status(key, {1}, header), WARPAES_ERROR_AUTHENTICATION);
             for (std::size_t at = 0; at < header.size(); ++at) {

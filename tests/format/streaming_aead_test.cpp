@@ -195,7 +195,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
         // A range after the damage is also not reported as past the end of the file.
         part.range = ByteRange{layout.text_offset(4)};
         EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
-                  c.parameters.format == SegmentFormat::c2sp ? WARPAES_ERROR_FORMAT : WARPAES_ERROR_AUTHENTICATION);
+                  rules_of(c.parameters).last_is_shorter ? WARPAES_ERROR_FORMAT : WARPAES_ERROR_AUTHENTICATION);
         EXPECT_FALSE(exists("none"));
     }
 }
@@ -315,8 +315,7 @@ TEST_F(StreamingAead, APartOfAPipe) {
 }
 
 TEST_F(StreamingAead, LargeSegmentsAreTakenByFewWorkers) {
-    const StreamKey key{
-        {SegmentFormat::gcm_hkdf, 32, 48u << 20, Hash::sha256, Hash::sha256, 16}, secret(pseudorandom(32, 17)), 5};
+    const StreamKey key{{&gcm_hkdf, 32, 48u << 20, Hash::sha256, Hash::sha256, 16}, secret(pseudorandom(32, 17)), 5};
     const Keyset keyset = keyset_of({key});
     const Bytes plaintext = pseudorandom(1000, 18);
     const Piped sealed = run_piped(job(Direction::encrypt, keyset, "", ""), &plaintext);

@@ -692,7 +692,9 @@ class Keysets(Files):
 
     def test_inspect(self) -> None:
         self.write(TEXT)
-        self.assertEqual(warpaes.inspect(self.path, TEMPLATE)["file_bytes"], self.path.stat().st_size)
+        found = warpaes.inspect(self.path, TEMPLATE)
+        self.assertEqual(found["file_bytes"], self.path.stat().st_size)
+        self.assertEqual((found["format"], found["format_name"]), ("streaming AEAD", "Tink streaming AEAD"))
 
 
 class WithTink(Files):

@@ -12,6 +12,7 @@
 #include "backend/cuda_backend.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "format/reader.hpp"
+#include "format/segment_formats.hpp"
 #include "format/writer.hpp"
 #include "simt.hpp"
 
@@ -56,7 +57,7 @@ protected:
 
     const Bytes input_key_ = random_bytes(32, 1);
     const StreamKey key_{
-        {SegmentFormat::gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}, {input_key_.begin(), input_key_.end()}, 1};
+        {&gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}, {input_key_.begin(), input_key_.end()}, 1};
     const std::vector<const StreamKey*> keys_{&key_};
     const Bytes aad_ = random_bytes(5, 2);
     const Bytes text_ = random_bytes(50000, 3);

@@ -39,6 +39,10 @@ TEST_P(ReaderTest, AnyRange) {
         const TestFile file(format, format.first_text() + 11 * format.text() + 5);
         const Reader reader = open_reader(engine_, memory_source(file.file), file.keyset, file.aad);
         ASSERT_NE(reader, nullptr);
+        std::uint64_t first = 0, others = 0;
+        EXPECT_EQ(warpaes_reader_segments(reader.get(), &first, &others), WARPAES_OK);
+        EXPECT_EQ(first, format.first_text());
+        EXPECT_EQ(others, format.text());
         for (int i = 0; i < (abi_tests::simulated() ? 20 : 200); ++i) {
             const std::size_t offset = random.below(file.text.size() + 1);
             const std::size_t length = random.below(i % 2 == 0 ? 3 * format.text() : file.text.size() + 50);
