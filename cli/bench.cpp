@@ -270,13 +270,13 @@ std::vector<Case> make_cases(const BenchOptions& o, const Found& found) {
             if (wanted(o.places, "pageable")) add(backend, -1, WARPAES_MEMORY_PAGEABLE, bytes, o.threads);
         }
     }
-    if (!found.devices.empty() && wanted(o.backends, gpu_backend)) {
+    if (!found.devices.empty() && wanted(o.backends, gpu_backend())) {
         for (const warpaes_memory memory :
              {WARPAES_MEMORY_DEVICE, WARPAES_MEMORY_PAGE_LOCKED, WARPAES_MEMORY_PAGEABLE}) {
             if (!wanted(o.places, memory_name(memory))) continue;
             if (memory == WARPAES_MEMORY_DEVICE && o.device == all_devices) continue;
             const int device = o.device == first_device ? found.devices.front() : o.device;
-            for (const auto bytes : gpu_sizes) add(gpu_backend, device, memory, bytes, 0);
+            for (const auto bytes : gpu_sizes) add(gpu_backend(), device, memory, bytes, 0);
         }
     }
     return cases;
@@ -301,7 +301,7 @@ std::vector<BatchCase> make_batch_cases(const BenchOptions& o, const Found& foun
     const auto or_else = [](auto given, decltype(given) usual) { return given.empty() ? usual : given; };
     std::vector<std::string> backends = found.cpu_backends, places{"arena"};
     if (!found.devices.empty()) {
-        backends.emplace_back(gpu_backend);
+        backends.emplace_back(gpu_backend());
         places.insert(places.begin(), "device");
     }
     combine(or_else(o.backends, backends), [](BatchCase& c, const std::string& name) { c.backend = name; });
@@ -342,7 +342,7 @@ Measures the throughput of backends, modes, keys and sizes, for data in device
 memory, page-locked memory and pageable memory. Options with LIST accept several
 values, separated by commas, and can be repeated.
 
-  --backend LIST     libcrypto, aesni, vaes, armv8, cuda; default: all
+  --backend LIST     as `warpaes devices` lists them; default: all
   --mode LIST        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac;
                      default: the parallel modes
   --direction LIST   encrypt, decrypt

@@ -45,10 +45,10 @@ Key random_key(unsigned bits) {
     return create_key(bytes.data(), bytes.size());
 }
 
-const char* memory_name(warpaes_memory memory) {
-    return memory == WARPAES_MEMORY_DEVICE        ? "device"
-           : memory == WARPAES_MEMORY_PAGE_LOCKED ? "page_locked"
-                                                  : "pageable";
+std::string memory_name(warpaes_memory memory) {
+    std::string name = warpaes_memory_name(memory);
+    std::replace(name.begin(), name.end(), '-', '_');  // as in all records
+    return name;
 }
 
 Buffers::Buffers(const Case& c)

@@ -20,7 +20,7 @@ struct NamedMode {
 void fill_randomly(std::vector<unsigned char>& bytes);
 Key random_key(unsigned bits);
 
-const char* memory_name(warpaes_memory memory);
+std::string memory_name(warpaes_memory memory);
 
 /// One row of the table.
 struct Case {

@@ -72,7 +72,13 @@ std::vector<warpaes_backend_info> list_backends() {
     return list;
 }
 
-/// CLI11 parses "[a,b]" as a list if an option can be repeated, but "[a,b]" can also be a file name.
+const char* gpu_backend() {
+    const char* last = "";
+    for (std::size_t i = 0; const char* const name = warpaes_backend_name(i); ++i) last = name;
+    return last;
+}
+
+/// CLI11 parses "[a,b]" as a list if an option may be repeated, but a file may have such a name.
 bool is_bracketed(const std::string& text) {
     const std::size_t begin = text.find_first_not_of('\1');
     return begin != std::string::npos && text[begin] == '[' && text.back() == ']';

@@ -106,9 +106,9 @@ void warn_of_growth(const std::string& input, std::uint64_t bytes);
 /// Returns the entries of warpaes_backend_query.
 std::vector<warpaes_backend_info> list_backends();
 /// The backend that computes on GPUs.
-inline constexpr const char* gpu_backend = "cuda";
+const char* gpu_backend();
 inline bool is_gpu(std::string_view backend) {
-    return backend == gpu_backend;
+    return backend == gpu_backend();
 }
 
 /// Returns "; did you mean 'X'?" with the known word closest to `text`, or nothing if no word is close.

@@ -211,8 +211,7 @@ constexpr const char* keys_more =
 )";
 constexpr const char* how = R"(
 How
-  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8 or cuda;
-                         `warpaes devices` lists them
+  --backend NAME         auto (default) or one that `warpaes devices` lists
   --device N             use this CUDA device; default: all
   --threads N            workers for a large file; default: one per processor
   -j, --jobs N           number of small files processed in parallel; default:

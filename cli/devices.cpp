@@ -46,7 +46,7 @@ void print_backend(const warpaes_backend_info& info) {
 /// failure.
 void try_page_locking() {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    options.backend = gpu_backend;
+    options.backend = gpu_backend();
     warpaes_engine* engine = nullptr;
     if (warpaes_engine_create(&options, &engine) != WARPAES_OK) return;
     void* memory = nullptr;

@@ -251,8 +251,7 @@ Passphrase instead of a key (if neither is given, the command prompts for one)
   -nosalt                use no salt
 
 How
-  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8 or cuda;
-                         `warpaes devices` lists them
+  --backend NAME         auto (default) or one that `warpaes devices` lists
   --device N             use this CUDA device; default: all
   --threads N, --chunk BYTES, --depth N
                          workers, bytes per chunk, chunks in flight; the

@@ -79,12 +79,10 @@ std::string label(const std::string& name, int device) {
 
 void print_plan(const warpaes_work& work, const PlanOptions& o, const json& record) {
     const auto total = static_cast<double>(work.messages * work.message_len);
-    fmt::print("{} of {}, {} {}ion, AES-{}, {}\n\n",
+    fmt::print("{} of {}, {} {}ion, AES-{}, in {} memory\n\n",
                work.messages == 1 ? "1 message" : fmt::format("{} messages", work.messages),
                human_bytes(static_cast<double>(work.message_len)), o.mode, o.direction, work.key_bits,
-               work.memory == WARPAES_MEMORY_DEVICE        ? "in device memory"
-               : work.memory == WARPAES_MEMORY_PAGE_LOCKED ? "in page-locked host memory"
-                                                           : "in pageable host memory");
+               warpaes_memory_name(work.memory));
     fmt::print("{:<12}{:>12}{:>10}{:>9}\n", "backend", "predicted", "GB/s", "workers");
     for (const json& p : record["predictions"]) {
         const std::string name = label(p["backend"], p["device"]);

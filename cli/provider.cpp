@@ -42,8 +42,8 @@ Configures OpenSSL 3 so that programs that use it run AES with warpaes.
                          programs, if the configuration names a counters file
                          (also `warpaes provider-stats`)
 
-  --backend NAME         install: auto, aesni, vaes, armv8, cuda, or libcrypto,
-                         which leaves everything to OpenSSL
+  --backend NAME         install: auto or one that `warpaes devices` lists;
+                         libcrypto leaves everything to OpenSSL
   --cbc                  install: also provide CBC
   --config FILE          use this openssl.cnf; default: the openssl.cnf of
                          `openssl`
@@ -294,7 +294,7 @@ std::vector<std::string> idle_settings(const OpensslConfig& config) {
     if (!is_gpu(backend) && usable.empty()) return {};  // "auto" uses a GPU only if the machine has a GPU
     if (device.empty() ? !usable.empty() : std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
     const std::string name =
-        device.empty() ? fmt::format("backend = {}", gpu_backend) : fmt::format("device = {}", device);
+        device.empty() ? fmt::format("backend = {}", gpu_backend()) : fmt::format("device = {}", device);
     const std::string problem =
         usable.empty() ? fmt::format("no GPU of this machine can be used ({})", why)
                        : fmt::format("this machine has no GPU {}; `warpaes devices` lists its GPUs", device);

@@ -13,10 +13,10 @@ class Bulk;
 
 /// The parameters of a section, with the same names. Each distinct set exists only once and is never freed.
 struct Settings {
-    std::string backend;          ///< auto, aesni, vaes, armv8, cuda, libcrypto
-    int device = -1;              ///< CUDA device number, or -1 for the engine's choice
-    unsigned threads = 1;         ///< number of threads, or 0 for the engine's choice
-    std::uint64_t threshold = 0;  ///< minimum number of bytes for which the engine is queried
+    std::string backend;          ///< auto, or the name of a backend
+    int device = -1;              ///< CUDA device number; -1: the engine's choice
+    unsigned threads = 1;         ///< 0: the engine's choice
+    std::uint64_t threshold = 0;  ///< at this many bytes and above, the engine is queried
     bool cbc = false;
     bool device_memory = false;  ///< whether applications may pass pointers to device memory
     std::string counters;

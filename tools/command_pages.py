@@ -37,11 +37,12 @@ WITH_COMMANDS = ("bulk", "keys", "keysources", "model", "parquet", "provider", "
 ELSEWHERE = ("bulk", "keysources", "lab", "model", "parquet", "qkd")
 
 
-BACKENDS = ["auto", "libcrypto", "aesni", "vaes", "armv8", "cuda"]
+BACKENDS = "$(_warpaes_backends)"
+LIST_BACKENDS = "devices 2>/dev/null | sed -n '1d;s/^\\([a-z0-9]*\\).*/\\1/p'"
 MODES = ["ecb", "cbc", "cfb128", "cfb8", "cfb1", "ofb", "ctr", "xts", "gcm", "ccm", "cmac"]
 #: The words that complete an option of any command. Locations of keys are completed as files.
 VALUES = {
-    "--backend": BACKENDS,
+    "--backend": ["auto", BACKENDS],
     "--direction": ["encrypt", "decrypt"],
     "--key-bits": ["128", "192", "256"],
     "-md": ["sha256", "sha512", "sha1", "md5"],
@@ -50,7 +51,7 @@ VALUES = {
 #: The words that complete an option of one command only.
 OWN_VALUES = {
     "bench": {
-        "--backend": BACKENDS[1:],
+        "--backend": [BACKENDS],
         "--mode": [*MODES[:9], "gmac"],
         "--from": ["device", "page-locked", "arena", "pageable"],
         "--keys": ["one", "each"],
@@ -146,6 +147,9 @@ def bash(commands: dict[str, str], values: dict[str, dict[str, list[str]]]) -> s
 _warpaes_templates() {{
     "${{COMP_WORDS[0]}}" {LIST_TEMPLATES}
 }}
+_warpaes_backends() {{
+    "${{COMP_WORDS[0]}}" {LIST_BACKENDS}
+}}
 _warpaes() {{
     local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words=
     if [ "$current" = "=" ]; then # --option=
@@ -197,6 +201,9 @@ def zsh(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[s
 _warpaes_templates() {{
     "${{words[1]}}" {LIST_TEMPLATES}
 }}
+_warpaes_backends() {{
+    "${{words[1]}}" {LIST_BACKENDS}
+}}
 if (( CURRENT == 2 )); then
     local -a commands=(
 {listed}
@@ -231,8 +238,9 @@ fi
 
 
 def fish(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[str, list[str]]]) -> str:
-    lines = ["# Completion of warpaes for fish. Made by tools/command_pages.py.", "function _warpaes_templates"]
-    lines += [f"    warpaes {LIST_TEMPLATES}", "end"]
+    lines = ["# Completion of warpaes for fish. Made by tools/command_pages.py."]
+    for function, list_words in (("_warpaes_templates", LIST_TEMPLATES), ("_warpaes_backends", LIST_BACKENDS)):
+        lines += [f"function {function}", f"    warpaes {list_words}", "end"]
     for name, text in commands.items():
         lines.append(f"complete -c warpaes -n __fish_use_subcommand -a {name} -d '{quoted(said[name])}'")
         inside = f"'__fish_seen_subcommand_from {name}'"

@@ -2,6 +2,9 @@
 _warpaes_templates() {
     "${COMP_WORDS[0]}" keygen --help 2>/dev/null | sed -n 's/^  \([A-Z0-9_]*\)$/\1/p'
 }
+_warpaes_backends() {
+    "${COMP_WORDS[0]}" devices 2>/dev/null | sed -n '1d;s/^\([a-z0-9]*\).*/\1/p'
+}
 _warpaes() {
     local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
     if [ "$current" = "=" ]; then # --option=
@@ -10,19 +13,19 @@ _warpaes() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " = *" -- "* ]] || case "${COMP_WORDS[1]} $before" in
-    "encrypt --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "encrypt --backend") words="auto $(_warpaes_backends)" ;;
     "encrypt --template") words="$(_warpaes_templates)" ;;
     "encrypt -t") words="$(_warpaes_templates)" ;;
-    "decrypt --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "decrypt --backend") words="auto $(_warpaes_backends)" ;;
     "decrypt --template") words="$(_warpaes_templates)" ;;
     "decrypt -t") words="$(_warpaes_templates)" ;;
-    "cat --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "cat --backend") words="auto $(_warpaes_backends)" ;;
     "cat --template") words="$(_warpaes_templates)" ;;
     "cat -t") words="$(_warpaes_templates)" ;;
-    "verify --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "verify --backend") words="auto $(_warpaes_backends)" ;;
     "verify --template") words="$(_warpaes_templates)" ;;
     "verify -t") words="$(_warpaes_templates)" ;;
-    "reencrypt --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "reencrypt --backend") words="auto $(_warpaes_backends)" ;;
     "reencrypt --template") words="$(_warpaes_templates)" ;;
     "reencrypt --to-template") words="$(_warpaes_templates)" ;;
     "reencrypt -t") words="$(_warpaes_templates)" ;;
@@ -33,18 +36,18 @@ _warpaes() {
     "keygen --template") words="$(_warpaes_templates)" ;;
     "keygen -t") words="$(_warpaes_templates)" ;;
     "keys -t") words="$(_warpaes_templates)" ;;
-    "enc --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "enc --backend") words="auto $(_warpaes_backends)" ;;
     "enc -md") words="sha256 sha512 sha1 md5" ;;
     "enc -pass") words="env: file: fd: stdin pass:" ;;
-    "provider --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "provider --backend") words="auto $(_warpaes_backends)" ;;
     "provider --threads") words="auto" ;;
-    "bench --backend") words="libcrypto aesni vaes armv8 cuda" ;;
+    "bench --backend") words="$(_warpaes_backends)" ;;
     "bench --direction") words="encrypt decrypt" ;;
     "bench --from") words="device page-locked arena pageable" ;;
     "bench --key-bits") words="128 192 256" ;;
     "bench --keys") words="one each" ;;
     "bench --mode") words="ecb cbc cfb128 cfb8 cfb1 ofb ctr xts gcm gmac" ;;
-    "plan --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "plan --backend") words="auto $(_warpaes_backends)" ;;
     "plan --direction") words="encrypt decrypt" ;;
     "plan --from") words="host page-locked device" ;;
     "plan --key-bits") words="128 192 256" ;;

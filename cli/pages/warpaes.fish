@@ -2,10 +2,13 @@
 function _warpaes_templates
     warpaes keygen --help 2>/dev/null | sed -n 's/^  \([A-Z0-9_]*\)$/\1/p'
 end
+function _warpaes_backends
+    warpaes devices 2>/dev/null | sed -n '1d;s/^\([a-z0-9]*\).*/\1/p'
+end
 complete -c warpaes -n __fish_use_subcommand -a encrypt -d 'encrypt files, with authentication'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l backend -x -a 'auto (_warpaes_backends)' -d 'auto (default) or one that `warpaes devices` lists'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l decrypt -d 'decrypt, as `warpaes decrypt` does; for'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l device -d 'use this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l dry-run -d 'print the files that would be created; write nothing'
@@ -47,7 +50,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s v -d 'print a li
 complete -c warpaes -n __fish_use_subcommand -a decrypt -d 'decrypt files, or a part of one'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l backend -x -a 'auto (_warpaes_backends)' -d 'auto (default) or one that `warpaes devices` lists'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l device -d 'use this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l dry-run
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l encrypted-names -d 'FILE is a directory of `encrypt --encrypt-names`'
@@ -89,7 +92,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s v -d 'print a li
 complete -c warpaes -n __fish_use_subcommand -a cat -d 'write the plaintext of files to standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l backend -x -a 'auto (_warpaes_backends)' -d 'auto (default) or one that `warpaes devices` lists'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l device -d 'use this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l encrypted-names
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l help -d 'print the help and exit'
@@ -120,7 +123,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from cat' -s v -d 'print a line f
 complete -c warpaes -n __fish_use_subcommand -a verify -d 'authenticate files, without output'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l backend -x -a 'auto (_warpaes_backends)' -d 'auto (default) or one that `warpaes devices` lists'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l device -d 'use this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l encrypted-names
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l exclude
@@ -151,7 +154,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -s v -d 'print a lin
 complete -c warpaes -n __fish_use_subcommand -a reencrypt -d 're-encrypt files under a different key'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l backend -x -a 'auto (_warpaes_backends)' -d 'auto (default) or one that `warpaes devices` lists'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l device -d 'use this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l encrypted-names -d 'FILE is a directory with encrypted names; they are'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l exclude
@@ -242,7 +245,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from keys' -a destroy
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a remove
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a passphrase
 complete -c warpaes -n __fish_use_subcommand -a enc -d 'encrypt and decrypt files as `openssl enc` does'
-complete -c warpaes -n '__fish_seen_subcommand_from enc' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
+complete -c warpaes -n '__fish_seen_subcommand_from enc' -l backend -x -a 'auto (_warpaes_backends)' -d 'auto (default) or one that `warpaes devices` lists'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l chunk
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l depth
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l device -d 'use this CUDA device; default; all'
@@ -296,7 +299,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-cfb1
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-ofb
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-ctr
 complete -c warpaes -n __fish_use_subcommand -a provider -d 'provide AES to programs that use OpenSSL'
-complete -c warpaes -n '__fish_seen_subcommand_from provider' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'install; auto, aesni, vaes, armv8, cuda, or libcrypto,'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l backend -x -a 'auto (_warpaes_backends)' -d 'install; auto or one that `warpaes devices` lists;'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l cbc -d 'install; also provide CBC'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l config -d 'use this openssl.cnf; default; the openssl.cnf of'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l counters -d 'install; count in this file; stats; read it'
@@ -319,8 +322,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from selftest' -l help -d 'print 
 complete -c warpaes -n '__fish_seen_subcommand_from selftest' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from selftest' -l json
 complete -c warpaes -n __fish_use_subcommand -a bench -d 'measure throughput'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l aad -d 'with --messages; bytes of associated data for GCM and CCM;'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l backend -x -a 'libcrypto aesni vaes armv8 cuda' -d 'libcrypto, aesni, vaes, armv8, cuda; default; all'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l aad -d 'with --messages; bytes of associated data of GCM and CCM;'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l backend -x -a '(_warpaes_backends)' -d 'as `warpaes devices` lists them; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l data-unit -d 'data units of XTS; default; 4K'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l device -d 'the GPU; -1; all GPUs, for data in host memory. Default;'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l direction -x -a 'encrypt decrypt' -d 'encrypt, decrypt'
@@ -342,11 +345,11 @@ complete -c warpaes -n '__fish_seen_subcommand_from bench' -l seconds -d 'approx
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l segment -d 'also measure GCM in segments of these sizes; default;'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l size -d 'message sizes, such as 64K,1M,1G'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l threads -d 'host threads of a CPU backend; 0; all. Default; 1'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -s f -d 'overwrite FILE'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -s o -d 'also store the JSON in FILE'
-complete -c warpaes -n __fish_use_subcommand -a plan -d 'predict the backend and duration of a call'
-complete -c warpaes -n '__fish_seen_subcommand_from plan' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'assume this backend'
-complete -c warpaes -n '__fish_seen_subcommand_from plan' -l batch -d 'plan a batch, even if it contains one message'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -s f -d 'overwrite it'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -s o -d 'also store the JSON in this file'
+complete -c warpaes -n __fish_use_subcommand -a plan -d 'predict the backend and the time of a call'
+complete -c warpaes -n '__fish_seen_subcommand_from plan' -l backend -x -a 'auto (_warpaes_backends)' -d 'assume this backend'
+complete -c warpaes -n '__fish_seen_subcommand_from plan' -l batch -d 'plan a batch, even of one message'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l device -d 'assume this GPU'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l direction -x -a 'encrypt decrypt' -d 'encrypt (default) or decrypt'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l from -x -a 'host page-locked device' -d 'memory that holds the data; host (pageable, default),'

@@ -20,10 +20,12 @@ struct Wanted {
 } wanted;
 
 bool is_gpu(const std::string& backend) {
-    return backend == "cuda";
+    const char* last = "";
+    for (std::size_t i = 0; const char* const name = warpaes_backend_name(i); ++i) last = name;
+    return backend == last;
 }
 
-/// Returns the name of the best CPU backend that this machine supports.
+/// The best CPU backend that runs here.
 std::string best_cpu_backend() {
     std::string best = "libcrypto";
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
@@ -103,6 +105,11 @@ Object says_whether_it_reaches(PyObject*, const Call& call) {
     return Object(PyBool_FromLong(device >= 0 && device <= INT32_MAX && python::reaches(static_cast<int>(device))));
 }
 
+Object says_whether_it_is_a_gpu(PyObject*, const Call& call) {
+    const auto [name] = arguments(call, "_is_gpu", {"backend"}, 1, 0);
+    return Object(PyBool_FromLong(is_gpu(to_text(name, "backend"))));
+}
+
 PyMethodDef engine_functions[] = {
     method_def<configure>(
         "configure",
@@ -111,6 +118,7 @@ PyMethodDef engine_functions[] = {
     method_def<backends>(
         "backends", "backends()\n--\n\nReturn the backends and devices of this machine, as a list of dictionaries."),
     method_def<says_whether_it_reaches>("_reaches", "_reaches(device)\n--\n\n"),
+    method_def<says_whether_it_is_a_gpu>("_is_gpu", "_is_gpu(backend)\n--\n\n"),
     end_of_methods,
 };
 

@@ -125,6 +125,7 @@ def copy(to: Data, source: Data) -> None:
         Error: A copy to or from a GPU failed.
     """
 
+def _is_gpu(backend: str) -> bool: ...
 def _reaches(device: int) -> bool: ...
 def _chunks(
     direction: Literal["encrypt", "decrypt"],

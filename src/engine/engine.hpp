@@ -231,5 +231,8 @@ private:
 
 /// Every backend: portable first, the fastest CPU backend last, then cuda.
 const std::vector<Backend*>& all_backends();
+/// Null for an unknown name.
+Backend* backend_named(std::string_view name);
+std::string names_of_backends();
 
 }  // namespace warpaes

@@ -36,7 +36,7 @@ void read_segments(FileFacts& facts, std::span<const std::uint8_t> begin) {
 
 void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
     if (begin.size() == 16 && std::equal(enc_magic.begin(), enc_magic.end(), begin.begin())) {
-        facts.type = FileType::openssl_enc;
+        facts.type = WARPAES_FORMAT_OPENSSL_ENC;
         facts.format = "openssl enc, with a passphrase";
         facts.header_bytes = begin.size();
         return;

@@ -7,14 +7,12 @@
 
 #include "engine/engine.hpp"
 #include "format/stream_key.hpp"
+#include "warpaes/files.h"
 
 namespace warpaes {
 
-/// Values are those of `warpaes_format` in the C ABI.
-enum class FileType : std::int32_t { raw = 0, openssl_enc = 1, segments = 2 };
-
 struct FileFacts {
-    FileType type = FileType::segments;
+    warpaes_format type = WARPAES_FORMAT_STREAMING_AEAD;
     std::string_view format;                          ///< its name; a literal
     const StreamTemplate* stream_template = nullptr;  ///< the template given by the caller
     std::uint64_t file_bytes = 0;

@@ -104,11 +104,22 @@ TEST(Backends, AreListedInOrder) {
         if (names.empty() || names.back() != info.name) names.emplace_back(info.name);
     }
     EXPECT_EQ(names, (std::vector<std::string>{"libcrypto", "aesni", "vaes", "armv8", "cuda"}));
+    for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(warpaes_backend_name(i), names[i]);
+    EXPECT_EQ(warpaes_backend_name(names.size()), nullptr);
     EXPECT_EQ(query(0).usable, 1) << "libcrypto runs everywhere";
 }
 
-/// A driver that cannot page-lock ordinary memory is reported as soon as the library detects it. Strings that were
-/// returned earlier stay valid.
+TEST(Memory, KindsHaveNames) {
+    EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_PAGEABLE), "pageable");
+    EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_PAGE_LOCKED), "page-locked");
+    EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_DEVICE), "device");
+    EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_SHARED), "shared");
+    EXPECT_EQ(warpaes_memory_name(static_cast<warpaes_memory>(4)), nullptr);
+    EXPECT_EQ(warpaes_memory_name(static_cast<warpaes_memory>(-1)), nullptr);
+}
+
+/// A driver that cannot pin ordinary memory is reported as soon as that is detected. Strings returned earlier stay
+/// valid.
 TEST(Backends, ADriverThatLocksNoPages) {
     const char* const wanted = std::getenv("WARPAES_SIMT_CONFIDENTIAL");
     const auto last = [] { return query(warpaes_backend_count() - 1); };

@@ -81,7 +81,7 @@ class Modes(unittest.TestCase):
         self.assertEqual(of_abi, re.findall(r"\.mode = Mode::(\w+)", LINES))
 
     def test_each_column_of_a_kind_of_memory_is_required(self) -> None:
-        columns = ["Memory::device", "true", "true", "Allocation::by_driver", "Memory::page_locked"]
+        columns = ['"managed"', "Memory::device", "true", "true", "Allocation::by_driver", "Memory::page_locked"]
         self.assertTrue(memory_compiles(", ".join(columns)))
         for count in range(len(columns)):
             self.assertFalse(memory_compiles(", ".join(columns[:count])), count)
