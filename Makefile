@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test check-all gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording pages format check-format lint wheel install uninstall install-lab clean
+.PHONY: help demo test check-all gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording format check-format lint wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -111,11 +111,6 @@ recording: ## record the README's commands on a terminal and draw docs/demo.svg
 	@tools/build default warpaes_cli
 	@tools/record_demo.py
 	@python3 -B bench/report.py
-
-pages: ## regenerate the command's man pages and completions from its help
-	@tools/setup demo
-	@tools/build default warpaes_cli
-	@tools/command_pages.py
 
 format: ## format C++, CUDA, JavaScript and Python
 	@tools/setup tools

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Generates the command's man pages and shell completions from its help texts.
 
-`make pages` builds the command and runs this program. The default output folder is cli/pages, whose files are committed
-and installed.
+The build runs this program (cmake/install.cmake), and `make install` installs its output.
 """
 
 from __future__ import annotations
@@ -276,9 +275,7 @@ def render(warpaes: str) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--warpaes", default=str(ROOT / "build/default/cli/warpaes"), help="the command (%(default)s)")
-    parser.add_argument(
-        "directory", nargs="?", type=Path, default=ROOT / "cli/pages", help="output folder (%(default)s)"
-    )
+    parser.add_argument("directory", type=Path, help="output folder")
     arguments = parser.parse_args()
     arguments.directory.mkdir(parents=True, exist_ok=True)
     files = render(arguments.warpaes)

@@ -14,7 +14,7 @@
           pname = "warpaes";
           version = "1.0.0";
           src = ../..;
-          nativeBuildInputs = [ pkgs.cmake pkgs.ninja ];
+          nativeBuildInputs = [ pkgs.cmake pkgs.ninja pkgs.python3 ];
           buildInputs = [ pkgs.openssl pkgs.fmt pkgs.cli11 pkgs.nlohmann_json ];
           cmakeFlags = [ "-DWARPAES_TESTS=OFF" "-DWARPAES_LAB=OFF" "-DWARPAES_CUDA=OFF" ];
           doInstallCheck = true;

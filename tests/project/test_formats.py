@@ -154,8 +154,9 @@ class Formats(unittest.TestCase):
             self.assertIn("8000 bytes", inspected)
             line = self.run_in(folder, warpaes, "keygen", "--template", "EXAMPLE_128").decode()
             self.assertRegex(line, "^EXAMPLE_128 [0-9a-f]{32}\n$")
+            self.run_in(folder, self.python(), str(ROOT / "tools/command_pages.py"), "--warpaes", warpaes, "pages")
             completed = (
-                f"source {ROOT}/cli/pages/warpaes.bash; COMP_WORDS=({warpaes} encrypt -t EX); COMP_CWORD=3; "
+                f"source pages/warpaes.bash; COMP_WORDS=({warpaes} encrypt -t EX); COMP_CWORD=3; "
                 '_warpaes; echo "${COMPREPLY[@]}"'
             )
             self.assertEqual(self.run_in(folder, "bash", "-c", completed), b"EXAMPLE_128\n")
