@@ -59,7 +59,7 @@ class Plan(CommandTest):
         text = self.warpaes("plan", "--mode", "gcm", "--bytes", "1500", "--messages", "1000", env=NONE).decode()
         for words in ("1000 messages of 1.46 KiB", "gcm encryption", "AES-128", "libcrypto", "plan: ", "why: "):
             self.assertIn(words, text)
-        for place, words in (("host", "in pageable host memory"), ("page-locked", "in page-locked host memory")):
+        for place, words in (("host", "in pageable memory"), ("page-locked", "in page-locked memory")):
             text = self.warpaes("plan", "--mode", "gcm", "--size", "1500", "--from", place, env=NONE).decode()
             self.assertEqual(text.splitlines()[0], f"1 message of 1.46 KiB, gcm encryption, AES-128, {words}")
 
