@@ -133,7 +133,7 @@ wheel: ## build the Python wheel in build/dist; GPU=yes or GPU=no: with or witho
 	@WARPAES_GPU=$(GPU) tools/wheel
 
 install: ## install library and command into PREFIX (default /usr/local); GPU=yes or GPU=no: with or without CUDA
-	@tools/setup demo
+	@tools/setup install
 	@WARPAES_GPU=$(GPU) tools/build release
 	@cmake --install build/release --prefix $(PREFIX)
 	@tools/installed note build/release
