@@ -106,7 +106,7 @@ class Pages(CommandTest):
             (("provider", "install", "--threads", ""), ["auto"]),
         ):
             self.assertEqual(self.completions(*words), expected, words)
-        # If the help lists an option's words, the shell completes them.
+        # Every option whose help lists words completes them.
         for command in ("encrypt", "bench", "plan", "provider", "enc"):
             text = command_pages.help_of(WARPAES, command)
             for name, words in command_pages.values_of(command, text).items():
