@@ -312,7 +312,7 @@ class GcmSiv(unittest.TestCase):
             try:
                 self.siv.encrypt_into(NONCE, data, None, out)
             except exceptions.Error as error:
-                os._exit(0 if "copy it to host memory" in str(error) else 2)
+                os._exit(0 if "copy the data to host memory" in str(error) else 2)
             os._exit(1)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
 

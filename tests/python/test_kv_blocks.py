@@ -267,7 +267,7 @@ class Blocks(unittest.TestCase):
         self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
         self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
         data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
-        with self.assertRaisesRegex(ValueError, "64 bits"):
+        with self.assertRaisesRegex(ValueError, "64-bit"):
             self.blocks.store(data, [*self.names[:3], self.names[3]._replace(kv_rank=2**63)], host)
         self.assertEqual((self.content(data), self.content(host)), (text(4000), bytes(4000)))
 

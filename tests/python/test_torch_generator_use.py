@@ -97,9 +97,9 @@ class Safety(unittest.TestCase):
     def test_no_other_generator_is_taken(self) -> None:
         stranger = torch.Generator()
         _become_custom(stranger)
-        with self.assertRaisesRegex(TypeError, "no longer"):
+        with self.assertRaisesRegex(TypeError, "still exists"):
             torch.rand(3, generator=stranger)
-        with self.assertRaisesRegex(RuntimeError, "does not know"):
+        with self.assertRaisesRegex(RuntimeError, "does not support the generators"):
             _become_custom(stranger)
         with self.assertRaisesRegex(TypeError, "must be a warpaes.Generator"):
             ours.Generator(KEY)
@@ -108,7 +108,7 @@ class Safety(unittest.TestCase):
             def __init__(self) -> None:
                 pass
 
-        with self.assertRaisesRegex(TypeError, "no longer"):
+        with self.assertRaisesRegex(TypeError, "still exists"):
             torch.rand(3, generator=Careless())
         first = torch.Generator().manual_seed(5)
         second = torch.Generator().manual_seed(5)
