@@ -299,7 +299,7 @@ TEST(BatchOnAGpu, IsRefusedIfThereIsNoMemoryForItsWorkers) {
         const AbiEngine engine(new warpaes_engine(options));
         const BatchCase cases(specs, 5);
         AbiEntries entries(cases);
-        fail_new(nth, sizeof(int));
+        fail_new(nth, 1, sizeof(int));
         warpaes_batch* handle = nullptr;
         const warpaes_status status =
             warpaes_batch_submit(engine.get(), nullptr, entries.entries().data(), specs.size(), &handle);

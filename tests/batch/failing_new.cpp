@@ -1,30 +1,36 @@
 #include "failing_new.hpp"
 
 #include <atomic>
+#include <climits>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
-std::atomic<int> until_new_fails{-1};  ///< allocations until the failure; negative: never
+constexpr int never = INT_MAX;
+std::atomic<int> until_new_fails{never};  ///< allocations before the first failure; negative: after it
+std::atomic<int> new_failures{0};
 std::atomic<std::size_t> failing_size{0};
 
 bool new_fails(std::size_t bytes) {
     const std::size_t size = failing_size;
-    return until_new_fails >= 0 && (size == 0 || size == bytes) && until_new_fails-- == 0;
+    if (until_new_fails == never || (size != 0 && size != bytes)) return false;
+    const int until = until_new_fails--;
+    return until <= 0 && until > -new_failures;
 }
 
 }  // namespace
 
 namespace warpaes::test {
 
-void fail_new(int before, std::size_t size) {
+void fail_new(int before, int times, std::size_t size) {
     failing_size = size;
+    new_failures = times;
     until_new_fails = before;
 }
 
 bool end_failing_new() {
-    return until_new_fails.exchange(-1) < 0;
+    return until_new_fails.exchange(never) < 0;
 }
 
 }  // namespace warpaes::test

@@ -2,13 +2,16 @@
 // gets WARPAES_ERROR_OUT_OF_MEMORY, and later batches of the engine are complete.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "abi_batch.hpp"
 #include "failing_new.hpp"
 
 namespace warpaes::test {
 namespace {
 
-class BatchOutOfMemory : public testing::TestWithParam<std::string> {};
+/// A backend, and how many allocations fail in succession.
+class BatchOutOfMemory : public testing::TestWithParam<std::tuple<std::string, int>> {};
 
 /// Entries in place or not, under handles or one key as bytes, which the engine keeps.
 std::vector<GroupSpec> all_modes() {
@@ -32,18 +35,19 @@ std::vector<GroupSpec> all_modes() {
 }
 
 TEST_P(BatchOutOfMemory, EveryAllocationFails) {
+    const auto& [backend, times] = GetParam();
     const std::vector<GroupSpec> specs = all_modes();
     // The first batch makes everything that the process makes only once.
-    check_abi_batch(make_engine(GetParam(), 2), specs, 1);
+    check_abi_batch(make_engine(backend, 2), specs, 1);
     unsigned refused = 0, failed = 0;
     for (int nth = 0;; ++nth) {
         SCOPED_TRACE(nth);
         ASSERT_LT(nth, 5000);
-        const AbiEngine engine = make_engine(GetParam(), 2);
+        const AbiEngine engine = make_engine(backend, 2);
         const BatchCase cases(specs, 2);
         AbiEntries entries(cases);
         warpaes_batch* handle = nullptr;
-        fail_new(nth);
+        fail_new(nth, times);
         const warpaes_status status =
             warpaes_batch_submit(engine.get(), nullptr, entries.entries().data(), specs.size(), &handle);
         const AbiBatchHandle batch(handle);
@@ -70,8 +74,11 @@ TEST_P(BatchOutOfMemory, EveryAllocationFails) {
     EXPECT_GT(failed, 100U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backend, BatchOutOfMemory, testing::ValuesIn(usable_backends()),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Backend, BatchOutOfMemory,
+                         testing::Combine(testing::ValuesIn(usable_backends()), testing::Values(1, 3, 1000)),
+                         [](const auto& info) {
+                             return std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
+                         });
 
 }  // namespace
 }  // namespace warpaes::test
