@@ -67,7 +67,9 @@ TEST_P(BatchOutOfMemory, EveryAllocationFails) {
             EXPECT_FALSE(cases.shows_plaintext(i)) << specs[i];
             ++failed;
         }
-        if (failed == failed_before) EXPECT_EQ(entries.settle(handle) + cases.complaints(), "");
+        if (failed == failed_before) {
+            EXPECT_EQ(entries.settle(handle) + cases.complaints(), "");
+        }
         check_abi_batch(engine, specs, 3);
     }
     EXPECT_GT(refused, 2U);
