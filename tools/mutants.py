@@ -75,7 +75,7 @@ ROOMS = {
     f" {COMMAND}",
     "src/message": f"hpp/test_hpp message/test_message {ABI} abi/test_abi_simulated message/test_message_simulated"
     f" {SIMULATED} {SECRETS} planner/test_planner planner/test_planner_simulated",
-    "src/message/batch": f"{ENGINE} {ABI} {SIMULATED} batch/test_batch_faults {SECRETS}",
+    "src/message/batch": f"{ENGINE} batch/test_batch_memory {ABI} {SIMULATED} batch/test_batch_faults {SECRETS}",
     "include/warpaes": "hpp/test_hpp hpp/test_hpp_simulated streams/test_streams batch/test_abi_batch",
     "cli": f"{COMMAND}",
 }

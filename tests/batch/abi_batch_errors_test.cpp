@@ -112,6 +112,51 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
           "tweak_key, data_unit_len, data_unit_step:", [](E& e) { e.data_unit_len = 16; });
 }
 
+/// A written part that shares one byte with another part of its entry is refused, and neighbours are not.
+TEST_P(AbiBatchErrors, PartsOfAnEntryThatShareAByte) {
+    using E = warpaes_batch_entry;
+    const struct {
+        warpaes_elements E::*kind;
+        std::size_t bytes;
+        const char* name;
+    } parts[] = {{&E::input, 64, "input"}, {&E::output, 64, "output"}, {&E::iv, 12, "iv"},
+                 {&E::aad, 16, "aad"},     {&E::tag, 16, "tag"},       {&E::keys, 16, "keys"}};
+    for (const auto direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
+        E fine = entry(WARPAES_GCM, direction, 0);
+        fine.key = nullptr;
+        fine.key_len = 16;
+        fine.aad_len = 16;
+        for (std::size_t i = 0; i < 6; ++i) {
+            (fine.*parts[i].kind).at.pointer = memory_.data() + 4096 * (i + 1);
+            (fine.*parts[i].kind).stride = parts[i].bytes;
+            for (std::size_t b = 0; b < 32; ++b) memory_[4096 * (i + 1) + b] = static_cast<std::uint8_t>(b);
+        }
+        const auto begin_of = [&](std::size_t i) {
+            return static_cast<std::uint8_t*>((fine.*parts[i].kind).at.pointer);
+        };
+        for (const std::size_t written : {1U, 4U}) {
+            if (written == 4 && direction == WARPAES_DECRYPT) continue;
+            for (std::size_t other = 0; other < 6; ++other) {
+                if (other == written) continue;
+                for (const std::size_t shared : {0U, 1U}) {
+                    for (const bool after : {false, true}) {
+                        std::vector entries{fine};
+                        (entries[0].*parts[other].kind).at.pointer =
+                            after ? begin_of(written) + 2 * parts[written].bytes - shared
+                                  : begin_of(written) - 2 * parts[other].bytes + shared;
+                        const warpaes_status status = run(entries)[0];
+                        const bool is_refused = status == WARPAES_ERROR_OVERLAP;
+                        EXPECT_EQ(is_refused, shared != 0) << parts[written].name << " " << parts[other].name;
+                        if (is_refused) {
+                            EXPECT_NE(sentences_[0].find(parts[other].name), std::string::npos) << sentences_[0];
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST_P(AbiBatchErrors, EntriesThatWriteTheSameBytes) {
     std::vector<warpaes_batch_entry> entries;
     for (unsigned n = 0; n < 5; ++n) entries.push_back(entry(WARPAES_GCM, WARPAES_ENCRYPT, n));

@@ -1,9 +1,12 @@
 // Tests batches on a CPU that fail midway: libcrypto cannot allocate a cipher context, or refuses a key.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <vector>
 
@@ -14,6 +17,7 @@ namespace {
 
 std::atomic<int> until_failure{-1};  ///< calls until the failure; if negative, no call fails
 std::atomic<bool> refuses{false};
+std::atomic<bool> has_no_context{false};
 
 }  // namespace
 
@@ -30,8 +34,29 @@ extern "C" int EVP_CipherInit_ex2(EVP_CIPHER_CTX* context, const EVP_CIPHER* cip
     return refuses ? 0 : real(context, cipher, key, iv, encrypts, parameters);
 }
 
+extern "C" OSSL_LIB_CTX* OSSL_LIB_CTX_new() {
+    static auto* const real = reinterpret_cast<decltype(&OSSL_LIB_CTX_new)>(::dlsym(RTLD_NEXT, "OSSL_LIB_CTX_new"));
+    return has_no_context ? nullptr : real();
+}
+
 namespace warpaes::test {
 namespace {
+
+/// Runs two batches, of which the first gets no library context. Prints their faults and ends the process.
+[[noreturn]] void run_without_and_with_context() {
+    const std::vector specs{GroupSpec{.mode = Mode::cbc, .length = 64}};
+    for (const bool fails : {true, false}) {
+        has_no_context = fails;
+        std::cerr << complaints_of_abi_batch(make_engine("libcrypto", 1), specs, 1) << ".";
+    }
+    std::exit(0);
+}
+
+/// A process makes one library context, so this needs a process that has none.
+TEST(BatchCpuFailureDeathTest, ALaterCallMakesTheLibraryContext) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(run_without_and_with_context(), testing::ExitedWithCode(0), "libcrypto: OSSL_LIB_CTX_new failed\\.\\.");
+}
 
 TEST(BatchCpuFailure, OutputsOfWhatFailedShowNothing) {
     unsigned failed = 0;

@@ -11,6 +11,7 @@
 #include "device_memory.hpp"
 #include "engine/engine.hpp"
 #include "evp_oracle.hpp"
+#include "failing_new.hpp"
 #include "simt.hpp"
 
 namespace warpaes::test {
@@ -285,6 +286,35 @@ TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
         memory.release(there, text.size());
     }
     simt::reset();
+}
+
+/// The list of the batch's devices is an allocation of this size, after the checks and before the first task.
+TEST(BatchOnAGpu, IsRefusedIfThereIsNoMemoryForItsWorkers) {
+    const std::vector specs(3, GroupSpec{.mode = Mode::ctr, .length = 64});
+    unsigned refused = 0;
+    for (int nth = 0;; ++nth) {
+        SCOPED_TRACE(nth);
+        ASSERT_LT(nth, 100);
+        const EngineOptions options{.backend = "cuda", .device = 0, .threads = 1};
+        const AbiEngine engine(new warpaes_engine(options));
+        const BatchCase cases(specs, 5);
+        AbiEntries entries(cases);
+        fail_new(nth, 1, sizeof(int));
+        warpaes_batch* handle = nullptr;
+        const warpaes_status status =
+            warpaes_batch_submit(engine.get(), nullptr, entries.entries().data(), specs.size(), &handle);
+        const AbiBatchHandle batch(handle);
+        if (status == WARPAES_OK) (void)warpaes_batch_wait(handle, WARPAES_UNKNOWN);
+        if (!end_failing_new()) break;
+        if (status != WARPAES_OK) continue;
+        for (const auto& result : results_of(handle, specs.size())) {
+            if (result.status == WARPAES_OK) continue;
+            EXPECT_EQ(result.status, WARPAES_ERROR_OUT_OF_MEMORY);
+            ++refused;
+        }
+        check_abi_batch(engine, specs, 6);
+    }
+    EXPECT_GE(refused, specs.size());
 }
 
 // A message of many chunks continues without the GPU. The batch reports the failure.

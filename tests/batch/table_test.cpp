@@ -282,6 +282,41 @@ TEST_P(Tables, HostileRowsHarmNoOthers) {
     for (const std::size_t n : seen) EXPECT_GT(n, 200U);
 }
 
+/// A part that shares one byte with a part of its own row or of another one, and the same IV twice.
+TEST_P(Tables, PartsOfRowsThatShareAByte) {
+    using Row = warpaes_table_message;
+    constexpr std::uint64_t Row::*offsets[] = {&Row::input, &Row::output, &Row::iv, &Row::aad, &Row::tag};
+    for (const auto direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
+        set(WARPAES_GCM, direction);
+        const std::uint64_t bytes[] = {40, 40, table_.iv_len, 20, table_.tag_len};
+        make_extents(4000, 1);
+        std::vector<Row> fine(2);
+        for (std::size_t i = 0; i < 10; ++i) fine[i / 5].*offsets[i % 5] = 100 + 300 * i;
+        for (Row& row : fine) {
+            row.length = 40;
+            row.aad_len = 20;
+        }
+        for (std::size_t written = 0; written < 5; ++written) {
+            for (std::size_t other = 0; other < 10; ++other) {
+                if (other == written) continue;
+                for (const std::uint64_t shared : {0U, 1U}) {
+                    for (const bool after : {false, true}) {
+                        messages_ = fine;
+                        messages_[other / 5].*offsets[other % 5] =
+                            fine[0].*offsets[written] + (after ? bytes[written] - shared : shared - bytes[other % 5]);
+                        for (const Way way : ways()) check(way);
+                        ASSERT_FALSE(HasFailure()) << written << " " << other << " " << shared << after;
+                    }
+                }
+            }
+        }
+        messages_ = fine;
+        messages_[1].iv = fine[0].iv;
+        const auto expected = direction == WARPAES_ENCRYPT ? WARPAES_ERROR_IV_REUSED : WARPAES_ERROR_AUTHENTICATION;
+        for (const Way way : ways()) EXPECT_EQ(check(way), std::vector(2, expected));
+    }
+}
+
 TEST_P(Tables, FaultsOfATable) {
     set(WARPAES_CTR, WARPAES_ENCRYPT);
     make_extents(256, 1);
@@ -311,6 +346,13 @@ TEST_P(Tables, FaultsOfATable) {
     refused("messages", with([](auto& t) { t.messages = nullptr; }));
     refused("statuses", with([](auto& t) { t.statuses = nullptr; }));
     refused("statuses", with([&](auto& t) { t.statuses = reinterpret_cast<warpaes_status*>(images_[0].data() + 8); }));
+    using Table = warpaes_batch_table;
+    for (const auto extent : {&Table::input, &Table::output, &Table::iv, &Table::aad, &Table::tag}) {
+        refused("statuses", with([&](auto& t) {
+                    t.input = t.output = t.iv = t.aad = t.tag = {images_[0].data(), images_[0].size()};
+                    t.*extent = {statuses.data(), 5};
+                }));
+    }
     refused("output", with([](auto& t) { t.output.pointer = nullptr; }));
     refused("iv", with([](auto& t) { t.iv.bytes = UINT64_MAX; }));
     refused("count", with([](auto& t) { t.count = UINT64_MAX; }));
