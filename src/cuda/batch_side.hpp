@@ -72,11 +72,11 @@ public:
               "copying from the device");
     }
     void wipe_host() const noexcept {
-        if (flags_ > secret_) warpaes::wipe({host() + secret_, flags_ - secret_});
+        if (bytes_ > secret_) warpaes::wipe({host() + secret_, flags_ - secret_});
     }
     /// Wipes the buffer in stream order.
     void wipe_device(cudaStream_t stream) const noexcept {
-        if (flags_ > secret_) try_to(cudaMemsetAsync(device() + secret_, 0, flags_ - secret_, stream));
+        if (bytes_ > secret_) try_to(cudaMemsetAsync(device() + secret_, 0, flags_ - secret_, stream));
     }
     /// Whether the buffer holds keys.
     [[nodiscard]] bool holds_keys() const noexcept { return back_ > secret_; }
@@ -85,7 +85,7 @@ private:
     PageLockedBuffer& host_;
     DeviceBuffer& device_;
     std::size_t placed_ = 0, secret_ = 0, back_ = 0, flags_ = 0;
-    std::size_t bytes_ = 0;  ///< size of the reserved memory
+    std::size_t bytes_ = 0;  ///< size of the reserved memory; 0 until it is reserved
 };
 
 /// One kind of small elements of messages: IVs, associated data, tags or keys. Groups come in the same order in every
