@@ -169,7 +169,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_EQ(run(entries, flags)[5], WARPAES_ERROR_IV_REUSED);
     entries[5].direction = WARPAES_DECRYPT;
     EXPECT_EQ(run(entries, flags)[5], WARPAES_ERROR_AUTHENTICATION);
-    EXPECT_NE(sentences_[5].find("of 2 messages 2 are not authentic, the first is message 0"), std::string::npos);
+    EXPECT_NE(sentences_[5].find("tag: 2 of 2 messages are not authentic, the first is message 0"), std::string::npos);
 }
 
 // A wrong tag affects only its own message, even after a refused entry.

@@ -102,10 +102,11 @@ const char* Outcomes::sentence(std::uint64_t entry) const {
             return nullptr;
         }
         it = sentences_
-                 .try_emplace(entry, "tag: of " + std::to_string(request_.entry(entry).count) + " messages " +
-                                         std::to_string(its.failures) + " are not authentic, the first is message " +
+                 .try_emplace(entry, "tag: " + std::to_string(its.failures) + " of " +
+                                         std::to_string(request_.entry(entry).count) +
+                                         " messages are not authentic, the first is message " +
                                          std::to_string(its.first_failure) +
-                                         ": the key, the IV or the associated data is wrong, or the data was altered")
+                                         ". The key, the IV or the associated data is wrong, or the data was altered")
                  .first;
     }
     return it->second.c_str();
