@@ -8,8 +8,8 @@
 namespace warpaes {
 
 /// The library's own context, with OpenSSL's default provider. In the process-wide context, the application may have
-/// replaced AES, possibly with a provider that calls this library. The context lives as long as the process, as do the
-/// algorithms fetched from it.
+/// replaced AES, possibly with a provider that calls this library. The context and the algorithms fetched from it live
+/// as long as the process.
 inline OSSL_LIB_CTX* library_context() {
     static OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();
     if (context == nullptr) throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: OSSL_LIB_CTX_new failed");
