@@ -17,7 +17,7 @@ KeyState checked_state(warpaes_key_state state) {
     return static_cast<KeyState>(state);
 }
 
-/// Copies `text` to a caller's buffer of `capacity` bytes and sets `length` to the size needed.
+/// Copies `text` to a caller's buffer of `capacity` bytes and sets `length` to the required size.
 void hand_out(const SecretVector& text, char* json, std::size_t capacity, std::size_t* length) {
     *length = text.size();
     if (capacity < *length) {

@@ -83,7 +83,7 @@ public:
 
 private:
     warpaes_source source_;
-    bool ended_ = false;  ///< another read would make a terminal wait for a second end of file
+    bool ended_ = false;  ///< a second read would make a terminal wait for a second end of file
 };
 
 /// A sink that calls the caller's function.
@@ -119,7 +119,7 @@ std::unique_ptr<Source> to_source(const warpaes_source& s) {
     if (s.read != nullptr) return std::make_unique<CallerSource>(s);
     if (s.next != nullptr) return std::make_unique<SequentialSource>(s);
     const int device = device_of(s.memory);
-    // Lanes expect ciphertext in host memory, so ciphertext on a device is copied there.
+    // Lanes require ciphertext in host memory, so ciphertext on a device is copied to the host.
     return std::make_unique<MemorySource>(
         MemoryBuffer{static_cast<std::uint8_t*>(const_cast<void*>(s.memory)), s.memory_len, device < 0, device});
 }

@@ -492,7 +492,7 @@ TEST_F(FileJob, WhatIsSalvaged) {
         file << "damage";
     }
     EXPECT_EQ(salvage(job), WARPAES_ERROR_HOLES);
-    EXPECT_STREQ(warpaes_last_error(), "input: is not authentic in 1 place, where the output is zeros or ends");
+    EXPECT_STREQ(warpaes_last_error(), "input: is not authentic in 1 place; there, the output contains zeros or ends");
     EXPECT_EQ(holes, (std::vector<Hole>{{first, segment}}));
     std::filesystem::resize_file(sealed, 3 * 4096);
     EXPECT_EQ(salvage(job), WARPAES_ERROR_HOLES);

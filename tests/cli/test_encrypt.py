@@ -169,10 +169,10 @@ class Keys(KeyedTest):
 
     def test_keys_in_arguments_are_refused(self):
         for key in (data(16).hex(), data(32).hex(), self.read("keyset").decode()):
-            result = self.refused(ARGUMENT, "takes the place of a key", "encrypt", "-k", key, stdin=b"plain")
+            result = self.refused(ARGUMENT, "must be the place of a key", "encrypt", "-k", key, stdin=b"plain")
             self.assertNotIn(key.encode(), result.stderr)
             for command in (("keys", "list", "keyset"), ("inspect", "keyset")):
-                result = self.refused(ARGUMENT, "takes the place of a key", *command, "-k", key)
+                result = self.refused(ARGUMENT, "must be the place of a key", *command, "-k", key)
                 self.assertNotIn(key.encode(), result.stderr)
             result = self.refused(
                 ARGUMENT, "WARPAES_KEYSET: takes the place", "encrypt", stdin=b"plain", env={"WARPAES_KEYSET": key}
