@@ -91,7 +91,7 @@ void refuse_key(const std::string& option, const char* location) {
     if (!looks_like_key(location) || ::access(location, F_OK) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
                 option +
-                    ": takes the place of a key, not the key itself, because other processes can read command lines. "
+                    ": must be the place of a key, not the key itself, because other processes can read command lines. "
                     "No file has this name, which looks like a key. Write keys to a file of your own, or use env:NAME, "
                     "fd:N or exec:COMMAND");
 }
@@ -160,7 +160,7 @@ PlacedKey read_passphrase_at(const std::string& option, const std::string& locat
             const int error = errno;
             throw Error(WARPAES_ERROR_NOT_FOUND,
                         option +
-                            ": takes the place of a passphrase (a file, env:NAME, fd:N or exec:COMMAND), and "
+                            ": must be the place of a passphrase (a file, env:NAME, fd:N or exec:COMMAND); "
                             "cannot open the file of that name: " +
                             error_text(error));
         }

@@ -61,7 +61,7 @@ Executor::Executor(Engine& engine, const Places& places, std::optional<CallerStr
         memory_ = in.kind;
     }
     if (stream_ && !device_only_) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "input, output: an asynchronous call takes buffers in device memory");
+        throw Error(WARPAES_ERROR_ARGUMENT, "input, output: an asynchronous call requires buffers in device memory");
     }
 }
 

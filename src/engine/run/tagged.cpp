@@ -18,7 +18,7 @@ int device_for_stream(const MessageGroup& m, const Places& places) {
     const auto lies_there = [device](const MemoryPlace& place) { return device >= 0 && device_of(place) == device; };
     if (data && (!lies_there(places.input) || (has_output(m.mode) && !lies_there(places.output)))) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "input, output: an asynchronous call takes buffers in the memory of one device");
+                    "input, output: an asynchronous call requires buffers in the memory of one device");
     }
     if (encrypt && !lies_there(places.tag)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
