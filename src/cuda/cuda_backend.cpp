@@ -313,7 +313,7 @@ private:
         if (error == cudaErrorMemoryAllocation) {
             try_to(error);
             throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
-                        "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+                        "bytes: cannot allocate " + std::to_string(bytes) + " bytes can be page-locked");
         }
         check(error, "page-locking memory");
         return true;
