@@ -21,7 +21,7 @@ KeyState checked_state(warpaes_key_state state) {
 void hand_out(const SecretVector& text, char* json, std::size_t capacity, std::size_t* length) {
     *length = text.size();
     if (capacity < *length) {
-        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "json: takes " + std::to_string(*length) +
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "json: needs " + std::to_string(*length) +
                                                         " bytes, but the buffer has " + std::to_string(capacity));
     }
     require(json, "json");

@@ -162,7 +162,7 @@ bool crypt_name(const warpaes_names& names, const warpaes_names::Pair& keys, war
 void hand_out_name(std::string_view text, char* to, std::size_t capacity, const char* name, std::size_t* length) {
     *length = text.size();
     if (capacity < text.size()) {
-        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string(name) + ": takes " + std::to_string(text.size()) +
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string(name) + ": needs " + std::to_string(text.size()) +
                                                         " bytes, but the buffer has " + std::to_string(capacity));
     }
     require(to, name);

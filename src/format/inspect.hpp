@@ -1,4 +1,4 @@
-// Information that is available about an encrypted file without a key, from its first bytes and its length.
+// The information about an encrypted file that is available without a key, from its first bytes and its length.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class FileType : std::int32_t { raw = 0, openssl_enc = 1, segments = 2 };
 
 struct FileFacts {
     FileType type = FileType::segments;
-    const StreamTemplate* stream_template = nullptr;  ///< the template given by the caller
+    const StreamTemplate* stream_template = nullptr;  ///< the template specified by the caller
     std::uint64_t file_bytes = 0;
     std::uint64_t header_bytes = 0;
     std::uint64_t segment_bytes = 0;  ///< 0: unknown without a template
@@ -23,8 +23,9 @@ struct FileFacts {
     std::uint32_t key_bits = 0;  ///< 0: unknown
 };
 
-/// `stream_template` is the template to assume; null: recognize the format by its first bytes, which is not possible
-/// for C2SP. Throws Error{NOT_FOUND, READ}, and Error{FORMAT} if it cannot be such a file.
+/// `stream_template` is the template to assume; null means that the format is recognized by the file's first bytes,
+/// which is not possible for C2SP. Throws Error{NOT_FOUND} or Error{READ}, and Error{FORMAT} if the file cannot have
+/// that format.
 FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template);
 
 }  // namespace warpaes

@@ -1,5 +1,5 @@
-// A key for files of authenticated segments, with the parameters of its format: those of a streaming AEAD key in a Tink
-// keyset, or the fixed ones of C2SP chunked encryption.
+// A key for files of authenticated segments, with the parameters of its format: the parameters of a streaming AEAD key
+// in a Tink keyset, or the fixed parameters of C2SP chunked encryption.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ enum class SegmentFormat {
 
 /// The properties of a format that code outside its segment cipher reads.
 struct SegmentFormatTraits {
-    std::string_view
-        tink_type;   ///< type URL of its keys in keysets; empty: its keys are only raw, of the AES key's size
+    std::string_view tink_type;  ///< type URL of the format's keys in keysets; empty: there are only raw keys, with the
+                                 ///< size of the AES key
     bool marked;     ///< the first byte of a file is the length of its header
-    bool commits;    ///< the header identifies the key, so no segment is opened to find it
+    bool commits;    ///< the header identifies the key, so no segment must be opened to find the key
     bool cpu_bound;  ///< the CPU's part of the work takes longer than the cipher
 };
 
@@ -45,7 +45,8 @@ enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };
 struct StreamParameters {
     SegmentFormat format = SegmentFormat::gcm_hkdf;
     std::size_t aes_key_bytes = 32;         ///< 16 or 32; size of the AES key derived for a file
-    std::uint32_t segment_bytes = 1 << 20;  ///< ciphertext and tag; in Tink's formats the first includes the header
+    std::uint32_t segment_bytes = 1 << 20;  ///< ciphertext and tag; in Tink's formats, the first segment includes the
+                                            ///< header
     Hash hkdf_hash = Hash::sha256;
     Hash hmac_hash = Hash::sha256;  ///< ctr_hmac only
     std::size_t tag_bytes = 16;     ///< ctr_hmac: size of the HMAC tag; otherwise 16
@@ -53,7 +54,8 @@ struct StreamParameters {
     friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
 };
 
-/// The size of Tink's header, which contains its own length, a salt as long as the AES key, and the nonce prefix.
+/// Returns the size of Tink's header, which contains its own length, a salt as long as the AES key, and the nonce
+/// prefix.
 inline constexpr std::size_t tink_prefix_bytes = 7;
 constexpr std::size_t tink_header_bytes(std::size_t aes_key_bytes) {
     return 1 + aes_key_bytes + tink_prefix_bytes;

@@ -9,17 +9,17 @@
 
 namespace warpaes {
 
-/// The type URL of a format's keys; "" for C2SP, which Tink does not have.
+/// Returns the type URL of a format's keys; "" for C2SP, which Tink does not support.
 std::string_view tink_type_of(SegmentFormat format);
-/// Returns nullopt for any other type.
+/// Returns the format for a type URL, or nullopt for any other type.
 std::optional<SegmentFormat> format_of_tink_type(std::string_view type_url);
 
-/// Reads the key's parameters and bytes, but not its number, which is stored elsewhere. Throws Error{KEYSET}.
+/// Parses the key's parameters and bytes, but not its ID, which is stored elsewhere. Throws Error{KEYSET}.
 StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> value);
 SecretVector serialize_tink_key(const StreamKey& key);
 
-/// Checks segment sizes, hashes and key size against Tink's rules. Segment sizes are also bounded, because a segment
-/// must fit in memory. Throws Error{KEYSET}.
+/// Checks segment sizes, hashes and the key size against Tink's rules. Segment sizes also have a maximum, because a
+/// segment must fit in memory. Throws Error{KEYSET}.
 void check_parameters(const StreamParameters& parameters, std::size_t key_bytes);
 
 }  // namespace warpaes

@@ -172,7 +172,8 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
         };
     };
     expect(WARPAES_ERROR_KEY_LENGTH, "key_bits", enc(), with_input([](Job& j) { j.key_bits = 129; }));
-    expect(WARPAES_ERROR_ARGUMENT, "digest: libcrypto has no", enc(), with_input([](Job& j) { j.digest = "crc32"; }));
+    expect(WARPAES_ERROR_ARGUMENT, "digest: libcrypto does not support", enc(),
+           with_input([](Job& j) { j.digest = "crc32"; }));
     EXPECT_EQ(ERR_peek_error(), 0u) << "libcrypto's complaint is not the caller's";
 }
 
@@ -436,7 +437,7 @@ TEST_F(FileJob, WhatIsInspected) {
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), nullptr, &info), WARPAES_ERROR_FORMAT);
     EXPECT_NE(std::string(warpaes_last_error())
                   .find("begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of C2SP chunked "
-                        "encryption have no mark: give their template"),
+                        "encryption have no magic number: specify their template"),
               std::string::npos)
         << warpaes_last_error();
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), "AES128_GCM_HKDF_4KB", &info), WARPAES_ERROR_FORMAT);

@@ -189,7 +189,7 @@ TEST_F(StateSentences, OfKeysets) {
     char json[2048];
     std::size_t length = 0;
     ASSERT_EQ(warpaes_keyset_write(keyset, json, sizeof json, &length), WARPAES_OK);
-    expect("json: takes " + std::to_string(length) + " bytes, but the buffer has 5", WARPAES_ERROR_BUFFER_TOO_SMALL,
+    expect("json: needs " + std::to_string(length) + " bytes, but the buffer has 5", WARPAES_ERROR_BUFFER_TOO_SMALL,
            warpaes_keyset_write(keyset, json, 5, &length));
     warpaes_keyset_destroy(keyset);
 }
