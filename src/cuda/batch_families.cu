@@ -1,5 +1,5 @@
-// Batches of all modes except GCM. In some modes a message can be cut anywhere: blocks, counters, XTS, and, byte by
-// byte, CFB8 and CFB1 decryption. In the others each block depends on the previous one.
+// Batches of all modes except GCM. In some modes, a message can be cut anywhere: ECB, CBC and CFB128 decryption, CTR,
+// XTS, and, at byte boundaries, CFB8 and CFB1 decryption. In the other modes, each block depends on the previous block.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +23,7 @@ LaunchShape shape_for(const DeviceLimits& device, std::uint64_t units_of_threads
     return launch_shape(device, (units_of_threads + 31) / 32);
 }
 
-/// Sets the kernels' parameters for the bucket, including the round keys if it has one key.
+/// Sets the kernels' parameters for the bucket, including the round keys if the bucket has only one key.
 void set_batch(BatchParams& p, const Bucket& bucket) {
     p.groups = bucket.on_device;
     p.group_count = static_cast<std::uint32_t>(bucket.groups.size());
@@ -42,7 +42,7 @@ Secret<FewKeys> few_keys_of(const Bucket& bucket) {
     return keys;
 }
 
-/// Computes the data units of a message, and the other parameters of the XTS kernel.
+/// Computes the data units of a message and the other parameters of the XTS kernel.
 XtsPart xts_part(const BatchGroup& g, const XtsPart& of_group) {
     XtsPart part = of_group;
     part.unit_bytes = std::max<std::uint64_t>(std::min(part.unit_bytes, g.length), block_bytes);
@@ -121,7 +121,7 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
 
 namespace {
 
-/// `pads` is whether E(J0) is needed.
+/// Returns the number of tasks. `pads` means that E(J0) is required.
 std::uint64_t counter_tasks(const Bucket& bucket, bool pads) {
     if (bucket.long_messages) return bucket.units;
     return (bucket.units + 31) / 32 + (pads ? (bucket.messages + 31) / 32 : 0);
@@ -139,7 +139,8 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
                       [&](const BatchGroup& g) { return g.count * CounterParams::tasks_of(g.length, at_once); });
         return;
     }
-    // If there are very many groups, most are single messages, so the results for single messages are cached by length.
+    // If there are very many groups, most of them are single messages, so the results for single messages are cached by
+    // length.
     constexpr std::uint64_t alone = ~std::uint64_t{0};
     constexpr std::uint32_t unknown = 0xff;
     std::array<std::uint8_t, BatchCounters::most_short / block_bytes + 2> lanes_alone;

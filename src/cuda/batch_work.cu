@@ -135,8 +135,8 @@ void BatchWork::survey() {
     }
 }
 
-/// Places the sections of the side buffer, first those that are not secret, then the secret ones, then secret data to
-/// copy back. Also reserves all other memory.
+/// Places the sections of the side buffer: first the sections that are not secret, then the secret sections, then the
+/// secret sections to copy back. Also reserves all other memory.
 void BatchWork::lay_out() {
     tickets_at_ = side_.place(plans_.size() * ticket_bytes);
     for (BucketPlan& plan : plans_) {
@@ -251,8 +251,8 @@ void BatchWork::enqueue() {
     check(cudaEventRecord(memory_.done.get(), copies.out), "recording an event");
 }
 
-/// Serial messages come first, on separate streams: they keep a few multiprocessors busy for a long time, while all
-/// others run.
+/// Serial messages are enqueued first, on separate streams: they occupy a few multiprocessors for a long time, while
+/// all other messages run.
 void BatchWork::enqueue_kernels() {
     const auto enqueue = [this](const Bucket& bucket, cudaStream_t stream) {
         family_of(bucket.mode, bucket.direction).enqueue(bucket, context_.limits, stream);
@@ -292,7 +292,7 @@ void BatchWork::deliver() {
         if (!reports(g)) continue;
         const std::uint8_t* const failed = side_.host() + failed_.take(g.count);
         if (g.failed == nullptr) continue;
-        // There are usually no failures, and memchr checks a million flags in a few microseconds. If there is one
+        // Usually there are no failures, and memchr checks a million flags in a few microseconds. If there is a
         // failure, every message may have failed.
         const auto count = static_cast<std::size_t>(g.count);
         if (std::memchr(failed, 1, count) == nullptr) continue;
@@ -315,7 +315,7 @@ void BatchWork::wipe_secrets() noexcept {
     wipe_device_secrets();
 }
 
-/// In stream order.
+/// Wipes keys and tags on the device, in stream order.
 void BatchWork::wipe_device_secrets() noexcept {
     side_.wipe_device(context_.stream);
     memory_.scratch.wipe(context_.stream);

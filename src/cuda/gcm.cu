@@ -1,6 +1,5 @@
-// GCM runs. One message takes one launch where the GPU and the message allow it (MessageLaunch). Otherwise the key
-// stream and GHASH are separate passes over the same segments, and the digests of GHASH's rows are combined
-// (GcmLaunch).
+// GCM runs. One message takes one launch if the GPU and the message allow it (MessageLaunch). Otherwise the key stream
+// and GHASH are separate passes over the same segments, and the digests of GHASH's rows are combined (GcmLaunch).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -25,14 +24,15 @@ Segments segments_of(const GcmRun& run, const std::uint8_t* data, std::uint64_t 
     return {data, stride, run.count, run.segment_bytes, run.last_bytes, alignment_of(bits), run.reversed};
 }
 
-/// The term for the associated data and the lengths, before the last multiplication by H (SP 800-38D, 7.1, step 5).
+/// Returns the term for the associated data and the lengths, before the last multiplication by H (SP 800-38D, 7.1, step
+/// 5).
 FieldElement addend_of(const GcmRun& run, std::uint64_t bytes) {
     const FieldElement lengths = length_block(run.aad_bytes, bytes);
     if (run.aad_bytes == 0) return lengths;
     return lengths ^ multiply(load_element(run.aad_digest), power(run.key->hash_key(), blocks_of(bytes)));
 }
 
-/// A run in several launches: chooses the kernels, their order and their scratch memory.
+/// A run in several launches. The class chooses the kernels, their order and their scratch memory.
 class GcmLaunch {
 public:
     GcmLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch)
@@ -70,9 +70,9 @@ private:
     [[nodiscard]] uint4* pads() const { return tag_ ? j0s() + j0_blocks_ : nullptr; }
     [[nodiscard]] uint4* digests() const { return j0s() + j0_blocks_ + pad_blocks_; }
 
-    /// A copy from pageable memory has read its source when it returns; one from page-locked memory may read its source
-    /// later. A caller that does not wait may change its memory as soon as enqueue() returns, so page-locked counters
-    /// are first copied to pageable memory.
+    /// Copies the counters. A copy from pageable memory has read its source when it returns, but a copy from
+    /// page-locked memory may read its source later. A caller that does not wait may change its memory as soon as
+    /// enqueue() returns, so page-locked counters are first copied to pageable memory.
     void copy_j0s() const {
         const std::size_t bytes = j0_blocks_ * block_bytes;
         std::vector<Block> copy;
@@ -89,7 +89,7 @@ private:
     static std::uint64_t outputs_for(std::uint64_t digests) {
         return (digests + GhashCombine::most - 1) / GhashCombine::most;
     }
-    /// The digests of all GHASH levels, stored level after level in scratch memory.
+    /// Returns the number of digests of all GHASH levels, stored level after level in scratch memory.
     [[nodiscard]] std::uint64_t digest_blocks() const {
         std::uint64_t blocks = 0;
         for (std::uint64_t n = rows_.rows; n > 1; n = outputs_for(n)) blocks += run_.count * n;
@@ -102,8 +102,8 @@ private:
         p->output = run_.output;
         p->output_stride = run_.output_stride;
         if (run_.total_bytes() == 0) {
-            // The buffers of an empty message may be null. The kernel computes addresses from them but accesses
-            // neither.
+            // The buffers of an empty message may be null. The kernel computes addresses from them but does not access
+            // them.
             p->output = reinterpret_cast<std::uint8_t*>(run_.results);
             p->input.data = p->output;
         }
@@ -111,7 +111,7 @@ private:
         p->j0s = j0_blocks_ != 0 ? j0s() : nullptr;
         std::memcpy(&p->j0, run_.j0->data(), block_bytes);
         p->first_block = static_cast<std::uint32_t>(run_.first_block);
-        // J0 may have any position in a segment's first window; J0 and a partial block take a counter each.
+        // J0 may be at any position in a segment's first window; J0 and a partial block each use one counter.
         const WindowShape windows = window_shape(device_, run_.count, (255 + 1 + blocks_ + 1 + 255) / 256);
         p->window_count = static_cast<std::uint32_t>(windows.windows);
         p->parts = static_cast<std::uint32_t>(windows.parts);
@@ -137,7 +137,7 @@ private:
             p->finish.addend = addend_of(run_, run_.segment_bytes);
             p->finish.last_addend = addend_of(run_, run_.last_bytes);
         }
-        // When encrypting, `pads` already holds E(J0). When decrypting, the key stream's kernel adds E(J0) later.
+        // When encrypting, `pads` already contains E(J0). When decrypting, the key stream's kernel adds E(J0) later.
         p->finish.pads = encrypts_ ? pads() : nullptr;
         p->finish.results =
             reinterpret_cast<std::uint8_t*>(tag_ && !encrypts_ ? pads() : static_cast<void*>(run_.results));
@@ -179,17 +179,17 @@ private:
     const DeviceLimits& device_;
     cudaStream_t stream_;
     bool tag_;
-    bool encrypts_;         ///< GHASH reads the output
+    bool encrypts_;         ///< whether GHASH reads the output
     std::uint64_t blocks_;  ///< whole blocks of the longest segment
     RowShape rows_;
     std::uint64_t j0_blocks_, pad_blocks_;
-    bool waits_;  ///< the caller keeps `j0` until the stream has passed the run
+    bool waits_;  ///< whether the caller keeps `j0` until the stream has passed the run
     StreamScratch pooled_;
     uint4* scratch_;
 };
 
-/// weights[i] = first * factor^i. In each round the products are independent, and a processor computes several of them
-/// in the latency of one.
+/// Sets weights[i] = first * factor^i. The products of a round are independent, and a processor computes several of
+/// them in the latency of one product.
 void set_weights(std::span<FieldElement> weights, FieldElement first, FieldElement factor) {
     weights[0] = first;
     for (std::size_t known = 1; known < weights.size(); known *= 2) {
@@ -200,17 +200,17 @@ void set_weights(std::span<FieldElement> weights, FieldElement first, FieldEleme
     }
 }
 
-/// The values that gcm_long.cu needs for a key. Computing them takes about a hundred products and an inverse, so the
-/// key keeps them.
+/// The values that gcm_long.cu requires for a key. Computing them takes about a hundred products and one inverse, so
+/// they are kept with the key.
 struct LongWeights {
     FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];
     FieldElement inverse;     ///< 1 / H
-    FieldElement correction;  ///< for the factor that a chunk's last block has instead of H^1
+    FieldElement correction;  ///< for the factor of a chunk's last block, which replaces H^1
 
     static void make(const ExpandedKey& key, LongWeights& weights) {
         using G = GcmLong;
         const HashKey& h = key.hash_key();
-        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last one.
+        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last window.
         Secret<FieldElement> step(power(h, G::stride)), at(power(h, G::stride - 128 - 3)), other;
         const Secret<FieldElement> half(power(h, 128));
         for (unsigned w = 0; w < G::windows; ++w) {
@@ -219,7 +219,7 @@ struct LongWeights {
             set_weights(std::span(weights.powers + 8 * w + 4, 4), *other, h.powers[0]);
             *at = multiply(*at, *step);
         }
-        // Rows are four blocks apart, warps 32 blocks, and groups a window.
+        // Rows are four blocks apart, warps 32 blocks, and groups one window.
         set_weights(weights.row_weights, field_one, h.powers[3]);
         set_weights(std::span(weights.warp_weights).first(4), field_one, h.powers[31]);
         *step = multiply(*half, *half);
@@ -232,7 +232,7 @@ struct LongWeights {
     }
 };
 
-/// One message in one launch: chooses the kernel and computes its parameters.
+/// One message in one launch. The class chooses the kernel and computes its parameters.
 class MessageLaunch {
 public:
     /// `shares` is where the thread blocks store shares of the result, if there is no scratch memory.
@@ -292,7 +292,7 @@ public:
         std::copy(std::begin(weights.powers), std::end(weights.powers), p->powers);
         std::copy(std::begin(weights.row_weights), std::end(weights.row_weights), p->row_weights);
         std::copy(std::begin(weights.warp_weights), std::end(weights.warp_weights), p->warp_weights);
-        // `zeros` blocks follow the text in the last window.
+        // In the last window, the text is followed by `zeros` blocks.
         const Secret<FieldElement> correction(multiply(weights.correction, power(weights.inverse, zeros)));
         const Secret<FieldElement> last(multiply(p->tail_weight, *correction));
         return enqueue(*p, gcm_long_kernel_for(run_.key->rounds(), run_.direction), shape.launch,
@@ -314,8 +314,8 @@ private:
         p.input = run_.input;
         p.output = run_.output;
         if (bytes() == 0) {
-            // The buffers of an empty message may be null. The kernel computes addresses from them but accesses
-            // neither.
+            // The buffers of an empty message may be null. The kernel computes addresses from them but does not access
+            // them.
             p.output = reinterpret_cast<std::uint8_t*>(run_.results);
             p.input = p.output;
         }
@@ -393,7 +393,7 @@ unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t str
 
 void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
                   std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces) {
-    // The number of thread blocks that have arrived, the tag, and shares of it.
+    // The number of thread blocks that have arrived, the tag, and shares of the tag.
     struct Memory {
         alignas(block_bytes) unsigned arrived;
         Block tag;
