@@ -53,7 +53,7 @@ void hash_update(const std::uint8_t* powers, std::uint8_t* digest, const std::ui
     store128(digest, hash.digest());
 }
 
-/// H^(8 + i) = H^i * H^8. The powers are stored in the order of descending exponents.
+/// Computes H^(8 + i) = H^i * H^8. The powers are stored in the order of descending exponents.
 template <class V>
 void extend_powers(std::uint8_t* powers) {
     note_stack_depth();

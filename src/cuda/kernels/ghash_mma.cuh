@@ -215,7 +215,7 @@ struct RowReader {
         }
         return reverse ? reversed(block) : block;
     }
-    /// Adds the part that load() omits to block `index` of the four blocks that are that many times four blocks ahead.
+    /// Adds the part that load() omits to a block that load() returned for the same arguments.
     __device__ __forceinline__ uint4 with_edge(uint4 block, std::uint32_t, int, std::uint32_t) const { return block; }
     __device__ __forceinline__ void advance(int by) { at += by * 4 * static_cast<int>(block_bytes); }
 };
