@@ -24,9 +24,9 @@ enum class SegmentFormat {
 struct SegmentFormatTraits {
     std::string_view tink_type;  ///< type URL of the format's keys in keysets; empty: there are only raw keys, with the
                                  ///< size of the AES key
-    bool marked;     ///< the first byte of a file is the length of its header
-    bool commits;    ///< the header identifies the key, so no segment must be opened to find the key
-    bool cpu_bound;  ///< the CPU's part of the work takes longer than the cipher
+    bool marked;                 ///< the first byte of a file is the length of its header
+    bool commits;                ///< the header identifies the key, so no segment must be opened to find the key
+    bool cpu_bound;              ///< the CPU's part of the work takes longer than the cipher
 };
 
 /// In the order of SegmentFormat.

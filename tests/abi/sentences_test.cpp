@@ -111,7 +111,8 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
     const std::pair<warpaes_mode, const char*> all[] = {
         {WARPAES_KW, "KW"}, {WARPAES_KWP, "KWP"}, {WARPAES_SIV, "SIV"}, {WARPAES_GCM_SIV, "GCM-SIV"}};
     for (const auto& [mode, name] : all) {
-        message(std::string("flags: ") + name + " supports no flags", argument, mode, [](M& m) { m.flags = WARPAES_PKCS7; });
+        message(std::string("flags: ") + name + " supports no flags", argument, mode,
+                [](M& m) { m.flags = WARPAES_PKCS7; });
         message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, mode,
                 [](M& m) { m.tweak_key = m.key; });
         message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, mode,

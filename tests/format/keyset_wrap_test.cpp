@@ -199,7 +199,8 @@ TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
         expect("a key has a status that does not exist", primary + field(2, entry + field(2, value)));
     }
     for (const unsigned value : {0U, 5U}) {
-        expect("a key has a kind of material that does not exist", primary + field(2, field(1, field(3, value)) + entry));
+        expect("a key has a kind of material that does not exist",
+               primary + field(2, field(1, field(3, value)) + entry));
     }
     expect("a key has a kind of prefix that does not exist", primary + field(2, entry + field(4, 0U)));
     expect("bytes in place of a number", field(1, "x") + field(2, entry));
