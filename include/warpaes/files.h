@@ -457,12 +457,12 @@ WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
 /**
  * Opens an encrypted file as a FILE* for fread, fseek, ftell, getc and similar functions, with the same arguments as
  * warpaes_reader_open. fclose frees the stream, and the engine must stay until then. fread returns only authentic
- * bytes. If the file is altered or cannot be read, fread returns fewer bytes, ferror is true, errno is EIO (ENOMEM: out
- * of memory), and warpaes_last_error describes the reason. The stream has no descriptor: fileno returns -1, so the file
- * cannot be mapped. If the source cannot seek, neither can the stream (ESPIPE). Its buffer of 64 KiB is wiped by
- * fclose; the caller must wipe a buffer that was set with setvbuf. As for other streams of fopencookie, glibc does not
- * support freopen or the wide-character functions (fgetws): they crash. WARPAES_ERROR_BACKEND if the C library has no
- * fopencookie.
+ * bytes. If the file is altered or cannot be read, fread returns fewer bytes than requested, ferror is true, errno is
+ * EIO (ENOMEM: out of memory), and warpaes_last_error describes the reason. The stream has no descriptor: fileno
+ * returns -1, so the file cannot be mapped. If the source cannot seek, neither can the stream (ESPIPE). Its buffer of
+ * 64 KiB is wiped by fclose; the caller must wipe a buffer that was set with setvbuf. As for other streams of
+ * fopencookie, glibc does not support freopen or the wide-character functions (fgetws): they crash.
+ * WARPAES_ERROR_BACKEND if the C library has no fopencookie.
  */
 WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,

@@ -19,8 +19,8 @@ typedef struct warpaes_work {
     uint32_t key_bits; /**< 128, 192 or 256 */
     warpaes_mode mode;
     warpaes_direction direction;
-    warpaes_memory memory; /**< The kind of memory that contains the data: the slower kind of input and output. Not
-                                SHARED. */
+    warpaes_memory memory; /**< The kind of memory that contains the data; if input and output differ, the slower kind.
+                                Not SHARED. */
     int32_t batch;         /**< 1: submitted as a batch; 0: one message, and `messages` is 1. */
     uint64_t messages;     /**< 0 means 1 */
     uint64_t message_len;  /**< bytes per message; at most 2^60 for all messages together */
@@ -100,9 +100,9 @@ typedef struct warpaes_calibration_result {
 
 /**
  * Measures every backend and GPU of this machine, regardless of the engine's options. The engine then plans its work
- * with these costs, and stores them for later engines of any process. The file is the one that the environment variable
- * WARPAES_CALIBRATION names, otherwise a file below $XDG_CACHE_HOME or ~/.cache. With WARPAES_CALIBRATION=none nothing
- * is stored or read. An engine reads the file when it first has to choose a backend. Other work on the machine during a
+ * with these costs, and stores them for later engines of any process. The environment variable WARPAES_CALIBRATION
+ * names the file; by default, the file is below $XDG_CACHE_HOME or ~/.cache. With WARPAES_CALIBRATION=none nothing is
+ * stored or read. An engine reads the file when it first has to choose a backend. Other work on the machine during a
  * calibration makes the costs unreliable. WARPAES_ERROR_CANCELLED if `progress` returns any value but 0.
  * WARPAES_ERROR_WRITE if the costs cannot be stored; this engine still uses them. `result` may be NULL. Thread-safe.
  */

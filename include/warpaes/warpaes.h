@@ -1,7 +1,7 @@
 /*
  * warpaes: AES (FIPS 197) at the speed of the hardware. This is the C ABI, the only ABI of the library: engines, keys,
- * messages, batches and contexts. files.h declares files, planning.h declares plans and calibrations. docs/abi.md gives
- * the reasons for the design.
+ * messages, batches and contexts. files.h declares files, planning.h declares plans and calibrations. docs/abi.md
+ * explains the design.
  *
  * Rules for every function and struct:
  *  - Every function that can fail returns a warpaes_status. An error message that names the argument accompanies it: in
@@ -10,8 +10,8 @@
  *    exits.
  *  - A call's input is const. Output other than the status is a separate struct, and the pointer to the struct may be
  *    NULL where the function's comment allows it.
- *  - Initialise a struct that has a `struct_size` with its macro WARPAES_*_INIT. The macro sets the size and gives each
- *    input field its default. The default is 0 or NULL, so `= {0}` with `struct_size` set to the struct's sizeof is
+ *  - Initialise a struct that has a `struct_size` with its macro WARPAES_*_INIT. The macro sets the size, and each
+ *    input field to its default. The default is 0 or NULL, so `= {0}` with `struct_size` set to the struct's sizeof is
  *    equivalent, except: `device` is -1 in warpaes_engine_options and warpaes_tuning; `entry_size` and `result_size` in
  *    warpaes_batch_options are the sizes in this header; warpaes_work describes one message of AES-128-CTR encryption
  *    under one key; `second` is 1 in warpaes_numbers; WARPAES_SCRYPT_INIT is a cost. A `struct_size` of 0 is refused.
@@ -115,7 +115,7 @@ WARPAES_API const char* warpaes_status_message(warpaes_status status);
 /** The error message of the last failed call on this thread; "" if none has failed. Valid until this thread's next
  * call. */
 WARPAES_API const char* warpaes_last_error(void);
-/** Bytes that a result reserves for an error message, including its NUL. A longer message is cut. */
+/** Bytes that a result reserves for an error message, including its NUL. A longer message is truncated. */
 #define WARPAES_ERROR_BYTES 256
 
 /** An unknown length, or a time without a limit. */
@@ -174,8 +174,8 @@ enum {
 
 /* ---------------------------------------------------------------------------------------------------------- engine */
 
-/** An engine runs all work. It owns this machine's backends, their devices, workers and staging memory. Create one and
- * share it. */
+/** An engine runs all work. It owns this machine's backends, their devices, workers and staging memory. Create one
+ * engine and share it. */
 typedef struct warpaes_engine warpaes_engine;
 
 typedef struct warpaes_engine_options {
@@ -236,7 +236,7 @@ typedef struct warpaes_backend_info {
 /** Number of entries for warpaes_backend_query: one per CPU backend and one per CUDA device (or one for `cuda` without
  * a device). */
 WARPAES_API size_t warpaes_backend_count(void);
-/** Entry `index` of the list: CPU backends, the best one last, then CUDA devices. Thread-safe. */
+/** Entry `index` of the list: first the CPU backends, ending with the best, then the CUDA devices. Thread-safe. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
 /** The kind of memory that data is in, or that is allocated. */
@@ -518,7 +518,7 @@ typedef struct warpaes_batch_result {
     uint32_t notes;           /**< WARPAES_NOTE_* */
     uint64_t messages;        /**< all messages, including those of refused entries */
     uint64_t failed_entries;  /**< entries whose status is not WARPAES_OK */
-    uint64_t messages_on_cpu; /**< messages that CPUs processed, including empty ones */
+    uint64_t messages_on_cpu; /**< messages that CPUs processed, including empty messages */
     uint64_t messages_on_gpu;
     warpaes_status status; /**< the status of the first entry that failed */
     int32_t reserved;
@@ -561,7 +561,7 @@ WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const wa
 WARPAES_API warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch_options* options,
                                                  const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream);
 
-/** Memory that contains the messages of a table. If `bytes` is 0, there is none. */
+/** Memory that contains the messages of a table. If `bytes` is 0, there is no such memory. */
 typedef struct warpaes_extent {
     void* pointer;
     uint64_t bytes;
@@ -641,7 +641,7 @@ WARPAES_API warpaes_status warpaes_batch_submit_table(warpaes_engine* engine, co
  */
 WARPAES_API warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, const warpaes_batch_table* table,
                                                        void* cuda_stream);
-/** 1 if the batch is finished, else 0. Thread-safe. */
+/** Returns 1 if the batch is finished, otherwise 0. Thread-safe. */
 WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
 /** Waits until the batch is finished, at most `milliseconds` (WARPAES_UNKNOWN: without a limit). Returns the status of
  * the first entry that failed, or WARPAES_ERROR_TIMEOUT if the batch is not finished. Any thread may call it, any
@@ -706,7 +706,8 @@ WARPAES_API const char* warpaes_context_error(const warpaes_context* context);
  * message. An IV or a tweak key without a key is refused with WARPAES_ERROR_ARGUMENT. Any previous state is discarded;
  * a call that fails changes nothing. */
 WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, const warpaes_context_options* options);
-/** Sets a new key; `tweak_key` for XTS, otherwise NULL. Discards the current message; set_iv starts the next one. */
+/** Sets a new key; `tweak_key` for XTS, otherwise NULL. Discards the current message; set_iv starts the next
+ * message. */
 WARPAES_API warpaes_status warpaes_context_set_key(warpaes_context* context, const warpaes_key* key,
                                                    const warpaes_key* tweak_key);
 /** Starts a message with this IV; NULL and 0 for ECB and CMAC. Discards the current message. Returns

@@ -327,7 +327,7 @@ struct BackendInfo {
     std::uint64_t memory_bytes = 0;
 };
 
-/// CPU backends, the best one last, then CUDA devices. Thread-safe.
+/// Returns first the CPU backends, ending with the best, then the CUDA devices. Thread-safe.
 inline std::vector<BackendInfo> backends() {
     std::vector<BackendInfo> list;
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {

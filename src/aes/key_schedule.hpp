@@ -56,7 +56,7 @@ constexpr std::uint32_t sub_word(std::uint32_t word) {
     return out ^ 0x63636363u;
 }
 
-/// xtime of the four bytes of a word at once, without a branch on any of them.
+/// Computes xtime of the four bytes of a word at once, without a branch.
 constexpr std::uint32_t xtime4(std::uint32_t v) {
     return ((v & 0x7f7f7f7fu) << 1) ^ (((v >> 7) & 0x01010101u) * 0x1b);
 }

@@ -12,7 +12,7 @@
 
 namespace warpaes {
 
-/// Values are those of `warpaes_number` in the C ABI.
+/// The values match `warpaes_number` in the C ABI.
 enum class Number : std::int32_t {
     bits = 0,
     uniform_float64 = 1,

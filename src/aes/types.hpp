@@ -48,7 +48,7 @@ constexpr Block store_halves(const Halves& h) {
     return block;
 }
 
-/// The values are those of `warpaes_mode` in the C ABI. There may be gaps.
+/// The values match `warpaes_mode` in the C ABI. There may be gaps.
 enum class Mode : std::int32_t {
     ecb = 1,
     cbc = 2,
@@ -339,7 +339,7 @@ constexpr bool is_composed(Mode mode) {
     return detail::is_in(detail::composed_modes, static_cast<std::int32_t>(mode));
 }
 
-/// Values are those of `warpaes_direction` in the C ABI.
+/// The values match `warpaes_direction` in the C ABI.
 enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
 
 /// Whether a single message can be cut anywhere and its parts processed in parallel. This is the case if the input to

@@ -9,7 +9,7 @@
 
 namespace warpaes {
 
-/// The kind of memory that contains a buffer. The values are those of `warpaes_memory` in the C ABI.
+/// The kind of memory that contains a buffer. The values match `warpaes_memory` in the C ABI.
 enum class Memory { pageable = 0, page_locked = 1, device = 2 };
 
 /// `by_driver` means GpuMemory::allocate(). The other values mean pages of the host, which are page-locked if there is

@@ -56,7 +56,7 @@ warpaes_batch_options options_of(const warpaes_batch_options* options) {
     return o;
 }
 
-/// `table` provides the entries if it is given.
+/// Submits the batch; its callback receives the handle that this function returns.
 warpaes_batch* submitted(warpaes_engine* engine, const warpaes_batch_options& o, BatchRequest request) {
     auto made = std::make_unique<warpaes_batch>();
     if (o.finished != nullptr) {

@@ -79,7 +79,7 @@ struct warpaes_keyset {
 
 struct warpaes_reader {
     std::unique_ptr<warpaes::FileReader> impl;
-    std::optional<struct stat> file{};  ///< the regular file that the reader reads, if it reads one
+    std::optional<struct stat> file{};  ///< the regular file that the reader reads; empty for other sources
 };
 
 struct warpaes_writer {

@@ -12,7 +12,7 @@ struct Xmm : PlainState<Xmm> {
     using State = Reg;
     static constexpr std::size_t bytes = 16;
     static constexpr std::size_t unroll = 8;
-    static constexpr bool has_masks = false;  ///< whether partial loads and stores are as fast as whole ones
+    static constexpr bool has_masks = false;  ///< whether partial loads and stores are as fast as whole vectors
     static constexpr bool folds = false;  ///< whether products are slow, so that three half-size products are faster
                                           ///< than four
     static constexpr std::size_t ctr_vectors = 8;  ///< vectors that CTR processes at once

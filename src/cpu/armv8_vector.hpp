@@ -21,8 +21,8 @@ struct Neon {
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = false;
     static constexpr bool folds = false;
-    static constexpr std::size_t ctr_vectors = 8;  ///< with more vectors, steps would not end where the tables of
-                                                   ///< counters do
+    static constexpr std::size_t ctr_vectors = 8;  ///< with more vectors, steps would not end at the ends of the
+                                                   ///< counter tables
     static constexpr std::size_t registers = 32;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) { return vld1q_u8(p); }

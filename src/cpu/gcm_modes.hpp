@@ -338,7 +338,7 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash
         }
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
-    // First process up to a counter that is a multiple of a step, so that steps end where the tables do.
+    // First process up to a counter that is a multiple of a step, so that the ends of the tables are ends of steps.
     constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
     std::uint64_t low, high;
     std::memcpy(&low, &first, 8);

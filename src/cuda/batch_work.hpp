@@ -44,8 +44,8 @@ private:
     void prepare();
     void enqueue_kernels();
     void deliver();
-    /// Enqueues the writing of the statuses of a bucket's messages, from their `failed` bytes on the device, with one
-    /// kernel for any number of groups.
+    /// Enqueues a kernel that writes the statuses of a bucket's messages, from their `failed` bytes on the device. One
+    /// kernel is enough for any number of groups.
     void tell(const Bucket& bucket) const;
     /// Cleans up after a failure: waits for the device, wipes secrets and releases keys.
     void abandon() noexcept;

@@ -87,7 +87,7 @@ struct Crew {
     bool calibrated = false;
     unsigned gpu_lanes = 4;  ///< number of workers per GPU
     std::uint64_t cpu_task_bytes = std::uint64_t{256}
-                                   << 10;  ///< maximum number of bytes that a CPU worker takes at a time
+                                   << 10;  ///< maximum number of bytes that a CPU worker processes at a time
     std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;  ///< bytes that a GPU worker processes at a time
 
     /// Returns the reason for the choice, as a sentence; empty if no choice was made. Most callers never read it, and
@@ -220,7 +220,7 @@ private:
     CudaBackend& gpu_;
     EngineOptions options_;
     Backend* forced_ = nullptr;
-    mutable std::vector<int> gpus_;  ///< the usable devices among the requested ones; filled on first use
+    mutable std::vector<int> gpus_;  ///< the requested devices that are usable; filled on first use
     mutable std::once_flag gpus_known_;
     mutable std::atomic<const Planner*> planner_{nullptr};  ///< the last element of planners_
     mutable std::vector<std::unique_ptr<const Planner>> planners_;

@@ -9,7 +9,7 @@
 
 namespace warpaes {
 
-/// Values are those of `warpaes_format` in the C ABI.
+/// The values match `warpaes_format` in the C ABI.
 enum class FileType : std::int32_t { raw = 0, openssl_enc = 1, segments = 2 };
 
 struct FileFacts {

@@ -10,7 +10,7 @@
 
 namespace warpaes {
 
-/// The values are those of `warpaes_kdf` in the C ABI.
+/// The values match `warpaes_kdf` in the C ABI.
 enum class Kdf : std::int32_t { pbkdf2 = 0, evp_bytes_to_key = 1 };
 
 struct KeyDerivation {

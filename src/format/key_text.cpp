@@ -52,7 +52,8 @@ bool is_utf8(Bytes text) {
     return !text.empty();
 }
 
-/// Whether the bytes are mostly ASCII with a few letters of Latin-1. A random key has more bytes above 0x7f.
+/// Whether the bytes are mostly ASCII with a few letters of Latin-1. A random key has more bytes above 0x7f than such
+/// text.
 bool is_latin1(Bytes text) {
     std::size_t letters = 0;
     for (const std::uint8_t c : text) {

@@ -19,7 +19,7 @@ const StreamTemplate& find_template(std::string_view name);
 /// Returns the name of the template with these parameters, or "" if there is no such template.
 std::string_view template_name_of(const StreamParameters& parameters);
 
-/// The values are those of `warpaes_key_state`.
+/// The values match `warpaes_key_state`.
 enum class KeyState { enabled = 1, disabled = 2, destroyed = 3 };
 
 class Keyset {

@@ -39,7 +39,7 @@ constexpr const SegmentFormatTraits& traits_of(SegmentFormat format) {
     return segment_formats[static_cast<std::size_t>(format)];
 }
 
-/// The values are those of Tink's HashType.
+/// The values match Tink's HashType.
 enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };
 
 struct StreamParameters {

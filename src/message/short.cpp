@@ -25,8 +25,8 @@ bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
            on_host(m.tag, m.tag_length);
 }
 
-/// The common path of all short messages to a kernel. `input_device` is the device of the input, if known. If a buffer
-/// is in device memory, the outcome has no path.
+/// Processes a short message with a kernel; all short messages take this path. `input_device` is the device of the
+/// input, if known. If a buffer is in device memory, nothing is processed.
 [[gnu::always_inline]] inline PlainOutcome carry_out(const ShortWay& way, const ShortMessage& m, int input_device) {
     if (!all_memory_is_the_hosts() && (input_device >= 0 || !lies_in_host_memory(m, input_device))) {
         return {nullptr, true, input_device};

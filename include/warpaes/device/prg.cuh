@@ -100,7 +100,7 @@ __device__ __forceinline__ void counter_prg(const tables<Count>& t, const cipher
 
 /// A thread's share of the CTR key stream (SP 800-38A, 6.5): blocks E_key(counter + first), E_key(counter + first +
 /// stride), … with 128-bit big-endian addition modulo 2^128. For example
-///     first = thread number, stride = number of threads: together the threads make the key stream in order;
+///     first = thread number, stride = number of threads: together the threads generate the key stream in order;
 ///     first = thread number * 2^32, stride = 1:          every thread has its own stream of 2^32 blocks.
 /// The caller must make sure that no counter repeats under the same key. `t` and `keys` must outlive this object. A
 /// block costs slightly more than encrypt_block.

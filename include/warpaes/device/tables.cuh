@@ -44,9 +44,9 @@ __device__ __forceinline__ std::uint32_t substituted(std::uint32_t e0, std::uint
 
 }  // namespace detail
 
-/// A lane's view of `Count` T-tables in the thread block's shared memory. Four tables are the fastest; two tables or
-/// one leave more shared memory free, but need more instructions per lookup. `Inverse` selects the tables of the
-/// inverse cipher.
+/// A lane's view of `Count` T-tables in the thread block's shared memory. Four tables are the fastest; fewer tables
+/// leave more shared memory free, but a lookup takes more instructions. `Inverse` selects the tables of the inverse
+/// cipher.
 template <int Count, bool Inverse = false>
 class tables {
     static_assert(Count == 1 || Count == 2 || Count == 4, "there are four T-tables: store 4, 2 or 1 of them");

@@ -7,7 +7,7 @@
 //
 // If each thread read its own message, every lane would access a different cache line: 32 passes for every load.
 // Therefore a warp moves 64 bytes of each of its messages at a time through shared memory, with four lanes per message,
-// and loads the next 64 bytes while it encrypts the current ones. Blocks are placed so that neither side has bank
+// and loads the next 64 bytes while it encrypts the current 64. Blocks are placed so that neither side has bank
 // conflicts. The ends of messages, and messages that are not aligned to words, are read and written by individual
 // lanes.
 #include <span>

@@ -78,7 +78,7 @@ struct GcmCtrParams {
     std::uint32_t round_keys[60];
 };
 
-/// One launch that processes a message, or a stretch of one, completely.
+/// A launch that processes a message, or a stretch of a message, completely.
 struct GcmMessageParams {
     const std::uint8_t* input;
     std::uint8_t* output;

@@ -151,8 +151,8 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
         dynamic_shared() + Slots * powers.slot_bytes + warp * G::warp_bytes + lane_id() * block_bytes;
     auto* const behind_ring = reinterpret_cast<uint4*>(ring - lane_id() * block_bytes + unsigned{Depth} * slot_bytes);
     uint4* const edges = behind_ring + g * G::most_edges;
-    uint4* const pads =
-        behind_ring + rows_per_warp * G::most_edges + g;  // of every other tile, then of the remaining ones
+    uint4* const pads = behind_ring + rows_per_warp * G::most_edges + g;  // for every second tile, followed by space
+                                                                          // for the other tiles
 
     // The tile being loaded, and the tile's run.
     std::uint32_t tile = blockIdx.x * p.tiles_at_once, run = 0;

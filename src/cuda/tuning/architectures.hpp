@@ -1,6 +1,6 @@
-// The launch figures of each architecture: one row for each known architecture, and one row for later ones. The values
-// for the H200 were measured. The other values have never been used on hardware; they are derived from the size of
-// shared memory and from nvcc's machine code.
+// The launch figures of each architecture: one row for each known architecture, and one row for later architectures.
+// The values for the H200 were measured. The other values have never been used on hardware; they are derived from the
+// size of shared memory and from nvcc's machine code.
 #pragma once
 
 #include "cuda/tuning/shapes.hpp"

@@ -33,7 +33,8 @@ struct Copies {
     /// Shorter copies in a batch are gathered if there are more than `few` of them.
     static constexpr std::uint64_t least_alone = 64 * 1024;
     static constexpr std::size_t few = 64;
-    static constexpr std::uint64_t least_row = 256;  ///< shortest rows that a copy engine copies at its full rate
+    static constexpr std::uint64_t least_row = 256;  ///< minimum size of rows that a copy engine copies at its full
+                                                     ///< rate
     /// Gathering uses several threads, because a single thread is slower than the link to the device.
     static constexpr std::uint64_t least_of_thread = 512 * 1024, most_threads = 8;
 };

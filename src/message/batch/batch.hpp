@@ -163,7 +163,7 @@ private:
     static void count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept;
     /// Returns how many messages of a slice to run at a time, so that they contain about `bytes` bytes in total.
     [[nodiscard]] std::uint64_t most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept;
-    /// Runs one long message as a separate call, which cuts it and spreads it over the workers.
+    /// Runs one long message as a separate call, which cuts the message and distributes it over the workers.
     void run_solo(std::uint32_t entry, std::uint64_t message);
     /// Converts slices to groups. In-place groups write to `staging` instead, as far as it has room.
     void gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch);

@@ -17,7 +17,7 @@ using std::to_string;
 
 constexpr std::uint64_t most_messages = std::uint64_t{1} << 48;
 
-/// One kind of elements of an entry.
+/// One kind of element in an entry.
 struct Part {
     warpaes_elements warpaes_batch_entry::*kind;
     std::uint64_t bytes;  ///< per message
