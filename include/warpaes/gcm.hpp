@@ -75,11 +75,11 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
 
 /// Many AES-GCM messages under the same key at equal distances (the last message may be shorter): the segments of a
 /// file or of a table. The plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, and its
-/// ciphertext `i * ciphertext_stride` bytes into the other buffer. In place, both strides are equal.
+/// ciphertext `i * ciphertext_stride` bytes into the other buffer. For in-place processing, both strides must be equal.
 struct Segments {
     Direction direction{};
     const Key* key = nullptr;
-    ConstBytes nonces{};  ///< 12 bytes for each segment, all different; determines the number of segments
+    ConstBytes nonces{};  ///< 12 bytes per segment, all different; the size determines the number of segments
     std::uint64_t segment_len = 0;
     std::uint64_t last_len = 0;  ///< length of the last segment, at most segment_len
     ConstBytes aad{};            ///< shared by all segments

@@ -112,7 +112,7 @@ WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, cons
  * WARPAES_ERROR_BUFFER_TOO_SMALL if the path and its NUL exceed `capacity` bytes. Thread-safe. */
 WARPAES_API warpaes_status warpaes_calibration_path(char* path, size_t capacity);
 
-/** The value of a launch figure that is a limit which is never reached. */
+/** The value of a launch figure whose limit is never reached. */
 #define WARPAES_NEVER 0xffffffffu
 
 /** One launch parameter of a GPU's kernels, such as a number of threads, a number of tables or a limit. The parameters

@@ -95,7 +95,7 @@ typedef enum warpaes_status {
                                            the parent of this forked process. */
     WARPAES_ERROR_CANCELLED = 15,     /**< The caller's callback or warpaes_batch_cancel stopped the work. */
     WARPAES_ERROR_NOT_FOUND = 16,     /**< The input file does not exist or cannot be opened. */
-    WARPAES_ERROR_EXISTS = 17,        /**< The output exists and the caller did not ask to overwrite it. */
+    WARPAES_ERROR_EXISTS = 17,        /**< The output exists, and the caller has not allowed it to be overwritten. */
     WARPAES_ERROR_SAME_FILE = 18,     /**< Input and output are the same file. */
     WARPAES_ERROR_READ = 19,          /**< Reading failed. */
     WARPAES_ERROR_WRITE = 20,         /**< Writing failed: disk full, closed pipe, no permission. */

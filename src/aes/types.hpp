@@ -83,7 +83,7 @@ enum class Runs : std::uint8_t {
     whole,         ///< a lane processes the complete message
     composed       ///< by other modes; see is_composed()
 };
-/// Directions with independent blocks; see is_parallel(). The bits are encryption and decryption.
+/// Directions with independent blocks; see is_parallel(). Bit 0 represents encryption, and bit 1 decryption.
 enum class Parallel : std::uint8_t { neither = 0, decryption = 2, both = 3 };
 /// Whether two encryptions under the same key may have the same IV. If not, batches refuse such encryptions.
 enum class Ivs : std::uint8_t { any, unique };

@@ -179,7 +179,7 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
         const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0;
         if (s.replaces != nullptr && (!overwrite || s.path == nullptr || !s.replaces->file)) {
             throw Error(WARPAES_ERROR_ARGUMENT,
-                        "sink: replaces needs WARPAES_FILE_OVERWRITE, a path, and a reader of a file");
+                        "sink: replaces requires WARPAES_FILE_OVERWRITE, a path, and a reader of a file");
         }
         if (s.write != nullptr) {
             return new warpaes_writer{{engine->impl, std::make_unique<CallerSink>(s), [] {}, key, text}};

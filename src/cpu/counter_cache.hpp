@@ -141,7 +141,7 @@ WARPAES_INLINE void ctr_end(const std::uint8_t* keys, Counter& counter, const st
     V::store(output + at, V::value(s[N - 1]), Part{part});
 }
 
-/// CTR for the last vectors, one to six, all at once.
+/// CTR for the last one to six vectors, all at once.
 template <class V, int Rounds, class Counter>
 WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {

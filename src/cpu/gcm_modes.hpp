@@ -338,7 +338,8 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash
         }
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
-    // First process up to a counter that is a multiple of a step, so that the ends of the tables are ends of steps.
+    // First process the blocks up to a counter that is a multiple of a step, so that every table ends at the end of a
+    // step.
     constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
     std::uint64_t low, high;
     std::memcpy(&low, &first, 8);

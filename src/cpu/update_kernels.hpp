@@ -18,7 +18,8 @@ template <class V, int Rounds, bool Encrypt, std::size_t Powers>
         PlainCounter<V> counter(u.keys, first);
         gcm_stretch<V, Rounds, Encrypt>(u.keys, counter, hash, u.input, u.output, bytes);
     } else {
-        // First process up to a counter that is a multiple of a step, so that the ends of the tables are ends of steps.
+        // First process the blocks up to a counter that is a multiple of a step, so that every table ends at the end of
+        // a step.
         constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
         std::uint64_t low, high;
         std::memcpy(&low, &first, 8);

@@ -43,7 +43,7 @@ WARPAES_INLINE Reg128 next_tweak(Reg128 t) {
     return times_x(t, xts_polynomial);
 }
 
-/// Computes the tweaks of data units by encrypting little-endian numbers that are `step` apart. It is run by walk()
+/// Computes the tweaks of data units by encrypting little-endian numbers that are `step` apart. walk() runs this class
 /// over an output of 16 bytes per unit. No number may carry into its upper half.
 template <class V, int Rounds>
 class UnitTweaks {

@@ -25,8 +25,8 @@ Range region_around(const void* pointer) {
     return range_around(pointer, {});
 }
 #else
-/// The driver's cuPointerGetAttribute. It is used because the runtime does not report the extent of an allocation. The
-/// driver is already loaded.
+/// The driver's cuPointerGetAttribute. This function is used because the runtime does not report the extent of an
+/// allocation. The driver is already loaded.
 using GetAttribute = int (*)(void* data, int attribute, unsigned long long pointer);
 GetAttribute get_attribute() {
     static const auto function = [] {

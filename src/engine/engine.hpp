@@ -147,8 +147,8 @@ public:
     /// Chooses the processors for a batch with these parts, which are in host memory. `counts` means that the work will
     /// be executed, so its time on the CPU counts towards the decision to wake a GPU. Thread-safe.
     [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts = true) const;
-    /// Returns the plan that plan() would return, with the reason. This function also considers GPUs for short
-    /// messages, for which plan() does not, but does not wake them. Throws Error{BACKEND}.
+    /// Returns the plan that plan() would return, with the reason. Unlike plan(), this function also considers GPUs for
+    /// short messages, but it does not wake them. Throws Error{BACKEND}.
     [[nodiscard]] Explanation explain(const Work& work) const;
     /// Returns the predicted time on one backend or GPU; nothing if it cannot run here or cannot reach the data. `info`
     /// is an entry of a backend's list.

@@ -174,9 +174,9 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
     }
     if (uses_tag(m.mode)) check_tagged(r);
     if (m.statuses != nullptr && is_composed(m.mode)) {
-        throw Error(
-            WARPAES_ERROR_ARGUMENT,
-            std::string("device_status: applies only to warpaes_crypt_async, which has no ") + traits_of(m.mode).name);
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    std::string("device_status: applies only to warpaes_crypt_async, which does not support ") +
+                        traits_of(m.mode).name);
     }
     if (m.statuses != nullptr && (may_wait || !uses_tag(m.mode) || m.direction == Direction::encrypt)) {
         throw Error(WARPAES_ERROR_ARGUMENT,

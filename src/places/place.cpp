@@ -73,7 +73,7 @@ std::optional<std::string> KeysetPlace::path() const {
 KeysetPlace parse_keyset_place(const std::string& option, std::string_view place) {
     KeysetPlace parsed;
     if (place.empty()) refuse(option, "is empty; give the place of a keyset or a key");
-    if (place.find('\0') != std::string_view::npos) refuse(option, "has a NUL byte");
+    if (place.find('\0') != std::string_view::npos) refuse(option, "contains a NUL byte");
     for (;;) {
         const std::string name(opener_name(place));
         if (name.empty() || place.find(';') == std::string_view::npos) break;

@@ -119,7 +119,8 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
                 [](M& m) { m.data_unit_len = 16; });
         message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, mode,
                 [](M& m) { m.data_unit_step = 16; });
-        message(std::string("device_status: applies only to warpaes_crypt_async, which has no ") + name, argument, mode,
+        message(std::string("device_status: applies only to warpaes_crypt_async, which does not support ") + name,
+                argument, mode,
                 [this](M& m) { m.device_status = reinterpret_cast<decltype(m.device_status)>(memory_); });
         message("direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got 0", argument, mode,
                 [](M& m) { m.direction = no_such<warpaes_direction>(0); });

@@ -29,7 +29,7 @@ struct PieceShape {
 };
 
 /// `unit_blocks` is at least one. A piece is a whole unit, or a part of a unit if multiprocessors would otherwise have
-/// unequal shares. Every piece costs a tweak, so pieces are shorter than four groups of 32 blocks only if most warps
+/// unequal shares. Every piece requires a tweak, so pieces are shorter than four groups of 32 blocks only if most warps
 /// would otherwise have no work.
 constexpr PieceShape piece_shape(const DeviceLimits& device, Direction direction, std::uint64_t units,
                                  std::uint32_t unit_blocks) {

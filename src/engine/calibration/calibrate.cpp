@@ -43,7 +43,7 @@ Memory memory_of(Way way) {
     return Memory::pageable;
 }
 
-/// Returns the mode and direction that represent a class: the first ones in the class.
+/// Returns the mode and direction that represent a class: the first of the class.
 std::pair<Mode, Direction> example_of(WorkClass work_class) {
     for (const Mode mode : modes) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
