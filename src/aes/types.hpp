@@ -229,7 +229,7 @@ inline constexpr std::array mode_lines{
                .least_text = 16,
                .most_text = ((std::uint64_t{1} << 54) - 1) * 8,  // SP 800-38F, 5.3.1
                .text_unit = 8,
-               .text_lengths = "must be a multiple of 8 bytes from 16 to 2^57 - 8 for KW (KWP takes any length)",
+               .text_lengths = "must be a multiple of 8 bytes from 16 to 2^57 - 8 for KW (KWP accepts any length)",
                .sealed_unit = 8,
                .growth = 8,
                .sealed_lengths = "must be a multiple of 8 bytes from 24 to 2^57 for unwrapping by KW"},

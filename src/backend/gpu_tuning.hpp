@@ -10,7 +10,7 @@
 
 namespace warpaes {
 
-/// The properties of a GPU that matter for launches.
+/// The properties of a GPU on which launches depend.
 struct GpuShape {
     std::string name;  ///< the name of the GPU's cost table (CostModel::table_name)
     std::uint32_t compute_capability = 0;

@@ -91,8 +91,8 @@ private:
 
 public:
     /// Work that other threads may do while its owner does something else: `work(first)` to `work(end - 1)`, each at
-    /// most once, on idle threads. The destructor waits for calls that have started and drops the rest. In a child
-    /// process of fork(), it does not wait, because no call runs there.
+    /// most once, on idle threads. The destructor waits for calls that have started and skips the others. In a
+    /// child process of fork(), the destructor does not wait, because no call runs there.
     class Offered {
     public:
         /// `work` must outlive this object and may not throw.

@@ -57,7 +57,7 @@ ContextKind to_kind(const warpaes_context_options& o) {
     if ((o.flags & WARPAES_LENGTH_IN_BITS) != 0) {
         throw Error(
             WARPAES_ERROR_ARGUMENT,
-            "flags: a context does not support lengths in bits; warpaes_crypt takes a complete CFB1 message in bits");
+            "flags: a context does not support lengths in bits; warpaes_crypt accepts a complete CFB1 message in bits");
     }
     if ((o.flags & ~static_cast<std::uint32_t>(WARPAES_PKCS7)) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context accepts only WARPAES_PKCS7");

@@ -12,7 +12,7 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// A job's enumerators and byte strings, which are checked before the other fields. Those that the format does not use
+/// A job's enumerators and byte strings, which are checked before the other fields. Fields that the format does not use
 /// are empty.
 struct Fields {
     std::span<const std::uint8_t> prefix, passphrase, salt, aad, iv;

@@ -31,7 +31,7 @@ public:
     bool contains(const warpaes_key* key) {
         Shard& shard = shard_of(key);
         if (shard.contains(key)) return true;
-        // Another thread may be moving it.
+        // Another thread may be moving the key.
         const std::lock_guard lock(shard.mutex);
         return shard.contains(key);
     }

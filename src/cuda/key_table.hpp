@@ -46,7 +46,7 @@ public:
     /// Returns the address of a slot on the current device, which must be the same in all calls. The first call
     /// allocates the memory.
     [[nodiscard]] std::uint8_t* slot(std::uint32_t number);
-    /// Which forgotten slots to wipe.
+    /// Selects the forgotten slots to wipe.
     enum class Which : std::uint8_t {
         unattended,  ///< slots that no thread is wiping
         all,         ///< also slots that other threads are wiping, because that work may be pending or may fail

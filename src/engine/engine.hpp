@@ -187,7 +187,7 @@ public:
     [[nodiscard]] bool forced_is_gpu() const noexcept { return forced_ != nullptr && forced_->is_gpu(); }
     /// Whether no CPU backend was requested.
     [[nodiscard]] bool may_use_gpu() const noexcept { return forced_ == nullptr || forced_->is_gpu(); }
-    /// The backend for GPUs. There may be no GPU.
+    /// The backend for GPUs, which exists even if there is no GPU.
     [[nodiscard]] CudaBackend& gpu() const noexcept { return gpu_; }
     /// The CUDA device numbers that the engine may use; empty without a usable GPU. Thread-safe.
     [[nodiscard]] std::span<const int> gpus() const;

@@ -15,9 +15,9 @@ std::uint64_t cost_factor(Mode mode) {
 }
 
 /// Another CPU backend replaces the backend with the widest registers only if its predicted time is clearly shorter.
-/// Its prediction is uncertain: on shared hosts, two calibrations of the same backend within minutes differ by a factor
+/// Predictions are uncertain: on shared hosts, two calibrations of the same backend within minutes differ by a factor
 /// of up to 1.8 for short calls. The backend with the widest registers is rarely wrong: in only 11 of 892 measured
-/// choices, 9 of them in chained modes, it was more than 10 % slower.
+/// choices, 9 of them in chained modes, it was more than 10 % slower than the fastest backend.
 constexpr double doubtful = 0.65;
 
 /// Returns the seconds of all parts together; `seconds(work)` predicts one part. The fixed cost of a call counts only

@@ -37,7 +37,7 @@ Plan FileFormat::fitted(const Engine& engine, Plan plan, const FileJob& job, std
     if (!on_cpu || engine.options().chunk_bytes != 0) return plan;
     // Every worker gets several chunks, so that all workers finish at about the same time.
     if (piece <= plan.chunk_bytes || bytes / 4 / plan.lanes < piece) return plan;
-    // More workers would not write faster, and each worker has two buffers of this length.
+    // More workers than this would not write faster, and each worker has two buffers of this length.
     constexpr unsigned most_lanes = 32;
     plan.lanes = std::min(plan.lanes, most_lanes);
     plan.chunk_bytes = piece;

@@ -65,7 +65,7 @@ public:
 
     [[nodiscard]] std::span<const Entry> entries() const noexcept { return entries_; }
     [[nodiscard]] std::optional<std::uint32_t> primary_id() const noexcept { return primary_; }
-    /// Returns the key for encryption. Throws Error{KEYSET} if there is none.
+    /// Returns the key for encryption. Throws Error{KEYSET} if no usable key is primary.
     [[nodiscard]] const StreamKey& primary() const;
     /// Returns the keys for decryption: the enabled keys, beginning with the primary key.
     [[nodiscard]] std::vector<const StreamKey*> usable() const;

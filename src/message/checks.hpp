@@ -47,7 +47,8 @@ inline Direction checked_direction(warpaes_direction direction) {
     return static_cast<Direction>(direction);
 }
 
-/// The fields that only some modes use. `true` means that the caller set one of them to a value other than 0 or null.
+/// The fields that only some modes use. A member is true if the caller set one of its fields to a value other than 0 or
+/// null.
 struct ModeFields {
     bool tagged = false;      ///< aad, aad_len, tag, tag_len; in a batch entry, only the lengths are considered
     bool data_units = false;  ///< tweak_key, data_unit_len, data_unit_step

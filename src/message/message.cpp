@@ -76,7 +76,7 @@ void check_data_length(const Request& r) {
     }
 }
 
-/// Returns the maximum size of the output. Removing padding makes it shorter.
+/// Returns the maximum size of the output, which is shorter if padding is removed.
 std::uint64_t output_length(const Request& r) {
     const MessageGroup& m = r.message;
     const ModeTraits& mode = traits_of(m.mode);

@@ -52,7 +52,7 @@ TEST_F(StateSentences, OfContexts) {
                o.key = key_.get();
                o.tweak_key = other_.get();
            }));
-    expect("mode: KW is only for warpaes_crypt, which takes the complete message", argument,
+    expect("mode: KW is only for warpaes_crypt, which requires the complete message", argument,
            init([](O& o) { o.mode = WARPAES_KW; }));
     expect(idle, state, warpaes_context_seek(c, 0));
     ASSERT_EQ(init([](O&) {}), WARPAES_OK);

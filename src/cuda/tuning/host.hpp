@@ -28,7 +28,7 @@ struct PageLockedAccess {
 /// Copies between host and device.
 struct Copies {
     /// Chunks of at least this length are copied through the device's copy queues. For smaller chunks, the ordering
-    /// costs more than it saves, and their memory may be pageable.
+    /// costs more than it saves, and the memory may be pageable.
     static constexpr std::uint64_t least_queued = std::uint64_t{1} << 20;
     /// Shorter copies in a batch are gathered if there are more than `few` of them.
     static constexpr std::uint64_t least_alone = 64 * 1024;
@@ -47,8 +47,8 @@ struct Preparation {
     static constexpr std::uint64_t most_distance = std::uint64_t{1} << 20;
 };
 
-/// How often a host polls page-locked memory before it waits for the stream: this takes about as long as a short
-/// kernel.
+/// How often a host polls page-locked memory before it waits for the stream. This many polls take about as long as a
+/// short kernel.
 struct Polling {
     static constexpr int looks = 2000;
 };

@@ -11,7 +11,7 @@ namespace warpaes::cuda {
 /// The number of threads for a single message.
 inline constexpr int serial_threads = 256;
 
-/// One thread processes the message; the others help to fill the tables.
+/// One thread processes the message; the other threads help to fill the tables.
 constexpr LaunchShape serial_shape(const DeviceLimits& device) {
     const int tables = tables_for(device);
     return {1, serial_threads, tables * table_bytes_each, tables};
@@ -24,7 +24,8 @@ struct SerialBatchShape : LaunchShape {
 
     static constexpr int most_warps = 16, most_threads = 32 * most_warps;
     static constexpr std::size_t stage_bytes = 4096;  ///< per warp
-    /// A single warp stalls on the latency of its lookups. Two warps take no longer, and leave more multiprocessors
+    /// A single warp stalls on the latency of its lookups. Two warps take no longer than one, and leave more
+    /// multiprocessors free for concurrent kernels.
     /// free for concurrent kernels.
     static constexpr std::uint64_t least_warps(const DeviceLimits& device) { return device.table.serial_warps; }
 };

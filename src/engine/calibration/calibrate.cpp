@@ -218,7 +218,7 @@ private:
         table.set(cell.work_class, cell.way, cell.key_bits, cost);
     }
 
-    /// Whether there are enough measurements already and a larger measurement would delay the rest.
+    /// Whether there are already enough measurements and a larger measurement would delay the other measurements.
     static bool takes_too_long(const std::vector<Measured>& points, std::uint64_t bytes) {
         constexpr double long_seconds = 0.12;
         if (points.size() < 4) return false;

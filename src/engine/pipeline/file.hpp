@@ -65,9 +65,9 @@ private:
 };
 
 /// The output is written to a new file in the same directory, readable only by its owner, which replaces the path in
-/// commit(). If the file system supports it, the new file has no name until then, so nothing remains of it no matter
-/// how the process ends. Otherwise the new file has a temporary name, which is removed if commit() is not reached
-/// (NewFile). Devices, pipes and descriptors are written directly.
+/// commit(). If the file system supports it, the new file has no name before commit(), so nothing remains of it no
+/// matter how the process ends. Otherwise the new file has a temporary name, which is removed if commit() is not
+/// reached (NewFile). Devices, pipes and descriptors are written directly.
 class FileSink final : public Sink {
 public:
     /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if the path is `input`, or

@@ -108,7 +108,7 @@ private:
     std::atomic<std::uint64_t> written_{0};
     Turns read_turns_, process_turns_, write_turns_;
 
-    // Only for the worker whose turn it is to read:
+    // Used only by the worker whose turn it is to read:
     bool ended_ = false;
     std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk; if present, more chunks follow
     Block tail_{};

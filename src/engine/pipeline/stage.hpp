@@ -53,8 +53,8 @@ public:
 
     [[nodiscard]] const StageNeeds& needs() const noexcept { return needs_; }
 
-    /// The offset of a chunk in the input and in the output. Each chunk except the last ends at the beginning of the
-    /// next.
+    /// The offset of a chunk in the input and in the output. Each chunk except the last ends where the next chunk
+    /// begins.
     [[nodiscard]] virtual std::uint64_t input_offset(std::uint64_t chunk) const = 0;
     [[nodiscard]] virtual std::uint64_t output_offset(std::uint64_t chunk) const = 0;
     /// The number of chunks for an input of `bytes` bytes; at least one.

@@ -42,10 +42,10 @@ struct MessagePart {
 /// The memory of one message's buffers, and the backends and device that run its stretches there.
 class Executor {
 public:
-    /// For buffers in host memory, which is not verified with CUDA.
+    /// Creates an executor for buffers in host memory, which is not verified with CUDA.
     explicit Executor(Engine& engine) : engine_(engine) {}
-    /// For buffers in the given kinds of memory. Throws Error{ARGUMENT} or Error{BACKEND} if no backend can access both
-    /// input and output.
+    /// Creates an executor for buffers in the given kinds of memory. Throws Error{ARGUMENT} or Error{BACKEND} if no
+    /// backend can access both input and output.
     Executor(Engine& engine, const Places& places, std::optional<CallerStream> stream = std::nullopt);
     /// Determines where the buffers are.
     Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output)
