@@ -64,7 +64,7 @@ typedef struct warpaes_prediction {
 /** Plans `work` without doing it. An engine with a backend requested by name plans only for that backend. The first
  * call is slow because it looks for GPUs, but it does not initialise any. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan);
-/** Predicts the time of entry `index` of warpaes_backend_query's list. Otherwise like warpaes_engine_plan. */
+/** Predicts the time of entry `index` of warpaes_backend_query's list. Otherwise the same as warpaes_engine_plan. */
 WARPAES_API warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work* work, size_t index,
                                                   warpaes_prediction* prediction);
 

@@ -1,5 +1,5 @@
 // The individual figures of a launch table: their names, the values that a tuning run tries, and the limits of a GPU.
-// Not for .cu files: gcc warns about the code that nvcc generates for pointers to members.
+// .cu files must not include this header: gcc warns about the code that nvcc generates for pointers to members.
 #pragma once
 
 #include <array>

@@ -40,8 +40,8 @@ struct FileJob {
     FilePlace input;
     FilePlace output;
     Progress progress;
-    /// With `salvage`: called in order for each range of the output that is zeros. Engine::unknown_length means that
-    /// the end is missing.
+    /// With `salvage`, `hole` is called in order for each range of the output that is zeros. Engine::unknown_length
+    /// means that the end is missing.
     std::function<void(std::uint64_t first, std::uint64_t length)> hole;
 };
 

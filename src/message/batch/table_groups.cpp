@@ -74,7 +74,7 @@ public:
         return !text && !(writes_tags_ && (meet(tag, input) || meet(tag, iv) || meet(tag, aad)));
     }
 
-    /// Processes the next row. Returns false if a single pass is not enough for it.
+    /// Processes the next row. Returns false if a single pass is not enough for the table.
     bool add(const warpaes_table_message& m) {
         if (m.reserved != 0 || !(has_shape(m) || take_shape(m)) || !ascends(m)) return false;
         if (!continues(m)) begin_group(m);
