@@ -23,7 +23,7 @@ extern "C" {
  *
  * Templates, by Tink's names: AES128_GCM_HKDF_4KB, AES128_GCM_HKDF_1MB, AES256_GCM_HKDF_4KB, AES256_GCM_HKDF_1MB,
  * AES128_CTR_HMAC_SHA256_4KB, AES128_CTR_HMAC_SHA256_1MB, AES256_CTR_HMAC_SHA256_4KB, AES256_CTR_HMAC_SHA256_1MB; and
- * C2SP_CHUNKED_128, C2SP_CHUNKED_256 (c2sp.org/chunked-encryption), which only have raw keys and no keyset file.
+ * C2SP_CHUNKED_128, C2SP_CHUNKED_256 (c2sp.org/chunked-encryption), which have raw keys only and no keyset file.
  */
 typedef struct warpaes_keyset warpaes_keyset;
 
@@ -38,8 +38,7 @@ typedef struct warpaes_key_info {
     uint32_t key_id;
     warpaes_key_state state;
     int32_t primary;           /**< 1 if it is the primary key. */
-    const char* template_name; /**< A template name from the list above; "" if the key's parameters match no template.
-                                    Static storage. */
+    const char* template_name; /**< Name of the key's template; "" if its parameters match none. Static storage. */
     uint32_t key_bits;         /**< AES key size; 0 for a destroyed key, and for a Tink key of another primitive */
     uint32_t segment_bytes;    /**< size of a segment's ciphertext in bytes; 0 in the same cases as key_bits */
 } warpaes_key_info;
@@ -51,7 +50,7 @@ typedef struct warpaes_key_info {
 WARPAES_API size_t warpaes_template_count(void);
 WARPAES_API const char* warpaes_template_name(size_t index);
 
-/** Creates an empty keyset. */
+/** Makes an empty keyset. */
 WARPAES_API warpaes_status warpaes_keyset_create(warpaes_keyset** keyset);
 /** Parses `length` bytes of Tink's JSON in UTF-8, with or without a byte order mark. The message for
  * WARPAES_ERROR_KEYSET describes the fault without quoting the JSON. */

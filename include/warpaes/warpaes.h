@@ -239,17 +239,17 @@ WARPAES_API size_t warpaes_backend_count(void);
 /** Entry `index` of the list: first the CPU backends, ending with the best, then the CUDA devices. Thread-safe. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
-/** The kind of memory that data is in, or that is allocated. */
+/** Kinds of memory: the place of existing data or of an allocation. */
 typedef enum warpaes_memory {
     WARPAES_MEMORY_PAGEABLE = 0,    /**< Ordinary memory. */
     WARPAES_MEMORY_PAGE_LOCKED = 1, /**< Copies to and from a GPU at full speed. Pageable on machines without a GPU. */
     WARPAES_MEMORY_DEVICE = 2,      /**< Memory of a CUDA device. */
     WARPAES_MEMORY_SHARED = 3       /**< Like PAGE_LOCKED, but other processes may map it. Only for arenas. Pageable
-                                         where CUDA cannot lock pages of ordinary memory (confidential computing). */
+                                         where CUDA locks no pages of ordinary memory (confidential computing). */
 } warpaes_memory;
 
-/** Allocates `bytes` of zeroed memory, aligned to 4096 bytes (DEVICE: 256). `device` is the device number, only for
- * DEVICE. SHARED is refused. Thread-safe. */
+/** Allocates `bytes` of zeroed memory, aligned to 4096 (DEVICE: to 256). `device`: device number, for DEVICE only. Not
+    SHARED. Thread-safe. */
 WARPAES_API warpaes_status warpaes_alloc(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
                                          void** pointer);
 /** Wipes and releases memory that warpaes_alloc allocated for this engine. Ignores NULL and any other pointer.

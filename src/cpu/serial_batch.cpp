@@ -109,7 +109,7 @@ private:
         return keys_ + block_bytes * (vector * lanes + s % lanes);
     }
 
-    /// Starts the next message on lane `s`; returns false if there is no message left.
+    /// Starts the next message on lane `s`; returns false if there is none.
     bool begin(std::size_t s) {
         for (;; ++group_, index_ = 0) {
             if (group_ == groups_.size()) return false;
@@ -139,7 +139,7 @@ private:
         return true;
     }
 
-    /// Selects the next piece of the lane's message, or of the next message; returns false if there is no message left.
+    /// Selects the next piece of the lane's message, or of the next message; returns false if there is none.
     bool go_on(std::size_t s) {
         Message& m = message(s);
         while (m.next == m.pieces) {

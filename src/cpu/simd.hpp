@@ -96,13 +96,13 @@ enum class StreamKind {
 
 /// Blocks of many messages, the same number from each. Streams occupy the vectors one after another, one per lane.
 struct SimdStreams {
-    static constexpr std::size_t vectors = 8;  ///< maximum number of vectors of streams
+    static constexpr std::size_t vectors = 8;  ///< maximum number of streams
     static constexpr std::size_t most = 4 * vectors;
 
     StreamKind kind;
     int rounds;
     std::size_t vectors_used;  ///< a power of two
-    std::uint8_t* chains;      ///< chaining values, one block per stream; like the keys, aligned to 64 bytes
+    std::uint8_t* chains;      ///< chaining values, one block per stream; aligned to 64 bytes, as are the keys
     const std::uint8_t* keys;  ///< [round][vector of 8][lane of the vector], 16 bytes each
     const std::uint8_t* const* inputs;
     std::uint8_t* const* outputs;  ///< equal to the inputs or disjoint from them; not used for `mac`

@@ -1,4 +1,4 @@
-// Serial modes for many messages at once. Each block of a message waits for the previous block, so the pipeline is
+// Serial modes for many messages at once. Each block of a message waits for the block before it, so the pipeline is
 // filled with blocks of different messages, one message per lane, each with its own round keys.
 #pragma once
 
@@ -60,8 +60,8 @@ private:
         }
     }
 
-    /// Prefetches a quarter of the streams' input, if there are more streams than the hardware prefetcher can follow.
-    /// Prefetching outputs as well would evict inputs.
+    /// Prefetches a quarter of the streams' input, if there are more streams than the hardware prefetcher follows.
+    /// Prefetching outputs too would evict inputs.
     WARPAES_INLINE void prefetch(std::size_t quarter, std::size_t at) const {
         if constexpr (N * lanes >= 8) {
             constexpr std::size_t ahead = 192, n = N * lanes / 4;

@@ -84,7 +84,7 @@ CostTable cpu_costs(const std::string& name, unsigned threads) {
     return table;
 }
 
-/// Returns GB/s in each direction between a GPU and its host. GPUs before 8.0 use PCIe 3, with half the rate of PCIe 4.
+/// GB/s in each direction between a GPU and its host. Before 8.0 it is PCIe 3, with half the rate of PCIe 4.
 double link_of(const BackendInfo& gpu) {
     for (const char* generation : {"H100", "H200", "GH200", "B100", "B200", "B300", "RTX 50", "RTX PRO"}) {
         if (gpu.description.find(generation) != std::string::npos) return 49 * giga;

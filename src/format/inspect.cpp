@@ -48,7 +48,7 @@ void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
     }
     refuse(
         "begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of C2SP chunked encryption have no "
-        "magic number: specify their template");
+        "mark: give their template");
 }
 
 }  // namespace

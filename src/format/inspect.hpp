@@ -9,12 +9,12 @@
 
 namespace warpaes {
 
-/// The values match `warpaes_format` in the C ABI.
+/// Values are those of `warpaes_format` in the C ABI.
 enum class FileType : std::int32_t { raw = 0, openssl_enc = 1, segments = 2 };
 
 struct FileFacts {
     FileType type = FileType::segments;
-    const StreamTemplate* stream_template = nullptr;  ///< the template specified by the caller
+    const StreamTemplate* stream_template = nullptr;  ///< the template given by the caller
     std::uint64_t file_bytes = 0;
     std::uint64_t header_bytes = 0;
     std::uint64_t segment_bytes = 0;  ///< 0: unknown without a template
@@ -23,9 +23,8 @@ struct FileFacts {
     std::uint32_t key_bits = 0;  ///< 0: unknown
 };
 
-/// `stream_template` is the template to assume; null means that the format is recognized by the file's first bytes,
-/// which is not possible for C2SP. Throws Error{NOT_FOUND} or Error{READ}, and Error{FORMAT} if the file cannot have
-/// that format.
+/// `stream_template` is the template to assume; null: recognize the format by its first bytes, which is not possible
+/// for C2SP. Throws Error{NOT_FOUND, READ}, and Error{FORMAT} if it cannot be such a file.
 FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template);
 
 }  // namespace warpaes

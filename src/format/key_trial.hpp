@@ -27,9 +27,9 @@ enum class KeyTrial { choice, first_segment };
 /// Returns the number of bytes at the beginning of a file that open_file() requires.
 std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial trial = KeyTrial::choice);
 
-/// Returns the first of `keys` that opens the file, judged by the header, by the length if known, and by the first
-/// segment, as `trial` specifies; for C2SP, the header is sufficient. Throws Error{KEYSET} if there are no keys, and
-/// Error{FORMAT} or Error{AUTHENTICATION} if no key opens the file.
+/// The first of `keys` that opens the file, judged by the header, by the length if known, and by the first segment as
+/// `trial` says; C2SP's header suffices. Throws Error{KEYSET} without keys, and Error{FORMAT, AUTHENTICATION} if no key
+/// opens it.
 OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
                      const RewoundSource& source, KeyTrial trial = KeyTrial::choice);
 

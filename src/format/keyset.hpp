@@ -14,12 +14,12 @@ namespace warpaes {
 
 /// All templates, Tink's and C2SP's.
 std::span<const StreamTemplate> stream_templates();
-/// Throws Error{ARGUMENT}, whose message lists the choices, for an unknown name.
+/// Throws Error{ARGUMENT}, which lists the choices, for an unknown name.
 const StreamTemplate& find_template(std::string_view name);
-/// Returns the name of the template with these parameters, or "" if there is no such template.
+/// The name of the template with these parameters, or "" if there is none.
 std::string_view template_name_of(const StreamParameters& parameters);
 
-/// The values match `warpaes_key_state`.
+/// The values are those of `warpaes_key_state`.
 enum class KeyState { enabled = 1, disabled = 2, destroyed = 3 };
 
 class Keyset {

@@ -1,5 +1,5 @@
-// The segments of one file: their positions, and how they are encrypted and decrypted. The three formats differ in the
-// header, the derivation of the file's key, the nonces and the tag; code above this layer uses only this interface.
+// The segments of one file: their positions, and how they are sealed and opened. The three formats differ in their
+// header, the derivation of the file's key, the nonces and the tag; code above them uses only this interface.
 //
 //   Tink AES-GCM-HKDF  header = H || salt || prefix(7), HKDF-HMAC, nonce = prefix || BE32(i) || last
 //   Tink AES-CTR-HMAC  the same header; counter = nonce || 0^4, encrypt-then-MAC
@@ -86,7 +86,7 @@ private:
     std::vector<std::uint8_t> header_;
 };
 
-/// Returns a cipher for a new file, with a random salt and nonce prefix.
+/// For a new file, with a fresh salt and nonce prefix.
 std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, std::span<const std::uint8_t> aad);
 
 /// Returns a cipher for the file that begins with `header`, which has at least layout.header_bytes unless the file is

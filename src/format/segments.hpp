@@ -18,7 +18,7 @@ constexpr std::uint64_t text_of(const SegmentLayout& layout, const SegmentRange&
     return range.first + i == 0 ? layout.first_text : layout.text;
 }
 
-/// Returns Tink's nonce for a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
+/// Tink's nonce for a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
 std::array<std::uint8_t, 12> tink_nonce(std::span<const std::uint8_t> header, std::uint64_t segment, bool last);
 
 /// Error{AUTHENTICATION} for a segment. `key_is_right` means that the same key opened another segment of the file.

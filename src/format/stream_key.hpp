@@ -22,11 +22,11 @@ enum class SegmentFormat {
 
 /// The properties of a format that code outside its segment cipher reads.
 struct SegmentFormatTraits {
-    std::string_view tink_type;  ///< type URL of the format's keys in keysets; empty: there are only raw keys, with the
-                                 ///< size of the AES key
-    bool marked;                 ///< the first byte of a file is the length of its header
-    bool commits;                ///< the header identifies the key, so no segment must be opened to find the key
-    bool cpu_bound;              ///< the CPU's part of the work takes longer than the cipher
+    std::string_view
+        tink_type;   ///< type URL of its keys in keysets; empty: its keys are only raw, of the AES key's size
+    bool marked;     ///< the first byte of a file is the length of its header
+    bool commits;    ///< the header identifies the key, so no segment is opened to find it
+    bool cpu_bound;  ///< the CPU's part of the work takes longer than the cipher
 };
 
 /// In the order of SegmentFormat.
@@ -39,7 +39,7 @@ constexpr const SegmentFormatTraits& traits_of(SegmentFormat format) {
     return segment_formats[static_cast<std::size_t>(format)];
 }
 
-/// The values match Tink's HashType.
+/// The values are those of Tink's HashType.
 enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };
 
 struct StreamParameters {
@@ -54,8 +54,7 @@ struct StreamParameters {
     friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
 };
 
-/// Returns the size of Tink's header, which contains its own length, a salt as long as the AES key, and the nonce
-/// prefix.
+/// The size of Tink's header, which contains its own length, a salt as long as the AES key, and the nonce prefix.
 inline constexpr std::size_t tink_prefix_bytes = 7;
 constexpr std::size_t tink_header_bytes(std::size_t aes_key_bytes) {
     return 1 + aes_key_bytes + tink_prefix_bytes;

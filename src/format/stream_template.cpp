@@ -16,7 +16,7 @@ constexpr StreamParameters gcm_hkdf(std::size_t key_bytes, std::uint32_t segment
 constexpr StreamParameters ctr_hmac(std::size_t key_bytes, std::uint32_t segment) {
     return {SegmentFormat::ctr_hmac, key_bytes, segment, Hash::sha256, Hash::sha256, 32};
 }
-/// Returns parameters with chunks of 16 KiB of plaintext and a tag.
+/// Chunks of 16 KiB of plaintext and a tag.
 constexpr StreamParameters c2sp(std::size_t key_bytes) {
     return {SegmentFormat::c2sp, key_bytes, 16384 + 16, Hash::sha512, Hash::sha512, 16};
 }

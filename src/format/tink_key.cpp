@@ -92,7 +92,7 @@ void check_parameters(const StreamParameters& parameters, std::size_t key_bytes)
 
 StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> value) {
     StreamKey key;
-    // The defaults of protobuf for missing fields.
+    // protobuf's defaults for missing fields.
     key.parameters = {format,
                       0,
                       0,

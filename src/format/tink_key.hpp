@@ -9,12 +9,12 @@
 
 namespace warpaes {
 
-/// Returns the type URL of a format's keys; "" for C2SP, which Tink does not support.
+/// The type URL of a format's keys; "" for C2SP, which Tink does not have.
 std::string_view tink_type_of(SegmentFormat format);
-/// Returns the format for a type URL, or nullopt for any other type.
+/// Returns nullopt for any other type.
 std::optional<SegmentFormat> format_of_tink_type(std::string_view type_url);
 
-/// Parses the key's parameters and bytes, but not its ID, which is stored elsewhere. Throws Error{KEYSET}.
+/// Reads the key's parameters and bytes, but not its number, which is stored elsewhere. Throws Error{KEYSET}.
 StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> value);
 SecretVector serialize_tink_key(const StreamKey& key);
 

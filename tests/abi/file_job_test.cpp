@@ -437,7 +437,7 @@ TEST_F(FileJob, WhatIsInspected) {
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), nullptr, &info), WARPAES_ERROR_FORMAT);
     EXPECT_NE(std::string(warpaes_last_error())
                   .find("begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of C2SP chunked "
-                        "encryption have no magic number: specify their template"),
+                        "encryption have no mark: give their template"),
               std::string::npos)
         << warpaes_last_error();
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), "AES128_GCM_HKDF_4KB", &info), WARPAES_ERROR_FORMAT);
