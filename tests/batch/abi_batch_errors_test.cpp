@@ -483,7 +483,7 @@ TEST_P(AbiBatchErrors, Arenas) {
         ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
         EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, 10000, &arena),
                   WARPAES_ERROR_OUT_OF_MEMORY);
-        EXPECT_STREQ(warpaes_last_error(), "bytes: no shared memory: File too large");
+        EXPECT_STREQ(warpaes_last_error(), "bytes: cannot allocate shared memory: File too large");
         EXPECT_EQ(descriptors(), before) << "that of memory that is too short stays open";
         ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
         signal(SIGXFSZ, handler);
