@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test check-all gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording pages format check-format lint wheel install uninstall install-lab clean
+.PHONY: help demo test check-all gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording format check-format lint wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -55,7 +55,7 @@ bulk-bench: ## compare `warpaes bulk` with a loop of pyca and boto3; measure lar
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/bulk_bench.py
 
-provider-bench: ## compare the provider with OpenSSL's default one; writes a record
+provider-bench: ## compare the provider with OpenSSL's default provider; writes a record
 	@tools/build default warpaes_provider provider_speed
 	@tools/provider_bench.py
 
@@ -112,11 +112,6 @@ recording: ## record the README's commands on a terminal and draw docs/demo.svg
 	@tools/record_demo.py
 	@python3 -B bench/report.py
 
-pages: ## regenerate the command's man pages and completions from its help
-	@tools/setup demo
-	@tools/build default warpaes_cli
-	@tools/command_pages.py
-
 format: ## format C++, CUDA, JavaScript and Python
 	@tools/setup tools
 	@$(each_source) .venv/tools/bin/clang-format -i
@@ -138,7 +133,7 @@ wheel: ## build the Python wheel in build/dist; GPU=yes or GPU=no: with or witho
 	@WARPAES_GPU=$(GPU) tools/wheel
 
 install: ## install library and command into PREFIX (default /usr/local); GPU=yes or GPU=no: with or without CUDA
-	@tools/setup demo
+	@tools/setup install
 	@WARPAES_GPU=$(GPU) tools/build release
 	@cmake --install build/release --prefix $(PREFIX)
 	@tools/installed note build/release

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs `make test` as CI's last step: prints the skipped tests and each step's time before ctest's closing lines.
 
-.ci/tests.py FILE: FILE lists the earlier steps, one per line: elapsed seconds, processor seconds in user mode and in
-the kernel, and a name.
+.ci/tests.py FILE: FILE lists the earlier steps, one per line. A line contains the elapsed seconds, the processor
+seconds in user mode and in the kernel, and a name.
 """
 
 from __future__ import annotations
@@ -19,36 +19,40 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build/default/junit.xml"
 CLOSING = re.compile(r"^\d+% tests passed, ")
-#: The form of a skip reason. GoogleTest prints it after the source location, unittest after the test's name.
+#: Matches a skip reason. GoogleTest prints it after the source location, unittest after the test's name.
 REASONS = re.compile(r"""^\S+:\d+: Skipped\n(.+)$|\.\.\. skipped ['"](.+)['"]$""", re.MULTILINE)
 
 
 def reasons_of(output: str) -> list[str]:
-    """Return the reason up to the machines that run the test. Other programs report it in their last line."""
+    """Return the skip reasons without the parts that name the machines. A program in another framework prints its
+    reason in its last line."""
     found = [by_gtest or by_unittest for by_gtest, by_unittest in REASONS.findall(output)]
     return [reason.split("; ")[0] for reason in found or output.strip().splitlines()[-1:]]
 
 
 def skipped_line(junit: str) -> str:
-    """Return all skipped tests and omitted cases with their reasons, in one line."""
+    """Return one line that counts the skipped tests and cases and lists their reasons."""
     count, cases, reasons = 0, 0, collections.Counter()
     for test in ElementTree.fromstring(junit).iter("testcase"):
         output = test.findtext("system-out") or ""
         if test.find("skipped") is not None:
             count += 1
-            reasons.update(dict.fromkeys(reasons_of(output) or ["it does not say why"], 1))
+            reasons.update(dict.fromkeys(reasons_of(output) or ["no reason given"], 1))
         elif found := [(gtest or unit).split("; ")[0] for gtest, unit in REASONS.findall(output)]:
             cases += len(found)
             reasons.update(dict.fromkeys(found, 1))
     if count + cases == 0:
         return "Skipped: nothing"
     why = ", ".join(f"{n} {reason}" if n > 1 else reason for reason, n in reasons.most_common())
-    tests, others = f"{count} test{'' if count == 1 else 's'}", f"{cases} case{'' if cases == 1 else 's'} of others"
+    tests, others = (
+        f"{count} test{'' if count == 1 else 's'}",
+        f"{cases} case{'' if cases == 1 else 's'} of other tests",
+    )
     return f"Skipped: {', '.join(([tests] if count else []) + ([others] if cases else []))}: {why}"
 
 
 def table(steps: list[tuple[float, float, str]]) -> str:
-    """Return a table of seconds, processor seconds and names."""
+    """Return a table of each step's elapsed and processor times."""
     total = (sum(step[0] for step in steps), sum(step[1] for step in steps), "together")
     return "\n".join(
         ["  min:s   CPU min:s  step"]
@@ -62,7 +66,7 @@ def clock(seconds: float) -> str:
 
 
 def used() -> float:
-    """Return the processor seconds of all children that have ended."""
+    """Return the processor time in seconds of all children that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -84,7 +88,8 @@ def summary_last(closing: list[str]) -> list[str]:
 def main() -> int:
     steps = read_steps(Path(sys.argv[1]).read_text())
     RESULTS.unlink(missing_ok=True)
-    begun, before = time.monotonic(), used()  # .ci/run becomes this process, so its steps are also children
+    # This process replaced .ci/run, so the steps are also its children.
+    begun, before = time.monotonic(), used()
     command = ["make", "test", f"CTEST_OPTIONS=--output-junit {RESULTS}"]
     closing = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as tests:

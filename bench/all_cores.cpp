@@ -1,10 +1,11 @@
-// Measures the speed of all cores with one message in host memory, compared with memcpy in the same number of threads.
-// Memory limits both. Prints a table, and writes the measurements as JSON.
+// Measures the speed of all cores with one message in host memory, compared with memcpy on the same number of threads.
+// Memory bandwidth limits both. Prints a table, and writes the measurements as JSON.
 //
 //     all_cores [--backend NAME] [--mib N] [--threads N] [--samples N] [--json FILE]
 //
-// One call encrypts or decrypts the complete message from one buffer to another, whose pages are resident. The subjects
-// take turns, and the first turn is not counted. The median counts; the best is also written.
+// One call encrypts or decrypts the complete message from one buffer to another. Both buffers' pages are resident. The
+// subjects take turns, and the first turn is not counted. The table shows medians. The JSON file also contains the best
+// samples.
 #include <warpaes/warpaes.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ void expect(bool right, const std::string& what) {
     if (!right) throw std::runtime_error(what);
 }
 
-/// Threads that wait for a call, and then each copy a share.
+/// Threads that wait for a call. In a call, each thread copies its share.
 class Copiers {
 public:
     Copiers(unsigned threads, const Bytes& from, Bytes& to) : meeting_(threads + 1) {
@@ -83,7 +84,7 @@ struct Subject {
     std::vector<double> seconds = {};
 };
 
-/// Messages of one mode and key, encrypted to `sealed` and decrypted to `opened`.
+/// Messages in one mode and under one key, encrypted to `sealed` and decrypted to `opened`.
 class Cipher {
 public:
     Cipher(warpaes_engine* engine, warpaes_mode mode, unsigned bits, const Bytes& plain, Bytes& sealed, Bytes& opened)
@@ -136,7 +137,7 @@ unsigned number(const std::string& option, const std::string& text, unsigned mos
     unsigned value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     expect(error == std::errc() && end == text.data() + text.size() && value != 0 && value <= most,
-           option + ": is a number from 1 to " + std::to_string(most) + ", not '" + text + "'");
+           option + ": must be a number from 1 to " + std::to_string(most) + ", not '" + text + "'");
     return value;
 }
 
@@ -158,7 +159,7 @@ Options parse(int argc, char** argv) {
             throw std::runtime_error(name + ": unknown option");
         }
     }
-    expect(argc % 2 == 1, std::string(argv[argc - 1]) + ": has no value");
+    expect(argc % 2 == 1, std::string(argv[argc - 1]) + ": requires a value");
     return o;
 }
 
@@ -216,7 +217,7 @@ void run(const Options& o) {
             one.run();
             const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
             if (turn != 0) one.seconds.push_back(seconds);
-            if (one.name.ends_with("decrypt")) expect(opened == plain, one.name + ": its output is wrong");
+            if (one.name.ends_with("decrypt")) expect(opened == plain, one.name + ": wrong output");
         }
     }
     for (Subject& one : all) std::sort(one.seconds.begin(), one.seconds.end());

@@ -1,12 +1,12 @@
 // Compares batches on one core with Intel's Multi-Buffer Crypto for IPsec (ipsec-mb): messages of 64 bytes to 16 KiB,
-// under one key and under many, each message with its own IV. Prints a table, and writes the measurements as JSON.
+// under one key and under many keys. Each message has its own IV. Prints a table, and writes the measurements as JSON.
 //
 //     batch_peer [--mode LIST] [--size LIST] [--keys LIST] [--bits LIST] [--mib N] [--rounds N] [--json FILE]
 //
-// `--mib`: the text of a batch (1, which stays in a second-level cache). ipsec-mb is used through each of its
-// interfaces that supports the mode, with keys that it has already expanded: bursts of as many jobs as it accepts, its
-// job queue, and the function for a single GCM message. The fastest counts. All outputs and tags are compared. The
-// subjects take turns, and the best turn counts, because the machine may have other work.
+// `--mib` sets the size of a batch's text (default: 1, which fits in a second-level cache). ipsec-mb is used through
+// each of its interfaces that supports the mode, with keys that it has already expanded: bursts of the maximum number
+// of jobs, its job queue, and the function for a single GCM message. The fastest interface counts. All outputs and tags
+// are compared. The subjects take turns, and the best turn counts, because the machine may have other work.
 #include <intel-ipsec-mb.h>
 #include <sched.h>
 #include <warpaes/warpaes.h>
@@ -122,7 +122,7 @@ IMB_MGR* manager() {
         if (m != nullptr) init_mb_mgr_auto(m, nullptr);
         return m;
     }();
-    expect(its != nullptr && imb_get_errno(its) == 0, "ipsec-mb cannot run here");
+    expect(its != nullptr && imb_get_errno(its) == 0, "ipsec-mb does not support this machine");
     return its;
 }
 
@@ -150,7 +150,7 @@ public:
                 const auto done =
                     IMB_SUBMIT_CIPHER_BURST_NOCHECK(m_, &jobs_[first], n, jobs_[first].cipher_mode, direction,
                                                     static_cast<IMB_KEY_SIZE_BYTES>(c_.bits / 8));
-                expect(done == n, "ipsec-mb: a burst is not done");
+                expect(done == n, "ipsec-mb: a burst is incomplete");
                 first += n;
                 continue;
             }
@@ -160,7 +160,7 @@ public:
             for (std::uint32_t i = 0; i < room; ++i) fill(*burst[i], first + i);
             std::uint32_t done = IMB_SUBMIT_BURST_NOCHECK(m_, room, burst);
             done += done < room ? IMB_FLUSH_BURST(m_, room - done, burst) : 0;
-            expect(done == room, "ipsec-mb: a burst is not done");
+            expect(done == room, "ipsec-mb: a burst is incomplete");
             first += room;
         }
     }
@@ -172,7 +172,7 @@ public:
         while (IMB_FLUSH_JOB(m_) != nullptr) {
         }
     }
-    /// GCM's function for one message.
+    /// Uses GCM's function for a single message.
     void one_by_one() {
         const auto crypt = c_.bits == 128 ? (c_.encrypt ? m_->gcm128_enc : m_->gcm128_dec)
                                           : (c_.encrypt ? m_->gcm256_enc : m_->gcm256_dec);
@@ -228,7 +228,7 @@ double seconds_of(const std::function<void()>& run, unsigned calls) {
 
 std::vector<Subject> measure(const Case& c, unsigned rounds) {
     Data d(c);
-    if (!c.encrypt && c.gcm()) {  // the input of the tags
+    if (!c.encrypt && c.gcm()) {  // the data that the tags authenticate
         Case seal = c;
         seal.encrypt = true;
         Warpaes(seal, d).run();
@@ -269,7 +269,8 @@ std::vector<std::string> split(const std::string& list) {
 std::size_t number(const std::string& option, const std::string& text) {
     char* end = nullptr;
     const unsigned long long n = std::strtoull(text.c_str(), &end, 10);
-    expect(!text.empty() && *end == 0 && n != 0 && n < (1ULL << 30), option + ": '" + text + "' is no number above 0");
+    expect(!text.empty() && *end == 0 && n != 0 && n < (1ULL << 30),
+           option + ": '" + text + "' is not a number above 0");
     return static_cast<std::size_t>(n);
 }
 
@@ -303,7 +304,7 @@ int run(int argc, char** argv) {
             expect(false, name + ": unknown option");
         }
     }
-    expect(argc % 2 == 1, std::string(argv[argc - 1]) + ": has no value");
+    expect(argc % 2 == 1, std::string(argv[argc - 1]) + ": requires a value");
     stay_here();
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(json.empty() ? nullptr : std::fopen(json.c_str(), "w"),
                                                                [](std::FILE* f) { return std::fclose(f); });

@@ -54,7 +54,7 @@ def batches_section(record: dict) -> list[str]:
 
 
 def gpus_section(record: dict) -> list[str]:
-    """Return the throughput from host memory to host memory with several GPUs, compared with bare copies."""
+    """Return the throughput from host memory to host memory with several GPUs, compared with plain copies."""
     rows = record.get("gpus", [])
     if not rows:
         return []

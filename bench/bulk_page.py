@@ -1,4 +1,4 @@
-"""Makes the figures of docs/bulk.md from the newest record of bench/results/bulk."""
+"""Generates the figures of docs/bulk.md from the newest record of bench/results/bulk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/bulk.md"
-#: A record counts as quiet if fewer programs per core than this were waiting during the measurement.
+#: A record counts as quiet if, during the measurement, fewer programs than this waited per core.
 QUIET = 0.5
 
 
@@ -27,11 +27,11 @@ def figures(record: dict) -> str:
     return "\n\n".join(
         [
             f"Objects of {human_bytes(first['bytes'])} are read from an object store, encrypted and written back. The "
-            f"table shows the number of objects per second: for {first['objects']:,} objects with `warpaes bulk`, and "
-            f"for {first['looped']:,} of them with a loop of pyca/cryptography and boto3.",
+            f"table shows objects per second: `warpaes bulk` with {first['objects']:,} objects, and a loop of "
+            f"pyca/cryptography and boto3 with {first['looped']:,} of these objects.",
             table(header, lines),
-            "The next table shows the speed for one large object, and the peak memory of the process including Python "
-            "and its libraries:",
+            "The next table shows the speed for a single large object, and the peak memory of the process, including "
+            "Python and its libraries:",
             table(["", "bytes", "", "memory"], large),
             scaling(record["workers"]),
             f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "
@@ -42,7 +42,8 @@ def figures(record: dict) -> str:
 
 
 def scaling(workers: dict) -> str:
-    """Compare N workers with N times one. The oldest records have one and two workers."""
+    """Compare the speed of N workers with N times the speed of one worker. The oldest records have one and two
+    workers."""
     if "runs" not in workers:
         one, two = (number(workers["bytes"] / workers[name] / 1e9) for name in ("seconds_1", "seconds_2"))
         return (
@@ -64,7 +65,7 @@ def cpu_of(run: dict) -> float:
 
 
 def local(record: dict) -> str:
-    """Return, for files in memory, the speed and the processor time of each contender."""
+    """Return the speed and the processor time of each contender for files in memory."""
     part, host = record["local"], record["host"]
     length, runs, costs = part["bytes"] / 1e9, part["runs"], part["costs"]
     start = next(run for run in runs if run["what"] == "start of bulk")
@@ -108,8 +109,7 @@ def gpus(record: dict) -> str:
 
 
 def manifests(records: list[dict]) -> str:
-    """Return the costs of manifests with many rows for their drivers, from the newest record for each number of
-    rows."""
+    """Return the cost of a manifest to its driver, from the newest record for each number of rows."""
     newest_of = {run["rows"]: (run, record) for record in sorted(records, key=lambda record: record["date"])
                  for run in record["manifest"]["runs"]}  # fmt: skip
     rows = [
@@ -131,12 +131,13 @@ def manifests(records: list[dict]) -> str:
     )
 
 
-#: The function that describes a record of each part of tools/bulk_bench.py.
+#: For each part of tools/bulk_bench.py, the function that describes its record.
 PARTS = {"stores": figures, "local": local, "gpus": gpus, "manifest": lambda record: manifests([record])}
 
 
 def newest(records: list[dict], part: str) -> dict | None:
-    """Prefer records of an idle machine. The first records do not contain its load."""
+    """Return the newest record of a part, preferring records of an idle machine. The earliest records do not contain
+    the load."""
     found = [record for record in records if part in record]
     return max(found, key=lambda record: (record.get("busy", 0) < QUIET, record["date"]), default=None)
 
@@ -145,6 +146,6 @@ def render(page: str) -> dict[str, str]:
     folder = RESULTS / "bulk"
     records = read(folder) if folder.exists() else []
     of_stores, of_files = newest(records, "small"), newest(records, "local")
-    none = "There is no record yet: `make bulk-bench` measures the machine it runs on."
+    none = "There is no record yet. `make bulk-bench` measures this machine."
     parts = [figures(of_stores) if of_stores else none, *([local(of_files)] if of_files else [])]
     return {PAGE: with_figures(page, "\n\n".join(parts))}

@@ -1,4 +1,4 @@
-"""Makes the figures of docs/comparison.md and README.md's plot from the newest record of bench/results/compare."""
+"""Generates the figures of docs/comparison.md and README.md's plot from the newest record of bench/results/compare."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def figures(record: dict) -> str:
 
 
 def disk_figures(record: dict) -> list[str]:
-    """Return the figures for a file on a disk, if the record has them."""
+    """Return the figures for a file on a disk, if the record contains them."""
     if "disk" not in record:
         return []
     size, rows = record["disk"]["bytes"], record["disk"]["rows"]
@@ -153,5 +153,5 @@ def plot(record: dict) -> str:
 def render(page: str) -> dict[str, str]:
     record = newest()
     if record is None:
-        return {PAGE: with_figures(page, "There is no record yet: `make compare` measures the machine it runs on.")}
+        return {PAGE: with_figures(page, "There is no record yet. `make compare` measures this machine.")}
     return {PAGE: with_figures(page, figures(record)), PLOT: plot(record)}

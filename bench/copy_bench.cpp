@@ -1,6 +1,6 @@
-// Measures an upper limit for transfers between host and GPUs: copies page-locked memory to every GPU and back at the
-// same time, without computing. Prints JSON: bytes per second in one direction, counted as `warpaes bench` counts
-// plaintext. The host's clock measures the time. Allocation is excluded, and a first round warms up.
+// Measures an upper limit for transfers between the host and GPUs. Copies page-locked memory to every GPU and back at
+// the same time, without computing. Prints the bytes per second in one direction as JSON, counted as `warpaes bench`
+// counts plaintext. The host's clock measures the time. Allocation is excluded, and a first round warms up.
 //
 //     copy_bench [--mib N] [--samples N]
 #include <cuda_runtime.h>
@@ -80,8 +80,8 @@ int run(std::size_t bytes, std::size_t samples) {
     std::chrono::steady_clock::time_point begin;
     const auto tick = [&, turn = std::size_t{0}]() mutable noexcept {
         const auto now = std::chrono::steady_clock::now();
-        // On even turns, all threads are ready and a sample begins; on odd turns, all are done. The first sample is a
-        // warm-up.
+        // On even turns, all threads are ready and a sample begins. On odd turns, all threads are done. The first
+        // sample is a warm-up.
         if (turn % 2 == 1 && turn > 1) seconds[turn / 2 - 1] = std::chrono::duration<double>(now - begin).count();
         begin = now;
         ++turn;

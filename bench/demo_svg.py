@@ -1,4 +1,4 @@
-"""Draws docs/demo.svg, a still picture of the last state of the terminal session that tools/record_demo.py recorded."""
+"""Draws docs/demo.svg, a picture of the terminal at the end of the session that tools/record_demo.py recorded."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ CONTROL = re.compile(r"\r\n|\n|\r|\x1b\[K|\x1b\[([\d;]*)m|[^\r\n\x1b]+|.", re.DO
 
 
 class Screen:
-    """The lines of a terminal with `columns` columns. It never scrolls, because the picture is as high as its lines
-    need."""
+    """A terminal's lines, with `columns` columns. It never scrolls, because the picture has room for all lines."""
 
     def __init__(self, columns: int):
         self.columns = columns
-        #: Each line as a list of parts, each a text with a class.
+        #: Each line is a list of parts. A part is a text and its class.
         self.lines: list[list[tuple[str, str]]] = [[]]
         self._class, self._overwrite = "", False
 
@@ -58,7 +57,7 @@ class Screen:
 
 
 def play(record: dict) -> Screen:
-    """Return the screen after the whole recording."""
+    """Return the screen at the end of the recording."""
     screen = Screen(record["columns"])
     for step in record["steps"]:
         screen.write("$ ", "prompt")
@@ -66,7 +65,7 @@ def play(record: dict) -> Screen:
         screen.write("\n")
         for _, text in step["events"]:
             screen.write(text)
-        if screen.lines[-1]:  # output that does not end with a new line
+        if screen.lines[-1]:  # the output does not end with a newline
             screen.write("\n")
     while screen.lines and not screen.lines[-1]:
         screen.lines.pop()

@@ -1,6 +1,6 @@
-// Measures <warpaes/device.cuh> and prints JSON: blocks per second for every kind of use. Each kernel reads its input
-// from device memory and stores its whole output there. Launches are timed by events. Outputs are compared with
-// libcrypto's before they are timed.
+// Measures <warpaes/device.cuh> and prints the blocks per second for every kind of use as JSON. Each kernel reads its
+// input from device memory and stores its complete output in device memory. CUDA events time the launches. Before a
+// kernel is timed, its output is compared with libcrypto's.
 //
 //     device_bench [--blocks N] [--samples N]
 #include <cuda_runtime.h>
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/// Keys and plaintext are a hash of the index, so that all words differ and the host can compute any of them.
+/// Keys and plaintexts are hashes of their index, so all words differ and the host can compute any word.
 __host__ __device__ std::uint32_t input_word(unsigned i) {
     i = (i ^ i >> 16) * 0x7feb352du;
     i = (i ^ i >> 15) * 0x846ca68bu;
@@ -125,7 +125,7 @@ Bytes input_bytes(std::size_t offset, std::size_t length) {
     return bytes;
 }
 
-/// libcrypto's ECB.
+/// Encrypts or decrypts blocks with libcrypto's ECB.
 Bytes libcrypto(const Bytes& key, const Bytes& blocks, bool encrypt = true) {
     static const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(),
                                                                                          EVP_CIPHER_CTX_free);
@@ -157,11 +157,11 @@ struct Device {
     unsigned char* out = nullptr;
 };
 
-/// A subject: its description, its launch, and the expected block i of its output.
+/// A subject: its description, its launch, and block i of the expected output.
 struct Subject {
     const char* kernel;
     int key_bits;
-    int blocks_per_key;  ///< 0: one key for all
+    int blocks_per_key;  ///< 0: one key for all blocks
     int tables;          ///< 0: bitsliced
     const char* note;
     double lookups;  ///< per block
@@ -171,8 +171,8 @@ struct Subject {
     std::function<Bytes(std::size_t i)> expected;
 };
 
-/// Compares blocks at both ends and at even distances between them, and throws if one is wrong. Returns the number of
-/// comparisons.
+/// Compares blocks at both ends and at regular distances between them, and throws if a block is wrong. Returns the
+/// number of compared blocks.
 std::size_t verify(const Device& device, const Subject& subject) {
     std::vector<unsigned char> out(std::size_t{16} * device.blocks);
     check(cudaMemcpy(out.data(), device.out, out.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -309,10 +309,10 @@ std::vector<Subject> one_key_subjects(const Device& device) {
 
 constexpr const char* usage =
     "usage: device_bench [--blocks N] [--samples N]\n"
-    "Measures AES in one's own kernels (warpaes/device.cuh) on GPU 0 and prints JSON.\n"
-    "  --blocks N   of 16 bytes of output, a multiple of 1024, at most 2^27 (67108864)\n"
-    "  --samples N  of which the median counts (15)\n"
-    "Exit status: 0 measured, and every result that was compared is right; 1 not; 2 usage; 3 no GPU here.\n";
+    "Measures AES in custom kernels (warpaes/device.cuh) on GPU 0 and prints JSON.\n"
+    "  --blocks N   number of 16-byte output blocks, a multiple of 1024 up to 2^27 (67108864)\n"
+    "  --samples N  number of samples, whose median counts (15)\n"
+    "Exit status: 0 if every compared result is right; 1 if not; 2 for a usage error; 3 without a GPU.\n";
 
 long number_of(const char* text) {
     char* end = nullptr;
@@ -345,12 +345,12 @@ int main(int argc, char** argv) try {
     device.samples = static_cast<int>(samples);
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        std::fputs("device_bench: no GPU here; it measures one of compute capability 8.0 or newer\n", stderr);
+        std::fputs("device_bench: no GPU found; a GPU of compute capability 8.0 or later is required\n", stderr);
         return 3;
     }
     check(cudaGetDeviceProperties(&device.properties, device.number), "cudaGetDeviceProperties");
     check(cudaDeviceGetAttribute(&device.clock_khz, cudaDevAttrClockRate, device.number), "clock");
-    // There are two blocks of key material for every block of output, as AES-256 with one block per key needs.
+    // The key material has two blocks per output block, which is enough for AES-256 with one block per key.
     const std::size_t in_bytes = std::size_t{32} * device.blocks;
     check(cudaMalloc(&device.in, in_bytes), "cudaMalloc");
     check(cudaMalloc(&device.out, std::size_t{16} * device.blocks), "cudaMalloc");

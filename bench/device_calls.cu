@@ -1,6 +1,6 @@
-// Measures the latency of blocking calls for messages in device memory, compared with the launch of an empty kernel and
-// the wait for it: the median of `calls` consecutive calls, in microseconds, by the host's clock. Prints one JSON
-// object.
+// Measures the latency of blocking calls for messages in device memory, compared with launching an empty kernel and
+// waiting for it. A figure is the median of CALLS consecutive calls in microseconds, by the host's clock. Prints one
+// JSON object.
 //
 //     device_calls [CALLS [BYTES…]]
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-"""Makes the figures of README.md's first screen: three numbers, each from the newest record of its kind, and a plot."""
+"""Generates the figures of README.md's first screen: a plot and three numbers, each from the newest record of its
+kind."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import lab_pages
 import serving_page
 from text import human_bytes, number
 
-#: Series of W.contenders that are not other ciphers.
+#: The names of the series of W.contenders that are not other ciphers.
 OURS, COPY = "production", "copy within the device"
 IN_CLEAR = ", in clear"
 
@@ -33,7 +34,7 @@ def file_row(record: dict | None) -> list[str] | None:
 
 
 def device_row(record: dict | None) -> list[str] | None:
-    """Return the speed of CTR in device memory, compared with the lab's fastest other kernel."""
+    """Return the speed of CTR in device memory, compared with the lab's fastest kernel of another origin."""
     panel = lab_pages.panel_of(record, "W.contenders", "Contenders, CTR") if record else None
     best = {
         series["name"]: max(value for value in series["values"] if value is not None)
@@ -50,7 +51,7 @@ def device_row(record: dict | None) -> list[str] | None:
 
 def loading_row(record: dict | None) -> list[str] | None:
     """Return the speed of loading encrypted weights into a GPU, by default and with the fastest option, compared with
-    the fastest loader of the same weights without encryption."""
+    the fastest loader of the same weights unencrypted."""
     rows = [row for row in serving_page.rows_of(record or {"rows": []}, "model") if "gb_per_s" in row]
     ours = [row for row in rows if row["what"].startswith("warpaes.")]
     clear = [row for row in rows if row["what"].endswith(IN_CLEAR)]
@@ -66,11 +67,11 @@ def loading_row(record: dict | None) -> list[str] | None:
 
 
 def block(lab_record: dict | None, plot: str) -> str:
-    """Return the figures. `plot`: the path of the bar chart, or "" without a record."""
+    """Return the figures. `plot` is the path of the bar chart, or "" if there is no record."""
     rows = [file_row(comparison.newest()), device_row(lab_record), loading_row(serving_page.newest())]
     rows = [row for row in rows if row]
     if not rows:
-        return "No record yet: `make bench` measures the machine it runs on."
+        return "No record yet. `make bench` measures this machine."
     parts = [
         "\n".join(
             f"- {figure} {what}, compared with {others} ([record]({where}))" for figure, what, others, where in rows

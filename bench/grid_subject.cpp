@@ -13,7 +13,7 @@ GridBuffers::GridBuffers(warpaes_engine* engine, warpaes_memory memory, int devi
         void* its = nullptr;
         check(warpaes_alloc(engine, memory, device, bytes, &its));
         *p = static_cast<unsigned char*>(its);
-        // Writes to every page before anything is timed.
+        // Writes to every page before a measurement begins.
         for (std::size_t at = 0; at < bytes; at += pattern.size()) {
             check(warpaes_copy(engine, *p + at, pattern.data(), std::min(pattern.size(), bytes - at)));
         }
@@ -78,7 +78,7 @@ void GridSubject::run() {
     check(warpaes_batch_submit(engine_, nullptr, &entry_, 1, &batch));
     const warpaes_status status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
     warpaes_batch_destroy(batch);
-    if (status != WARPAES_OK) throw Failure(status, "a batch of the grid failed");
+    if (status != WARPAES_OK) throw Failure(status, "a batch in the grid failed");
 }
 
 }  // namespace cli

@@ -10,7 +10,7 @@
 
 namespace cli {
 
-/// Input and output buffers in one kind of memory. Every point of the grid uses them from their beginning.
+/// Input and output buffers in one kind of memory. Every point of the grid uses the start of these buffers.
 class GridBuffers {
 public:
     /// Throws Failure if the memory cannot be allocated.
@@ -32,7 +32,7 @@ class GridSubject {
 public:
     /// `engine` and `buffers` must outlive this object.
     GridSubject(warpaes_engine* engine, const GridBuffers& buffers, const warpaes_work& work, int device);
-    /// Throws Failure. Returns when the output is complete.
+    /// Returns when the output is complete. Throws Failure.
     void run();
 
 private:

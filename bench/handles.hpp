@@ -1,4 +1,4 @@
-// Handles of the C ABI for programs that measure it. Failures are exceptions.
+// Handles for the C ABI, for programs that measure it. Failures are reported as exceptions.
 #pragma once
 
 #include <warpaes/warpaes.h>
@@ -29,7 +29,7 @@ inline void check(cudaError_t status) {
 
 class Engine {
 public:
-    /// `threads`: 0 lets the library choose the number.
+    /// If `threads` is 0, the library chooses the number.
     explicit Engine(const char* backend, unsigned threads = 0) {
         warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
         options.backend = backend;

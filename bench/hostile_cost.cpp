@@ -1,15 +1,15 @@
 // Measures the time of messages that are not authentic, relative to authentic ones of the same length, for every kind
-// of call and every mode with a tag, on CPUs and on a GPU. Prints a table, and writes it as JSON. Exits with 1 if a
-// ratio is above `--limit` (1.5) for at least 64 KiB.
+// of call and every mode with a tag, on CPUs and on a GPU. Prints a table and writes it as JSON. Exits with status 1 if
+// a ratio is above `--limit` (1.5) for at least 64 KiB.
 //
 //     hostile_cost [--json FILE] [--limit RATIO] [--most MIB] [--seconds EACH] [--device-only 1]
 //
 // Authentic and forged calls take turns. A call decrypts from one buffer to another. In a batch, all tags or every
-// second one are wrong. The fastest sample counts, because other work on the machine makes samples longer.
+// second tag is wrong. The fastest sample counts, because other work on the machine makes samples longer.
 //
-// A forged message is decrypted like an authentic one, and its output is then overwritten with zeros. `zeros` is the
-// time of that second part without the library: threads that are already running clear the output of an authentic call.
-// (authentic + zeros) / authentic is therefore the minimum ratio when decryption precedes the check.
+// A forged message is decrypted like an authentic message, and its output is then overwritten with zeros. `zeros` is
+// the time for the second step without the library: threads that are already running clear the output of an authentic
+// call. (authentic + zeros) / authentic is therefore the minimum ratio when decryption precedes the check.
 #include <warpaes/warpaes.h>
 #ifdef WARPAES_WITH_CUDA
 #include <cuda_runtime.h>
@@ -39,7 +39,7 @@ struct Options {
     std::string json;
     double limit = 1.5;
     std::uint64_t most = std::uint64_t{1024} << 20;
-    double seconds = 0.25;  ///< minimum for a row; at least three samples are taken
+    double seconds = 0.25;  ///< minimum duration of a row, which has at least three samples
     bool device_only = false;
 };
 
@@ -49,7 +49,7 @@ struct Row {
     std::string way, mode, backend;
     std::uint64_t messages, bytes;
     double authentic, forged;
-    double zeros = 0;  ///< 0: not measured, because the output is in device memory or there is none
+    double zeros = 0;  ///< 0 if it was not measured, because the output is in device memory or there is no output
     [[nodiscard]] double ratio() const { return forged / authentic; }
     [[nodiscard]] double least_ratio() const { return (authentic + zeros) / authentic; }
 };
@@ -139,12 +139,12 @@ struct Messages {
         return m;
     }
 
-    /// Returns the output of a call, as measured by Table::measure().
+    /// Returns the output that a call writes, for Table::measure().
     [[nodiscard]] Output output() const {
         if (on_device || mode == WARPAES_CMAC) return {};
         return {opened.get(), count * bytes, engine.threads()};
     }
-    /// Checks the output after a call whose messages were all forged.
+    /// Checks that a call whose messages were all forged has wiped its output.
     void expect_wiped() const {
         if (mode == WARPAES_CMAC) return;
         std::vector<std::uint8_t> found(std::min<std::uint64_t>(count * bytes, 16 << 20));
@@ -186,7 +186,7 @@ public:
         const bool bad = judged && row.ratio() > options_.limit;
         if (output.data != nullptr && judged) {
             row.zeros = seconds_of_zeros(output, [&] { call(false); });
-            call(true);  // the caller inspects the output of a forged call
+            call(true);  // the caller checks the output of a forged call
         }
         std::printf("%-34s %-8s %-10s %9llu %11llu %12.2f %12.2f %6.2f ", way.c_str(), mode.c_str(), backend.c_str(),
                     static_cast<unsigned long long>(messages), static_cast<unsigned long long>(bytes),
@@ -271,7 +271,7 @@ void single(Table& table, const Engine& engine, const char* backend, const char*
         way, name_of(mode), backend, 1, bytes,
         [&](bool forged) { outcome(warpaes_crypt(engine.get(), forged ? &wrong : &right, nullptr), forged); },
         m.output());
-    m.expect_wiped();  // the last call was a forged one
+    m.expect_wiped();  // the last call's message was forged
 }
 
 void batch(Table& table, const Engine& engine, const char* backend, const std::string& way, warpaes_memory kind,
@@ -310,7 +310,7 @@ void context(Table& table, const Engine& engine, const char* backend, warpaes_mo
     });
 }
 
-/// Measures SIV, GCM-SIV, KW and KWP, and CBC with padding, whose output is also wiped.
+/// Measures SIV, GCM-SIV, KW, KWP and CBC with padding, which also wipe their output.
 void composed(Table& table, const Engine& engine, const char* backend, warpaes_memory kind, warpaes_mode mode,
               std::uint64_t bytes) {
     const std::uint8_t key_bytes[16] = {7}, mac_bytes[16] = {9};
@@ -430,7 +430,7 @@ void on_cpu(Table& table, const Options& o) {
 
 #ifdef WARPAES_WITH_CUDA
 
-/// The calls that run the work on the caller's stream.
+/// Calls that run on the caller's stream.
 void on_stream(Table& table, const Engine& engine, warpaes_mode mode, std::uint64_t count, std::uint64_t bytes) {
     Messages m(engine, WARPAES_MEMORY_DEVICE, mode, count, bytes);
     Memory right(engine, WARPAES_MEMORY_DEVICE, m.tags.size()), wrong(engine, WARPAES_MEMORY_DEVICE, m.tags.size());
@@ -539,10 +539,10 @@ Options parse(int argc, char** argv) {
             o.json = value;
         } else if (name == "--limit") {
             o.limit = std::strtod(value.c_str(), nullptr);
-            expect(o.limit > 0, name + ": is a ratio above 0, not '" + value + "'");
+            expect(o.limit > 0, name + ": must be a ratio above 0, not '" + value + "'");
         } else if (name == "--most") {
             const auto most = std::strtoull(value.c_str(), nullptr, 10);
-            expect(most != 0 && most <= 65536, name + ": is a number of MiB from 1 to 65536, not '" + value + "'");
+            expect(most != 0 && most <= 65536, name + ": must be a number of MiB from 1 to 65536, not '" + value + "'");
             o.most = most * mib;
         } else if (name == "--seconds") {
             o.seconds = std::strtod(value.c_str(), nullptr);
@@ -552,7 +552,7 @@ Options parse(int argc, char** argv) {
             throw std::runtime_error(name + ": unknown option");
         }
     }
-    expect(argc % 2 == 1, std::string(argv[argc - 1]) + ": has no value");
+    expect(argc % 2 == 1, std::string(argv[argc - 1]) + ": requires a value");
     return o;
 }
 

@@ -1,8 +1,10 @@
-"""Compares frames of KV caches in warpaes with LMCache's serde and pyca's calls into a buffer, in turns in one process.
+"""Compares KV-cache frames in warpaes with LMCache's serde and with pyca's calls that write into a buffer. The
+contenders take turns in one process.
 
     PYTHONPATH=build/default/python python3 bench/kv_frames.py [--seconds 1] [--json]
 
-Prints GB/s of processor time for one thread: the best of the rounds. LMCache and pyca are skipped if they are missing.
+Prints the speed of one thread in GB/s of processor time, as the best of the rounds. LMCache and pyca are skipped if
+they are not installed.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ NAME = ObjectName(b"hash", "model", 0, 0, "tenant")
 
 
 def subjects(size: int) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
-    """Return a store and a load for each subject."""
+    """Return the functions that store and load with each subject."""
     plain, out = bytearray(os.urandom(size)), bytearray(size)
     found: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {}
     for version in (1, 2):
@@ -63,7 +65,7 @@ def subjects(size: int) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]
 
 
 def rate(call: Callable[[], Any], size: int, seconds: float) -> float:
-    """Return GB/s of this thread's processor time."""
+    """Return the speed in GB/s of this thread's processor time."""
     begin, count = time.thread_time(), 0
     while (taken := time.thread_time() - begin) < seconds or count == 0:
         call()
@@ -72,9 +74,9 @@ def rate(call: Callable[[], Any], size: int, seconds: float) -> float:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure the subjects and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each row, in three rounds")
+    parser.add_argument("--seconds", type=float, default=1.0, help="seconds for each row, in three rounds")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     rows = []

@@ -1,7 +1,8 @@
-"""Makes docs/lab-profile.md, the lab's pages, and the lab's parts of README.md and docs/lab.md from bench/results/lab.
+"""Generates docs/lab-profile.md, the lab's pages, and the lab's parts of README.md and docs/lab.md from
+bench/results/lab.
 
-A lab's record (`warpaes lab run`) is NAME-DATE.json. `warpaes lab report` makes its page, docs/lab-NAME.html, so this
-needs a build with the lab. tools/profile_lab.py writes profile-NAME-DATE.json.
+`warpaes lab run` writes a record, NAME-DATE.json. `warpaes lab report` generates its page, docs/lab-NAME.html, so this
+module needs a build with the lab. tools/profile_lab.py writes profile-NAME-DATE.json.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ def name_of(record: dict) -> str:
 
 
 def rank(record: dict) -> tuple:
-    """Return a sort key: complete runs rank above quick ones, and newer records above older ones."""
+    """Return a sort key: complete runs rank above quick runs, and newer records above older records."""
     return not record["options"]["quick"], record["date"]
 
 
 def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """Return the newest record of each machine, with its path: those with a GPU first, and complete runs before quick
-    ones. `folder`/submitted contains records from others (`warpaes lab submit`)."""
+    """Return the newest record of each machine, with its path. Machines with a GPU come first, and complete runs before
+    quick runs. `folder`/submitted contains records that other users submitted (`warpaes lab submit`)."""
     found = {}
     for path in sorted([*folder.glob("*.json"), *folder.glob("submitted/*.json")]):
         if not path.name.startswith("profile-"):
@@ -48,7 +49,7 @@ def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
 
 
 def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """Return the records with a page: those of a GPU that were not submitted by others."""
+    """Return the records that have a page: those with a GPU that were not submitted by other users."""
     return {
         name: (path, record)
         for name, (path, record) in every_machine(folder).items()
@@ -75,7 +76,7 @@ def panel_of(record: dict, key: str, title: str) -> dict | None:
 
 
 def values_of(panel: dict | None, series: str) -> list:
-    """Return the values of a series, with None for missing figures, or an empty list if there is no such series."""
+    """Return the values of a series, with None for missing figures, or an empty list if the series does not exist."""
     return next((one["values"] for one in panel["series"] if one["name"] == series), []) if panel else []
 
 
@@ -88,7 +89,7 @@ def page_name(record: dict) -> str:
 
 
 def tally(tallies: list[dict]) -> str:
-    """Return "of 64 published conclusions, 32 hold, …; of 13 of our own, …"."""
+    """Return a sentence such as "of 64 published conclusions, 32 hold, …; of 13 of our own, …"."""
     theirs, ours = [t for t in tallies if t["paper"] != "W"], [t for t in tallies if t["paper"] == "W"]
 
     def said(some: list[dict]) -> tuple[int, str]:
@@ -101,7 +102,8 @@ def tally(tallies: list[dict]) -> str:
 
 
 def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -> str:
-    """Return the findings of each record, with a link to its page. `summaries`: the summaries in the lab's pages."""
+    """Return the findings of each record, with a link to its page. `summaries` contains the summaries in the lab's
+    pages."""
     out = []
     for record, said in zip(records, summaries):
         effort = "a quick run, " if record["options"]["quick"] else ""
@@ -118,7 +120,7 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
         out.append(f"On an {name_of(record)} ({effort}{record['date'][:10]}, {commit}){counted} ({where}).")
         if said:
             out.append("\n".join(f"- {finding}" for finding in said["findings"]))
-            out.append("When is the GPU worth it there?")
+            out.append("The speed of this GPU, compared with the CPU, depends on the place of the data:")
             out.append("\n".join(f"- {sentence}" for sentence in said["worth"]["sentences"]))
     if profiled:
         out.append("[The kernels' profile](lab-profile.md) explains why the order of the thirteen kernels changed.")
@@ -128,14 +130,14 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
 HOLDS = {"yes": "holds", "partly": "in part", "no": "does not hold", "open": "open"}
 
 
-# Claims that only the profiler measures.
+# Claims that only the profiler can measure.
 PROFILED = ("G.fig4",)
 
 
 def claims_table(summary: dict, profile: dict | None = None) -> str:
-    """Return a list of every table, figure and sentence of the papers, with the experiment that measures it or the
-    reason why none does, and the verdicts by machine. `summary`: a page's summary; `profile`: the profile of the same
-    machine."""
+    """Return a list of every table, figure and sentence of the papers, with the verdicts by machine and the experiment
+    that measures the claim, or the reason why none does. `summary` is a page's summary, and `profile` is the profile of
+    the same machine."""
     machines = [record["machine"] for record in summary["matrix"]["records"]]
     holds = {row["id"]: [HOLDS[one] for one in row["holds"]] for row in summary["matrix"]["conclusions"]}
     rows = []
@@ -160,11 +162,11 @@ INTRODUCTION = """\
 This page is generated from `bench/results/lab` by `bench/report.py`. Do not edit it.
 
 [N] ranks thirteen kernels by speed, and the lab's `N.implementations` ranks them again on a current GPU
-([lab.md](lab.md)). This page compares the two rankings. It also lists the counts of Nsight Compute for one launch of
-each kernel, without fixed clocks (`tools/profile_lab.py`). Counts are per 32 blocks of AES, the work of a warp whose
-threads process one block each. A wavefront is a pass of shared memory. A pass serves 32 lanes unless two of them need
-different words of the same bank; conflicts are the passes after the first. Percentages are relative to the maximum of
-the unit."""
+([lab.md](lab.md)). This page compares the two rankings. It also lists the counts that Nsight Compute reports for one
+launch of each kernel, without fixed clocks (`tools/profile_lab.py`). Counts are per 32 blocks of AES, the work of a
+warp whose threads process one block each. A wavefront is a pass of shared memory. A pass serves 32 lanes unless two
+lanes need different words of the same bank. Such a conflict requires additional passes ("conflicts per load").
+Percentages are relative to the maximum rate of the unit."""
 
 UNITS = {
     "shared_percent": "shared memory",
@@ -201,7 +203,7 @@ def places(values: list[float]) -> list[int]:
 
 
 def waits(kernel: dict) -> list[str]:
-    """Return the reasons for warp stalls, most frequent first, without warps that are ready or issue."""
+    """Return the reasons for warp stalls, the most frequent first. Warps that are ready or issuing are not counted."""
     return [WAITS[stall] for stall in kernel["stalls"] if stall in WAITS]
 
 
@@ -224,13 +226,13 @@ def how_fast(ratio: float) -> str:
 
 
 def against(kernel: dict, other: dict) -> str:
-    """Compare the counts of two kernels, and name the count whose ratio is closest to that of their times."""
+    """Compare the counts of two kernels, and name the count whose ratio is closest to the ratio of their times."""
     ratios = {said: kernel[name] / other[name] for name, said in COUNTS.items() if kernel.get(name) and other.get(name)}
     if not ratios:
         return ""
-    *most, last = [f"{ratio:.2f} times the {what}" for what, ratio in ratios.items()]
+    *most, last = [f"{ratio:{'.2f' if ratio >= 0.01 else '.1g'}} times the {what}" for what, ratio in ratios.items()]
     said = f"{', '.join(most)} and {last}" if most else last
-    text = f"Compared with kernel {other['number']}, it has {said}"
+    text = f"Compared with kernel {other['number']}, it requires {said}"
     if kernel.get("nanoseconds") and other.get("nanoseconds"):
         time = kernel["nanoseconds"] / other["nanoseconds"]
         text += f", and takes {time:.2f} times as long"
@@ -241,8 +243,8 @@ def against(kernel: dict, other: dict) -> str:
 
 
 def moves(labels: list[str], published: list[float], here: list[float], profile: dict) -> list[str]:
-    """Return a line for each kernel whose rank changed, compared with the most similar kernel that it changed ranks
-    with."""
+    """Return a line for each kernel whose rank changed. It compares the kernel with the most similar kernel among those
+    that overtook it or that it overtook."""
     kernels = {kernel["number"]: kernel for kernel in profile["kernels"]}
     out = []
     for i, (before, now) in enumerate(zip(places(published), places(here))):
@@ -264,8 +266,8 @@ def moves(labels: list[str], published: list[float], here: list[float], profile:
             if units and units[0][0] >= 80:
                 line += f" It is limited by {units[0][1]}, which is busy {units[0][0]:.0f} % of the time."
             elif units:
-                line += f" No unit is busy all the time: {units[0][1]} is busy for {units[0][0]:.0f} %"
-                line += f", and {units[1][1]} for {units[1][0]:.0f} %." if len(units) > 1 else "."
+                line += f" No unit is busy all the time: {units[0][1]} is busy {units[0][0]:.0f} %"
+                line += f" of the time, and {units[1][1]} {units[1][0]:.0f} %." if len(units) > 1 else " of the time."
             if waiting := waits(kernels[i + 1]):
                 line += f" Warps mostly wait for {waiting[0]}."
         out.append(f"- {line.rstrip()}")
@@ -276,7 +278,7 @@ SCHEME_NAMES = {1: "1: one thread per block", 2: "2: four threads per block", 3:
 
 
 def schemes_section(profile: dict) -> list[str]:
-    """Return [G]'s Fig. 4, if the profile has the three schemes."""
+    """Return the data of [G]'s Fig. 4, if the profile contains the three schemes."""
     rows = [
         [
             f"{SCHEME_NAMES[kernel['scheme']]}, tables in {kernel['tables']} memory",
@@ -292,10 +294,10 @@ def schemes_section(profile: dict) -> list[str]:
     size = profile["schemes_text_bytes"] >> 20
     head = ["scheme", *THROUGHPUTS, "shared memory, %", "constant cache, %", "µs", "warps wait for"]
     by_size = sizes_rows(profile)
-    figure = "" if by_size else " [G]'s Fig. 4 shows them by input size."
+    figure = "" if by_size else " [G]'s Fig. 4 shows these figures by input size."
     said = (
-        "The table shows the instruction and memory throughput of [G]'s three schemes in one launch each of "
-        f"AES-128-ECB of {size} MiB.{figure} Instructions are counted per warp."
+        "The table shows the instruction and memory throughput of [G]'s three schemes, each in a single launch of "
+        f"AES-128-ECB on {size} MiB.{figure} Instructions are counted per warp."
     )
     out = ["## The three schemes", said, table(head, rows)]
     if by_size:
@@ -323,7 +325,7 @@ def throughputs(kernel: dict) -> list[str]:
 
 
 def sizes_rows(profile: dict) -> list[list[str]]:
-    """Return [G]'s Fig. 4, with a row for each length and scheme."""
+    """Return the data of [G]'s Fig. 4, with a row for each length and scheme."""
     rows = []
     for kernel in profile.get("schemes_by_size", []):
         size, time = kernel["text_bytes"], kernel.get("nanoseconds")
@@ -372,7 +374,7 @@ def profile_page(record: dict, profile: dict) -> str:
             [
                 INTRODUCTION,
                 f"## {gpu['name']}",
-                table(["implementation", "published, Gbit/s", "place", "here, GB/s", "place"], order),
+                table(["implementation", "published, Gbit/s", "rank", "here, GB/s", "rank"], order),
                 f"*Speeds: {date}. Profile: driver {gpu['driver']}, CUDA {gpu['cuda']}; {stamp(profile)}.*",
                 "## Counts of the profiler",
                 table(
@@ -394,8 +396,8 @@ def profile_page(record: dict, profile: dict) -> str:
                     ],
                     counted,
                 ),
-                "## Kernels that changed places",
-                "\n".join(changed) if changed else "No kernel did.",
+                "## Kernels whose rank changed",
+                "\n".join(changed) if changed else "No rank changed.",
                 *schemes_section(profile),
             ]
         )
@@ -407,7 +409,7 @@ def profile_page(record: dict, profile: dict) -> str:
 
 
 def embedded(page: Path, name: str = "record") -> dict | None:
-    """Return the record contained in a page, or the record's summary."""
+    """Return the record, or the record's summary, that a page contains."""
     if not page.exists():
         return None
     found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(), re.DOTALL)
@@ -445,12 +447,12 @@ def find_command() -> Path | None:
 
 
 def in_columns(path: Path) -> list[Path]:
-    """Return the records of a page: its own, and other machines' records for further columns."""
+    """Return the paths of a page's records: its own record, and other machines' records for further columns."""
     return [path, *(other for other, _ in every_machine().values() if other != path)]
 
 
 def write_pages() -> None:
-    """Write the pages with the current lab. Without a build of the lab, pages stay unchanged."""
+    """Write the pages with the current lab. If the lab is not built, the pages stay unchanged."""
     command = find_command()
     for path, record in load().values():
         page = ROOT / "docs" / page_name(record)
@@ -466,8 +468,8 @@ ELSEWHERE = ROOT / "lab/report/elsewhere.json"
 
 
 def elsewhere() -> dict | None:
-    """Return when the GPU is worth it, from the newest complete run on a GPU. The lab prints this on machines without a
-    GPU."""
+    """Return the advice on when a GPU is worthwhile, from the newest complete run with a GPU. The lab prints the advice
+    on machines without a GPU."""
     of_gpus = [record for _, record in load().values() if record["machine"]["gpu"] and summary_of(record)]
     if not of_gpus:
         return None
@@ -496,7 +498,7 @@ def wrong_pages() -> list[str]:
 
 
 def render(records: list[dict], profiles: dict[str, dict]) -> dict[str, str]:
-    """Return docs/lab-profile.md, if there is a profile of a GPU with measurements of the thirteen kernels."""
+    """Return docs/lab-profile.md if there is a GPU profile with measurements of the thirteen kernels."""
     for record in records:
         profile = profiles.get(name_of(record))
         if profile and result_of(record, "N.implementations"):

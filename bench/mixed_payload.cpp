@@ -1,7 +1,7 @@
 // Measures the payload of mixed messages that Harrison and Waldron used to measure their data model (2008): 960
-// messages of 512 blocks and 992 of 32 in a parallel mode (CTR), 1,024 in a serial mode (CBC encryption) of eight sizes
-// from 16 to 2,048 blocks. The same messages are submitted as a batch in seven orders. Prints JSON: median seconds from
-// submission to completion for every order, in device memory if there is a GPU.
+// messages of 512 blocks and 992 messages of 32 blocks in a parallel mode (CTR), and 1,024 messages of eight sizes from
+// 16 to 2,048 blocks in a serial mode (CBC encryption). The same messages are submitted as a batch in seven orders, in
+// device memory if there is a GPU. Prints the median seconds from submission to completion for every order as JSON.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,12 +18,12 @@ constexpr std::size_t block = 16, samples = 101;
 struct Message {
     std::uint64_t blocks;
     bool serial;
-    std::uint64_t offset = 0;  ///< of its data
+    std::uint64_t offset = 0;  ///< offset of its data
 };
 
 using List = std::vector<Message>;
 
-/// Alternates `a` items of one list with `b` of the other until both are used up.
+/// Alternates `a` items of one list with `b` items of the other list until both are used up.
 template <typename T>
 std::vector<T> alternate(const std::vector<T>& one, std::size_t a, const std::vector<T>& other, std::size_t b) {
     std::vector<T> list;
@@ -43,9 +43,9 @@ std::vector<List> groups_of_32(const List& list) {
     return groups;
 }
 
-/// Returns the paper's orders: (1) a serial message in each group, packed; (2) the same, spread evenly; (3) serial
-/// messages packed; (4) random; (5) random groups of 32; (6) groups of 32, spread evenly; (7) as 6, serial messages
-/// sorted by size.
+/// Returns the paper's orders: (1) one serial message in each group, with the groups packed; (2) one serial message in
+/// each group, with the groups spread evenly; (3) serial messages packed; (4) random; (5) random groups of 32; (6)
+/// groups of 32, spread evenly; (7) as (6), with the serial messages sorted by size.
 List in_order(int order, List parallel, List serial, std::mt19937& random) {
     std::shuffle(serial.begin(), serial.end(), random);
     if (order == 1) return alternate(serial, 1, parallel, 1);
@@ -111,7 +111,7 @@ int run() {
         Batch(engine, entries, Batch::offsets, &arena).get();
         engine.copy(&entries == &orders.front() ? first : now, output);
         if (&entries != &orders.front() && now != first) {
-            std::fprintf(stderr, "mixed_payload: order %d gives another output\n",
+            std::fprintf(stderr, "mixed_payload: order %d produces a different output\n",
                          static_cast<int>(&entries - orders.data()) + 1);
             return 1;
         }

@@ -1,11 +1,11 @@
-// Measures the speed of one core with messages of 64 bytes to 64 MiB, one call per message: warpaes_crypt compared with
-// Intel's Multi-Buffer Crypto for IPsec (ipsec-mb), if installed, libcrypto with a reused context and a new IV for each
-// message, and libcrypto with a new context for each message. Prints a table, and writes the measurements as JSON.
+// Measures the speed of one core with messages of 64 bytes to 64 MiB, with one call per message. Compares warpaes_crypt
+// with Intel's Multi-Buffer Crypto for IPsec (ipsec-mb), if installed, and with libcrypto, both with one context and a
+// new IV for each message and with a new context for each message. Prints a table, and writes the measurements as JSON.
 //
 //     one_core [--backend NAME] [--mode ctr|gcm] [--key BITS] [--size BYTES] [--aad BYTES] [--rounds N] [--json FILE]
 //
 // All outputs are compared before anything is timed. The subjects take turns of a few hundred microseconds, because
-// the machine may have other work. The best turn counts; the median is also written.
+// the machine may have other work. The best turn counts. The median is also written.
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sched.h>
@@ -44,12 +44,12 @@ struct Case {
     std::size_t aad_bytes;
 };
 
-/// Data shared by all subjects. `input` is plaintext, or ciphertext if the case decrypts.
+/// Data shared by all subjects. `input` is plaintext, or ciphertext if the case decrypts it.
 struct Data {
     std::array<std::uint8_t, 32> key{};
     std::array<std::uint8_t, 16> iv{};
     std::vector<std::uint8_t> aad, input, output;
-    std::array<std::uint8_t, tag_bytes> tag{};  ///< written by encryption, expected by decryption
+    std::array<std::uint8_t, tag_bytes> tag{};  ///< encryption writes it; decryption expects it
 };
 
 void expect(bool right, const char* what) {
@@ -61,7 +61,7 @@ public:
     virtual ~Subject() = default;
     Subject(const Subject&) = delete;
     Subject& operator=(const Subject&) = delete;
-    /// Processes `calls` messages. Throws if any fails.
+    /// Processes `calls` messages. Throws if a message fails.
     virtual void run(unsigned calls) = 0;
 
 protected:
@@ -166,11 +166,11 @@ IMB_MGR* ipsec_manager() {
         if (m != nullptr) init_mb_mgr_auto(m, nullptr);
         return m;
     }();
-    expect(manager != nullptr && imb_get_errno(manager) == 0, "ipsec-mb cannot run here");
+    expect(manager != nullptr && imb_get_errno(manager) == 0, "ipsec-mb does not support this machine");
     return manager;
 }
 
-/// The functions for a single message, with an expanded key.
+/// Uses the functions for a single message, with an expanded key.
 class IpsecGcm final : public Subject {
 public:
     IpsecGcm(const Case& c, Data& data) : Subject(c, data), m_(ipsec_manager()) {
@@ -194,8 +194,8 @@ private:
     alignas(64) gcm_context_data context_{};
 };
 
-/// CTR exists only as jobs. `burst`: the job is submitted as an array of one job, otherwise through the manager's
-/// queue.
+/// CTR is only available as jobs. With `burst`, a job is submitted as an array of one job; otherwise, through the
+/// manager's queue.
 class IpsecCtr final : public Subject {
 public:
     IpsecCtr(const Case& c, Data& data, bool burst) : Subject(c, data), burst_(burst), m_(ipsec_manager()) {
@@ -212,12 +212,12 @@ public:
                 own_.msg_len_to_cipher_in_bytes = c_.bytes;
                 const auto done = IMB_SUBMIT_CIPHER_BURST_NOCHECK(m_, &own_, 1, IMB_CIPHER_CNTR, IMB_DIR_ENCRYPT,
                                                                   static_cast<IMB_KEY_SIZE_BYTES>(c_.bits / 8));
-                expect(done == 1, "ipsec-mb: the burst is not done");
+                expect(done == 1, "ipsec-mb: the burst is incomplete");
                 continue;
             }
             IMB_JOB* const job = IMB_GET_NEXT_JOB(m_);
             fill(*job);
-            expect(IMB_SUBMIT_JOB_NOCHECK(m_) == job, "ipsec-mb: the job is not done");
+            expect(IMB_SUBMIT_JOB_NOCHECK(m_) == job, "ipsec-mb: the job is incomplete");
         }
     }
 
@@ -244,7 +244,7 @@ private:
 };
 #endif
 
-/// Measures the memory limit: for messages larger than the caches, no cipher can be faster.
+/// Measures the limit that memory sets: for messages larger than the caches, no cipher can be faster than memcpy.
 class Memcpy final : public Subject {
 public:
     Memcpy(const Case& c, Data& data) : Subject(c, data) {}
@@ -259,7 +259,7 @@ public:
 struct Named {
     const char* name;
     std::unique_ptr<Subject> subject;
-    std::vector<double> seconds = {};  ///< per message, one value per turn, sorted
+    std::vector<double> seconds = {};  ///< seconds per message in each turn, sorted
 };
 
 constexpr const char* memcpy_name = "memcpy";
@@ -330,7 +330,7 @@ std::vector<Named> measure(const Case& c, warpaes_engine* engine, unsigned round
     return all;
 }
 
-/// Returns the best turn of all subjects whose name begins with `name`, or 0 if there are none.
+/// Returns the time in the best turn of all subjects whose name begins with `name`, or 0 if there is no such subject.
 double best(const std::vector<Named>& all, const std::string& name) {
     double seconds = 0;
     for (const Named& one : all) {
@@ -385,19 +385,19 @@ struct Options {
     unsigned rounds = 60;
 };
 
-/// Parses the whole of `text` as a number.
+/// Parses the whole `text` as a number.
 std::uint64_t number(const std::string& option, const std::string& text, std::uint64_t least, std::uint64_t most) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-        throw std::runtime_error(option + ": is a number from " + std::to_string(least) + " to " +
+        throw std::runtime_error(option + ": must be a number from " + std::to_string(least) + " to " +
                                  std::to_string(most) + ", not '" + text + "'");
     }
     return value;
 }
 
 Options parse(int argc, char** argv) {
-    constexpr std::uint64_t most_bytes = INT_MAX;  // result of a libcrypto call
+    constexpr std::uint64_t most_bytes = INT_MAX;  // libcrypto's calls return lengths as int
     Options o;
     bool keys_given = false, sizes_given = false;
     const auto add = [](auto& list, bool& given, auto value) {
@@ -410,7 +410,7 @@ Options parse(int argc, char** argv) {
             o.backend = value;
         } else if (name == "--mode") {
             if (value != "ctr" && value != "gcm")
-                throw std::runtime_error("--mode: is ctr or gcm, not '" + value + "'");
+                throw std::runtime_error("--mode: must be ctr or gcm, not '" + value + "'");
             o.modes = {value};
         } else if (name == "--key") {
             const std::uint64_t bits = number(name, value, 128, 256);
@@ -428,7 +428,7 @@ Options parse(int argc, char** argv) {
             throw std::runtime_error(name + ": unknown option");
         }
     }
-    if (argc % 2 == 0) throw std::runtime_error(std::string(argv[argc - 1]) + ": has no value");
+    if (argc % 2 == 0) throw std::runtime_error(std::string(argv[argc - 1]) + ": requires a value");
     return o;
 }
 
@@ -456,7 +456,7 @@ void run(const Options& o) {
                      OpenSSL_version(OPENSSL_VERSION), ipsec_version());
     }
     std::printf(
-        "One core, one call a message; GB/s, and how many times as fast warpaes is.\n"
+        "One core, one call per message; GB/s, and how many times as fast warpaes is.\n"
         "%-15s %8s %9s %8s %9s %6s %10s %6s %10s %6s %8s %6s\n",
         "", "bytes", "ns", "warpaes", "ipsec-mb", "x", "libcrypto", "x", "set up anew", "x", "memcpy", "x");
     bool first = true;

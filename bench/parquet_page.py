@@ -1,12 +1,47 @@
-"""Makes the figures of docs/parquet.md from the newest record of bench/results/parquet."""
+"""Makes the figures of docs/parquet.md from the newest records of bench/results/parquet and parquet_cudf."""
 
 from __future__ import annotations
+
+from statistics import median
 
 from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/parquet.md"
 HEADER = ["", "bytes", "unencrypted", "pyarrow", "view", "times pyarrow", "at most", "of unencrypted"]
+
+
+CUDF = ["", "bytes", "unencrypted, 4 threads", "unencrypted, 16 threads", "view", "pyarrow, copied"]
+CUDF += ["of 4 threads", "of 16 threads", "times pyarrow"]
+CUDF_MARKS = ("<!-- cudf: begin -->", "<!-- cudf: end -->")
+
+
+def cudf_line(row: dict) -> list[str]:
+    """Return the medians with the driver's pool of GPU memory."""
+    taken = {name: median(samples) for name, samples in row["milliseconds"]["pool"].items()}
+    few, many = (taken[f"cuDF in clear, {threads} threads"] for threads in (4, 16))
+    ours = taken["cuDF through the view"]
+    theirs = min(value for name, value in taken.items() if name.startswith("pyarrow"))
+    rates = [f"{number(row['bytes'] / value / 1e6)} GB/s" for value in (few, many, ours, theirs)]
+    compared = [f"{100 * few / ours:.0f} %", f"{100 * many / ours:.0f} %", f"{theirs / ours:.1f}"]
+    return [row["kind"], human_bytes(row["bytes"]), *rates, *compared]
+
+
+def cudf_figures(record: dict) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    text = (
+        f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, {record['host']['cpu']}, "
+        f"{record['host']['cores']} cores, {versions}; {record['date'][:10]}, {commit_of(record)}; "
+        "`bench/parquet_cudf.py`. From the path of a file on tmpfs to the table in GPU memory; median of samples taken "
+        "alternately, with the driver's pool of GPU memory. The threads are KvikIO's, which reads for cuDF with 4 by "
+        "default. pyarrow decrypts on all cores, and the table is copied to the GPU.*"
+    )
+    return table(CUDF, [cudf_line(row) for row in record["rows"]]) + "\n\n" + text
+
+
+def newest(kind: str) -> dict | None:
+    folder = RESULTS / kind
+    return max(read(folder) if folder.exists() else [], key=lambda record: record["date"], default=None)
 
 
 def line(row: dict) -> list[str]:
@@ -26,14 +61,17 @@ def figures(record: dict) -> str:
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
         f"{commit_of(record)}; `tools/parquet_bench.py`. `ParquetFile.read` reads a complete file on tmpfs "
         "into a `pyarrow.Table`: unencrypted, decrypted by pyarrow, and through the view. Each figure is the shortest "
-        'of samples taken alternately; on one core it is processor time. The column "at most" is the speedup if '
-        "decryption cost nothing; pyarrow decodes the pages in every case.*"
+        'of samples taken alternately. On one core, it is processor time. The column "at most" is the speedup if '
+        "decryption took no time; pyarrow decodes the pages in every case.*"
     )
     return "\n\n".join(parts)
 
 
 def render(page: str) -> dict[str, str]:
-    folder = RESULTS / "parquet"
-    newest = max(read(folder) if folder.exists() else [], key=lambda record: record["date"], default=None)
-    none = "There is no record yet: `tools/parquet_bench.py` measures the machine it runs on."
-    return {PAGE: with_figures(page, figures(newest) if newest else none)}
+    record, cudf = newest("parquet"), newest("parquet_cudf")
+    none = "There is no record yet: `{}` measures the machine it runs on."
+    text = with_figures(page, figures(record) if record else none.format("tools/parquet_bench.py"))
+    if CUDF_MARKS[0] in text:
+        its = cudf_figures(cudf) if cudf else none.format("bench/parquet_cudf.py")
+        text = with_figures(text, its, CUDF_MARKS)
+    return {PAGE: text}

@@ -1,14 +1,15 @@
 // Measures the throughput of every path through the library: modes, sizes, numbers of keys, kinds of memory and kinds
 // of call, with authentic and with forged messages. One batch or call runs at a time and is timed from the call to the
-// end of the wait; the median of several counts. Every output byte, tag and status is compared with a CPU's. Prints one
-// JSON object.
+// end of the wait. A figure is the median of several runs. Every output byte, tag and status is compared with the CPU's
+// result. Prints one JSON object.
 //
 //     path_sweep [--mode LIST] [--size LIST] [--keys LIST] [--place LIST] [--way LIST] [--direction LIST]
 //                [--key-bits LIST] [--forged LIST] [--mib N] [--aad BYTES] [--most N] [--seconds EACH]
 //
-// `--mib` bytes of text (256), in at most `--most` messages (1,000,000), are divided into messages of each size;
-// "single" and "async" process one message. Keys: a number of keys, each with one entry of adjacent messages; "Nm": the
-// same, with an entry for every message and alternating keys; "each": raw key bytes for every message.
+// `--mib` bytes of text (256), in at most `--most` messages (1,000,000), are divided into messages of each size.
+// "single" and "async" process one message. `--keys` contains numbers of keys. N means that each key has one entry with
+// adjacent messages. "Nm" means that every message has its own entry and that the keys alternate. "each" means raw key
+// bytes for every message.
 #include <warpaes/warpaes.h>
 #ifdef WARPAES_WITH_CUDA
 #include <cuda_runtime.h>
@@ -62,7 +63,7 @@ struct Case {
     [[nodiscard]] bool on_device() const { return place == "device"; }
 };
 
-/// Offsets of all parts in one buffer.
+/// Offsets of all parts within one buffer.
 struct Layout {
     explicit Layout(const Case& c) {
         const auto place = [&](std::uint64_t bytes) {
@@ -162,14 +163,14 @@ warpaes_memory memory_of(const std::string& place) {
     return place == "page-locked" ? WARPAES_MEMORY_PAGE_LOCKED : WARPAES_MEMORY_PAGEABLE;
 }
 
-/// Host memory for a case, kept between cases, because touching new memory takes longer than most cases.
+/// Host memory for a case. It is kept between cases, because touching new memory takes longer than most cases.
 struct HostMemory {
     std::vector<std::uint8_t> before, after, got;
 
     void reserve(std::uint64_t bytes) {
         for (auto* buffer : {&before, &after, &got}) buffer->resize(std::max<std::uint64_t>(buffer->size(), bytes));
     }
-    /// Random bytes that repeat after 4 MiB.
+    /// Fills the memory with random bytes that repeat after 4 MiB.
     void fill(std::uint64_t bytes) {
         static const std::vector<std::uint64_t> words = [] {
             std::mt19937_64 random(1);
@@ -184,7 +185,7 @@ struct HostMemory {
     }
 };
 
-/// A case in memory: its inputs and outputs.
+/// A case with its inputs and outputs in memory.
 class Subject {
 public:
     Subject(const Engine& engine, const Engine& reference, const Case& c, HostMemory& host)
@@ -216,7 +217,7 @@ public:
         check(warpaes_copy(engine.get(), memory_.get(), before_.data(), layout_.all));
     }
 
-    /// Returns the seconds of a call.
+    /// Returns the median time of a call in seconds.
     double median(double seconds) {
         const std::function<void()> call = way();
         call();
@@ -249,7 +250,7 @@ private:
         message_.key = e.key;
         message_.tweak_key = e.tweak_key;
         message_.data_unit_len = e.data_unit_len;
-        // For a single call, nonces, associated data and tags are usually in host memory.
+        // In a single call, nonces, associated data and tags are usually in host memory.
         message_.iv = &before_[layout_.iv.at.offset];
         message_.iv_len = e.iv_len;
         if (e.iv_len == 0) message_.iv = nullptr;
@@ -348,7 +349,7 @@ std::uint64_t parse_size(const std::string& option, const std::string& text) {
     const std::string unit = text.substr(used);
     const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
     expect(used != 0 && text[0] != '-' && n != 0 && shift >= 0 && n < (1ULL << 33),
-           option + ": '" + text + "' is not a number above 0, with K, M or G for larger units");
+           option + ": '" + text + "' is not a number above 0, optionally with the unit K, M or G");
     return n << shift;
 }
 
@@ -359,7 +360,7 @@ Strings split(const std::string& list) {
     return parts;
 }
 
-/// Returns whether the library supports the case, and no other case is equivalent.
+/// Returns whether the library supports the case and no equivalent case is measured.
 bool makes_sense(const Case& c) {
     const bool gpu_way = c.way == "async" || c.way == "enqueue" || c.way == "graph";
     if (gpu_way && !c.on_device()) return false;
@@ -380,7 +381,8 @@ int sweep(int argc, char** argv) {
         {"--most", "1000000"},   {"--seconds", "0.05"}};
     for (int i = 1; i < argc; i += 2) {
         const auto option = options.find(argv[i]);
-        expect(option != options.end() && i + 1 < argc, std::string(argv[i]) + ": unknown, or its value is missing");
+        expect(option != options.end() && i + 1 < argc,
+               std::string(argv[i]) + ": unknown option, or its value is missing");
         option->second = argv[i + 1];
     }
     const std::uint64_t bytes = parse_size("--mib", options["--mib"]) << 20;

@@ -1,4 +1,5 @@
-"""Curves of bench/path_sweep, their dips, and the section of docs/performance.md about many short messages."""
+"""Finds the dips in curves of bench/path_sweep, and writes the section on many short messages in
+docs/performance.md."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def curves_of(rows: list[dict]) -> dict[tuple, list[tuple[int, float]]]:
 
 
 def dips_of(points: list[tuple[int, float]]) -> list[int]:
-    """Return the sizes that are more than a tenth slower than a smaller one."""
+    """Return the sizes that are more than a tenth slower than a smaller size."""
     best, found = 0.0, []
     for size, rate in points:
         if rate < DIP * best:
@@ -51,7 +52,7 @@ def newest() -> list[dict]:
 
 
 def paths_section(records: Sequence[dict]) -> list[str]:
-    """Return two tables for each machine, with one curve per line and its dips in bold."""
+    """Return two tables for each machine, with one curve per line and its dips in bold type."""
     out: list[str] = []
     for record in records:
         curves = curves_of(record["paths"])
@@ -84,7 +85,7 @@ def paths_section(records: Sequence[dict]) -> list[str]:
 
 
 def draw(record: dict) -> dict[str, str]:
-    """Plot CTR and GCM encryption by size, under one key and under 64."""
+    """Plot CTR and GCM encryption by message size, under one key and under 64 keys."""
     place = "device" if record["gpu"] else "pageable"
     curves = curves_of(record["paths"])
     series = []

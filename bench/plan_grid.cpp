@@ -1,4 +1,4 @@
-// The program warpaes-plan-grid, which `warpaes plan --grid` executes: measures the quality of the library's choices.
+// The program warpaes-plan-grid, which `warpaes plan --grid` runs. It measures the quality of the library's choices.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ struct GridOptions {
     std::uint64_t most_bytes = 0;
     std::vector<unsigned> key_bits{128};
     std::vector<std::string> modes;   ///< empty: all five
-    std::vector<std::string> places;  ///< empty: all that this machine has
+    std::vector<std::string> places;  ///< empty: all kinds that this machine has
     unsigned threads = 0;
     bool as_json = false, force = false;
     std::string output;  ///< file for the JSON; an existing file is replaced only with `force`
@@ -61,10 +61,10 @@ constexpr std::uint64_t alone[] = {64,  256,     kib,      4 * kib,  16 * kib,  
 constexpr std::uint64_t numbers[] = {16, 256, 4096, 65536};
 constexpr std::uint64_t sizes[] = {64, kib, 16 * kib, 256 * kib, 4 * mib};
 
-/// A choice counts as good if it takes at most this much longer than the best one.
+/// A choice counts as good if it takes at most this many times as long as the best choice.
 constexpr double good_ratio = 1.1;
 constexpr int samples = 7;
-/// A backend that is this much slower than the best, and takes this long, is not measured at larger sizes.
+/// A backend that is this many times slower than the best and takes this long is not measured at larger sizes.
 constexpr double hopeless_ratio = 4, hopeless_seconds = 0.02;
 /// Longest single message in device memory for CBC encryption, which is a serial chain and has no other backend there.
 constexpr std::uint64_t longest_chain_on_device = 4 * mib;
@@ -90,13 +90,13 @@ public:
         first_ = once(1);
         if (first_ < slow) first_ = std::max(once(1), 1e-8);
     }
-    /// Takes a sample of about `seconds`, at least one call. Stops sampling if the first call was slow.
+    /// Takes samples for about `seconds`, but makes at least one call. Stops if the first call is slow.
     void sample(double seconds) {
         if (first_ > slow || (first_ > 0.1 * slow && times_.size() >= 2)) return;
         times_.push_back(once(static_cast<unsigned>(std::clamp(seconds / first_, 1.0, 1e5))));
     }
-    /// Returns the second shortest of all samples, or the shortest of a few, because disturbances only make a sample
-    /// longer.
+    /// Returns the second shortest sample, or the shortest if there are only a few, because disturbances only lengthen
+    /// samples.
     [[nodiscard]] double seconds() const {
         if (times_.empty()) return first_;
         auto times = times_;
@@ -126,11 +126,11 @@ public:
         for (const warpaes_backend_info& info : list_backends()) {
             if (info.usable == 0) continue;
             const std::string name = info.name;
-            if (engines_.contains(name)) continue;  // one GPU represents all
+            if (engines_.contains(name)) continue;  // one GPU represents all of them
             engines_[name] = create_engine(name, info.device, options.threads);
             if (name == "cuda") device_ = info.device;
         }
-        // The engine must not plan with GPUs that are not measured.
+        // The engine must not choose GPUs that are not measured.
         engine_ = create_engine("auto", device_, options.threads);
     }
 
@@ -192,7 +192,7 @@ private:
         }
         const json plan = plan_of(engine_.get(), work);
         std::string choice = plan["backend"];
-        if (!plan["beside"].get<std::string>().empty()) {  // two backends share the work: measure the pair
+        if (!plan["beside"].get<std::string>().empty()) {  // two backends share the work, so the pair is measured
             choice = fmt::format("{}+{}", choice, plan["beside"].get<std::string>());
             predicted[choice] = plan["seconds"];
             runners.emplace_back(choice, engine_.get(), buffers, work, device_);

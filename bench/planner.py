@@ -1,4 +1,4 @@
-"""Shows the planner's choices next to the times of all backends, as text and plots from the records in
+"""Describes and plots the planner's choices and the times of all backends, from the records in
 bench/results/planner."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ARM_KINDS = ("libcrypto", "armv8", "cuda", "both")
 
 
 def load(folder: Path = RESULTS / "planner") -> list[dict]:
-    """Return the newest record of each machine, GPUs first."""
+    """Return the newest record of each machine. Machines with a GPU come first."""
     machines: dict[tuple, dict] = {}
     for record in read(folder):
         key = (record["gpu"] is None, hardware(record))
@@ -52,8 +52,8 @@ def share(record: dict, points: list[dict]) -> str:
 
 
 def draw(record: dict) -> str:
-    """Draw a panel for each combination of memory kind and mode. A cell stands for a size and a number of messages; its
-    colour shows the choice."""
+    """Draw a panel for each combination of memory kind and mode. A cell stands for a message size and a number of
+    messages. Its colour shows the choice."""
     points = [p for p in record["points"] if p["key_bits"] == record["points"][0]["key_bits"]]
     sizes = sorted({p["bytes"] for p in points})
     rows = ["single", *sorted({p["messages"] for p in points if p["batch"]})]
@@ -117,7 +117,7 @@ def plot_name(record: dict) -> str:
 
 
 def figures(records: list[dict]) -> str:
-    """Return the text of docs/planner.md about the records."""
+    """Return the part of docs/planner.md that describes the records."""
     if not records:
         return "There is no record yet: `tools/planner_grid.py` makes one."
     out = []

@@ -1,5 +1,5 @@
-"""SVG plots, drawn without a plotting library. They follow the reader's light or dark theme, and are identical on every
-machine."""
+"""Draws SVG plots without a plotting library. The plots follow the reader's light or dark theme, and their files are
+identical on every machine."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ def _value(value: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Format three significant digits, including trailing zeros."""
+    """Format a value with three significant digits, including trailing zeros."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[float | None]]], limits=None) -> str:
-    """Draw a group of horizontal bars per row, one for each of `series`. `limits`: for each row, values that are
-    marked.
+    """Draw a group of horizontal bars per row, with one bar for each of `series`. `limits` contains the values to mark
+    in each row. A value is printed inside its bar if there is room, to keep it away from another bar's mark.
 
-    A value is inside its bar if there is room, to keep it away from another bar's mark.
+
     """
     left, right, bar, gap = 16 + 6.7 * max(len(label) for label, _ in rows), 60, 16, 10
     width = 720
@@ -108,7 +108,7 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
 def ranking(title: str, note: str, rows: list[tuple[str, float, bool]]) -> str:
     """Draw a bar per row, starting at zero, with its value at the right. The plot is narrow enough for a phone.
 
-    `rows`: name, value, and whether the row is ours.
+    A row consists of its name, its value, and whether it is ours.
     """
     width, left, right, row, top = 440, 8 + 7.2 * max(len(name) for name, _, _ in rows), 48, 26, 50
     scale = (width - left - right - 10) / max(value for _, value, _ in rows)
@@ -123,7 +123,8 @@ def ranking(title: str, note: str, rows: list[tuple[str, float, bool]]) -> str:
 
 
 def lines(title: str, note: str, series: list[tuple[str, list[tuple[float, float]]]], name_x) -> str:
-    """Draw lines on two logarithmic axes. `series`: name and points (x, y). `name_x`: returns the label of an x."""
+    """Draw lines on two logarithmic axes. A series consists of its name and its points (x, y). `name_x` returns the
+    label for an x."""
     width, height, left, right, top, bottom = 720, 320, 60, 40, 76, 34
     xs = sorted({x for _, points in series for x, _ in points})
     ys = [y for _, points in series for _, y in points]

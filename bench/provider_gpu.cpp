@@ -1,7 +1,7 @@
 // Measures the throughput of EVP_CipherUpdate with long updates when the provider has a GPU: in page-locked, pageable
-// and device memory, from one buffer to another and in place. Every output is compared with the default provider's
-// first. Each update is timed by the host's clock, after two uncounted ones. Prints JSON; exits with 3 and a message if
-// there is no GPU.
+// and device memory, from one buffer to another and in place. Every output is first compared with the default
+// provider's. The host's clock times each update, after two uncounted updates. Prints JSON. Without a GPU, prints a
+// message and exits with status 3.
 //
 //     provider_gpu MODULE_FOLDER [BYTES [UPDATES]]
 #include <openssl/core.h>
@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-// No module is loaded if the provider is linked into the program, as in a test.
+// If the provider is linked into the program, as in a test, no module is loaded.
 extern "C" [[gnu::weak]] int OSSL_provider_init(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH**,
                                                 void**);
 
@@ -49,7 +49,7 @@ struct Library {
     Library(const std::string& folder, const std::string& settings) {
         char name[] = "/tmp/provider-gpu-XXXXXX";
         const int file = ::mkstemp(name);
-        if (file < 0) fail("cannot make a temporary file");
+        if (file < 0) fail("cannot create a temporary file");
         ::close(file);
         std::ofstream(name) << "openssl_conf = init\n[init]\nproviders = all\n[all]\ndefault = one\nwarpaes = two\n"
                                "[one]\nactivate = 1\n[two]\nactivate = 1\n"
@@ -58,7 +58,7 @@ struct Library {
         if (OSSL_provider_init != nullptr) (void)OSSL_PROVIDER_add_builtin(context, "warpaes", OSSL_provider_init);
         const int loaded = OSSL_LIB_CTX_load_config(context, name);
         (void)::unlink(name);
-        if (loaded != 1 || OSSL_PROVIDER_available(context, "warpaes") != 1) fail("the provider cannot be loaded");
+        if (loaded != 1 || OSSL_PROVIDER_available(context, "warpaes") != 1) fail("cannot load the provider");
     }
     [[nodiscard]] std::uint64_t gpu_bytes(const std::string& mode) const {
         OSSL_PROVIDER* const provider = OSSL_PROVIDER_load(context, "warpaes");
@@ -75,7 +75,7 @@ struct Case {
     const char* cipher;
     const char* counter;
     bool encrypt;
-    std::size_t most;  ///< bytes per update
+    std::size_t most;  ///< maximum bytes per update
 };
 constexpr std::size_t any = ~std::size_t{0};
 constexpr Case cases[] = {{"AES-128-CTR", "ctr", true, any},

@@ -1,4 +1,4 @@
-"""Makes the figures of docs/provider.md from the newest record of each processor in bench/results/provider."""
+"""Generates the figures of docs/provider.md from the newest record of each processor in bench/results/provider."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows_of(record: dict, calls: str, bits: str) -> list[list[str]]:
     lines = []
     for (cipher, direction), sizes in found.items():
         line = [cipher + SAID[direction]] + [f"{ratio(sizes[n]):.2f}" if n in sizes else "" for n in SIZES]
-        # Bytes per nanosecond are GB/s.
+        # A value in bytes per nanosecond is the speed in GB/s.
         last = sizes[max(n for n in sizes if n <= 16384)]
         lines.append(line + [number(last["bytes"] / last[f"{who}_ns"]) for who in ("default", "warpaes")])
     return lines
@@ -43,19 +43,19 @@ def figures(record: dict) -> str:
             "The table shows the speed relative to the default provider, for updates of one stream or messages under "
             "the same key.",
             table(head, rows_of(record, "message", "128") + rows_of(record, "message", "256")),
-            "The next table shows the same with the key set in every call:",
+            "The next table shows the relative speed if every call sets the key:",
             table(head, rows_of(record, "key", "128") + rows_of(record, "key", "256")),
             f"*{host['cpu']}, {host['cores']} cores, OpenSSL {record['openssl']}, {record['kernels']}; "
             f"{record['date'][:10]}, {commit_of(record)}; "
             f"{len(record['rows'])} figures, including keys of 192 bits. The lowest figure is {said(lowest)}; with "
-            f"the key set in advance it is {said(worst)}. Each figure is the shortest of samples that the two "
-            "providers take alternately in one process.*",
+            f"the key set in advance it is {said(worst)}. Each figure is the shortest of several samples; the "
+            "two providers are measured alternately in the same process.*",
         ]
     )
 
 
 def on_a_gpu(record: dict) -> str:
-    """Return the figures that `make gpu-test` measured."""
+    """Return the figures that `make gpu-test` measured on a GPU."""
     places = ("page-locked", "page-locked, in place", "pageable", "device")
     found: dict[tuple, dict[str, dict]] = {}
     for row in record["provider"]:
@@ -83,7 +83,7 @@ def render(page: str) -> dict[str, str]:
     folder = RESULTS / "provider"
     records = sorted(read(folder) if folder.exists() else [], key=lambda record: record["date"])
     gpus = [record for record in read(RESULTS) if record.get("provider")]
-    none = "There is no record yet: `make provider-bench` measures the machine it runs on."
+    none = "There is no record yet. `make provider-bench` measures this machine."
     newest = {record["host"]["cpu"]: record for record in records}
     texts = [figures(record) for record in newest.values()] if newest else [none]
     if gpus:

@@ -1,8 +1,8 @@
-// Compares OpenSSL's default provider with warpaes's, in turns, in one process: the calls of `openssl speed -evp`, and
-// those of its MACs. Prints one line per figure: cipher, direction, calls, bytes, nanoseconds of the default provider,
-// nanoseconds of warpaes's.
+// Compares OpenSSL's default provider with the warpaes provider, in turns in one process. Makes the same calls as
+// `openssl speed` for ciphers and MACs. Prints one line per figure: cipher, direction, calls, bytes, and the
+// nanoseconds that the default provider and the warpaes provider take.
 //
-//     provider_speed MODULE_FOLDER [CONFIG [NAME]]      NAME: only ciphers whose name contains it
+//     provider_speed MODULE_FOLDER [CONFIG [NAME]]      NAME: measure only ciphers whose name contains NAME
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -58,8 +58,8 @@ public:
     }
     [[nodiscard]] bool there() const { return cipher_ != nullptr; }
 
-    /// Prepares messages of `bytes` bytes. CCM, SIV and key wrap need authentic input for decryption, so it is
-    /// encrypted here.
+    /// Prepares messages of `bytes` bytes. CCM, SIV and key wrap decrypt only authentic input, so this function
+    /// encrypts the input for them.
     void prepare(int bytes, bool with_key, int offset) {
         bytes_ = bytes;
         with_key_ = with_key;
@@ -72,7 +72,7 @@ public:
         EVP_CIPHER_CTX* const c = context(true);
         const std::vector<Byte> plain(static_cast<std::size_t>(bytes));
         start(c, bytes);
-        need(EVP_CipherUpdate(c, sealed_.data(), &bytes_, plain.data(), bytes) == 1, "what is to be opened");
+        need(EVP_CipherUpdate(c, sealed_.data(), &bytes_, plain.data(), bytes) == 1, "encrypting the input");
         if (aead_) need(EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, tag_bytes(), tag_) == 1, "its tag");
         EVP_CIPHER_CTX_free(c);
     }
@@ -84,7 +84,7 @@ public:
             (void)EVP_CipherInit_ex(context_, nullptr, nullptr, key_, iv_, -1);
         }
         if (EVP_CipherUpdate(context_, text_, &n, in_, bytes_) != 1) need(false, "an update");
-        // GCM decrypts any input; only this call checks the tag, and its result is ignored.
+        // GCM decrypts any input. Only this call checks the tag, and its result is ignored.
         if (aead_) (void)EVP_CipherFinal_ex(context_, text_, &n);
     }
 
@@ -120,7 +120,7 @@ private:
     const Byte* in_ = nullptr;
 };
 
-/// Like the function above, for a MAC; `name` is "AES-128-CMAC" or "AES-128-GMAC".
+/// Like Cipher, but for a MAC; `name` is "AES-128-CMAC" or "AES-128-GMAC".
 class Mac {
 public:
     Mac(OSSL_LIB_CTX* library, const std::string& name, int side) : buffer_(most_bytes + room) {
@@ -173,7 +173,7 @@ private:
     const Byte* text_ = nullptr;
 };
 
-/// Measures both providers in turns, and reports the shortest sample of each.
+/// Measures both providers in turns and reports the shortest sample of each.
 template <typename Side>
 void measure(const std::string& name, const char* direction, Side& theirs, Side& ours) {
     if (!theirs.there() || !ours.there()) return;
@@ -188,9 +188,9 @@ void measure(const std::string& name, const char* direction, Side& theirs, Side&
             const double first = now();
             for (int r = 0; r < rounds; ++r) {
                 for (int i = 0; i < 2; ++i) {
-                    // Varies the buffer's offset. If buffer and context have the same offset within a page, the
-                    // processor mistakes accesses to one for accesses to the other (4K aliasing) and stalls. The
-                    // shortest sample avoids that.
+                    // Varies the buffer's offset. If the buffer and the context have the same offset within a page, the
+                    // processor mistakes accesses to one for accesses to the other and stalls (4K aliasing). The
+                    // shortest sample is free of these stalls.
                     sides[i]->prepare(bytes, with_key, 192 * (r % 5));
                     const double begin = now();
                     for (long c = 0; c < calls; ++c) sides[i]->once();
@@ -219,7 +219,7 @@ int main(int argc, char** argv) {
     if (argc > 2 && argv[2][0] != '\0') need(OSSL_LIB_CTX_load_config(library, argv[2]) == 1, "the configuration");
     need(OSSL_PROVIDER_load(library, "default") != nullptr, "the default provider");
     need(OSSL_PROVIDER_load(library, "warpaes") != nullptr, "the provider");
-    // Ciphers that this OpenSSL release does not have (3.0 lacks some) are skipped.
+    // Ciphers that this OpenSSL release lacks are skipped; OpenSSL 3.0 lacks some of them.
     for (const char* const mode : {"ECB", "CBC", "CFB", "CFB8", "CFB1", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV",
                                    "GCM-SIV", "WRAP", "WRAP-PAD", "WRAP-INV", "WRAP-PAD-INV", "CMAC", "GMAC"}) {
         for (const char* const bits : {"128", "192", "256"}) {

@@ -1,4 +1,4 @@
-"""Makes the figures of docs/python.md from the newest records of bench/results/python, generator and torch."""
+"""Generates the figures of docs/python.md from the newest records of bench/results/python, generator and torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from text import commit_of, human_bytes, number, table, with_figures
 PAGE = "docs/python.md"
 #: The page notes copies of the plaintext that are less than this many times as fast as the other library.
 FAST = 10
-#: Fields with times for the same plaintext, and their names on the page.
+#: Fields that contain times for the same plaintext unencrypted, and their names on the page.
 CLEAR = {"clear_seconds": "unencrypted", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
 GENERATOR = (
     "`generator=` on the CPU, compared with PyTorch's own generator, which is not secure (`tools/generator_bench.py`):"
@@ -35,25 +35,26 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     about = (
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
-        f"{commit_of(record)}. Each figure is the shortest of samples that "
-        f"{'all contenders' if clear else 'both libraries'} take alternately in one process, for complete calls with "
+        f"{commit_of(record)}. Each figure is the shortest of several samples; "
+        f"{'all contenders' if clear else 'both libraries'} are measured alternately in one process, in complete calls "
+        "with "
         "their allocations."
     )
     if clear:
         about += " Paths are on tmpfs. In clear: Python's own calls on the same bytes, in one thread"
         if len(clear) > 1:
             about += (
-                ". By all cores: read by `os.preadv`, or copied, with one thread per core, into the same memory or "
+                ". By all cores: read by `os.preadv` or copied, by one thread per core, into the same memory or "
                 "into large pages. dd: read by `dd bs=1M` to /dev/null, or written. Each of these calls runs twice. "
                 "Only the second run is measured, because the host of a virtual machine may have reclaimed free "
-                "memory, which would slow the first one"
+                "memory, which would slow down the first run"
             )
         about += "."
     return "\n\n".join([table(names, lines), about + "*", *limits(record["rows"])])
 
 
 def limits(rows: list[dict]) -> list[str]:
-    """Return the cost of copying the same plaintext, which limits any gain."""
+    """Return the cost of copying the same plaintext, which limits how fast decryption can be."""
     lines = []
     for row in rows:
         seconds, way = min(((row[name], way) for name, way in CLEAR.items() if name in row), default=(0, ""))
@@ -63,8 +64,8 @@ def limits(rows: list[dict]) -> list[str]:
     if not lines:
         return []
     return [
-        "Each of these calls includes the kernel's page handling and copies. The next table lists the calls whose "
-        f"unencrypted form is less than {FAST} times as fast as the other library:",
+        "Each of these calls includes the kernel's page handling and copies. The next table lists the calls that, "
+        f"without encryption, are less than {FAST} times as fast as the other library:",
         table(["", "fastest unencrypted", "times as fast as the other library", "warpaes' share of that rate"], lines),
     ]
 
@@ -85,9 +86,10 @@ def tensors(record: dict) -> str:
             table(["", "bytes", "single call", "each of many"], lines),
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
             f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Figures are medians. Calls on "
-            "4 KiB are measured singly with a wait for the device, and in sequence without one. Models are loaded from "
-            "the page cache, alternately unencrypted and encrypted. Unencrypted and encrypted epochs also take turns. "
-            "They train a transformer on records that two forked workers read, and write a checkpoint of this size.*",
+            "4 KiB are measured singly, with a wait for the device, and in sequence, without a wait. Models are "
+            "loaded from the page cache, alternately unencrypted and encrypted. Unencrypted and encrypted epochs also "
+            "alternate. An epoch trains a transformer on records that two forked workers read, and writes a checkpoint "
+            "of the given size.*",
         ]
     )
 
@@ -98,7 +100,7 @@ def newest(name: str) -> dict | None:
 
 
 def render(page: str) -> dict[str, str]:
-    none = "There is no record yet: `make python-bench` measures the machine it runs on."
+    none = "There is no record yet. `make python-bench` measures this machine."
     on_cpu, generator, on_gpu = newest("python"), newest("generator"), newest("torch")
     parts = [figures(on_cpu) if on_cpu else none]
     if generator:

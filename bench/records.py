@@ -1,4 +1,4 @@
-"""Reads the records in bench/results, combines those of one day, and looks up their figures."""
+"""Reads the records in bench/results, combines the records of a day, and looks up figures."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ IDENTITY = ("backend", "mode", "direction", "key_bits", "bytes", "memory", "thre
 
 
 def read(folder: Path, pattern: str = "*.json") -> list[dict]:
-    """Return all records, sorted by file name, which ends with the date."""
+    """Return all records, sorted by file name. A file name ends with the date."""
     records = []
     for path in sorted(folder.glob(pattern)):
         record = json.loads(path.read_text())
         if record["schema"] != 1:
-            raise ValueError(f"{path}: schema {record['schema']} is not known here")
+            raise ValueError(f"{path}: schema {record['schema']} is not supported")
         records.append(record)
     return records
 
 
 def load(folder: Path = RESULTS) -> list[dict]:
-    """Return the records of each GPU, and of each CPU without a GPU, combined for the newest day, GPUs first."""
+    """Return the newest day's combined record of each GPU and of each CPU without a GPU. GPUs come first."""
     machines: dict[tuple, list[dict]] = {}
     for record in read(folder):
         machines.setdefault((record["gpu"] is None, machine(record)), []).append(record)
@@ -35,7 +35,8 @@ def load(folder: Path = RESULTS) -> list[dict]:
 
 
 def with_modes(record: dict) -> dict:
-    """Return the record with sizes in the names of modes: "gcm/16384" for segments, "xts/512" for data units."""
+    """Return the record with sizes appended to the names of modes: "gcm/16384" for segments, "xts/512" for data
+    units."""
     usual = 4096
 
     def mode(row: dict) -> str:
@@ -46,7 +47,8 @@ def with_modes(record: dict) -> dict:
 
 
 def combine(records: list[dict]) -> dict:
-    """Return the newest record, with the medians of all records of its day as figures. `runs` has those records."""
+    """Return the newest record, with the medians of all records of the same day as its figures. Its `runs` contains
+    these records."""
     records = sorted(map(with_modes, records), key=lambda record: record["date"])
     newest = records[-1]
     runs = [record for record in records if record["date"][:10] == newest["date"][:10]]
@@ -76,7 +78,7 @@ def rate(record: dict, **wanted) -> float | None:
 
 
 def operations(rows: list[dict]) -> list[tuple[str, str]]:
-    """Return the pairs (mode, direction), in the order of MODES and by descending size."""
+    """Return the pairs (mode, direction) in the order of MODES. Within a mode, larger sizes come first."""
     return sorted({(row["mode"], row["direction"]) for row in rows}, key=lambda pair: order(*pair))
 
 
@@ -86,7 +88,7 @@ def order(mode: str, direction: str) -> tuple:
 
 
 def limit(record: dict, mode: str, key_bits: int) -> float | None:
-    """Return the limit set by shared memory, in GB/s. LIMIT_TEXT of report.py explains it."""
+    """Return the limit that shared memory sets, in GB/s. LIMIT_TEXT in report.py explains it."""
     clock = (record["gpu"] or {}).get("clock_mhz")
     if not clock:
         return None

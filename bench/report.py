@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
+"""Generates docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
 docs/planner.md, docs/python.md, docs/parquet.md, docs/serving.md, docs/bulk.md, docs/scale.md, docs/comparison.md and
 docs/lab.md from bench/results.
 
 report.py          writes them
-report.py --check  fails if they differ from the records
+report.py --check  fails if the files differ from the records
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "
 
 
 def source(record: dict, gpu: bool, row: dict | None = None) -> str:
-    """Return the source of a figure: hardware, date, commit and number of runs. `row`: a row that may be newer than the
-    record."""
+    """Return the source of a figure: hardware, date, commit and number of runs. `row` may be newer than the record."""
     host = record["host"]
     where = gpu_of(record) if gpu else f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
     runs = len(record["runs"])
@@ -59,9 +58,10 @@ def caption(record: dict, rows: list[dict]) -> str:
 
 
 LIMIT_TEXT = """\
-Shared memory sets the limit. A multiprocessor serves 32 lanes per clock, with one lookup of four bytes each. A block
-takes 16 lookups per round; CTR and GCM save two rounds by counter caching. Reading and writing a block takes 8 more
-passes. The limit is multiprocessors x clock x 32 x 16 bytes / (lookups + 8)."""
+Shared memory limits the speed. In each clock cycle, the shared memory of a multiprocessor serves one lookup of four
+bytes for each of 32 lanes. A block requires 16 lookups per round; CTR and GCM avoid two rounds by counter caching.
+Reading and writing a block requires the time of 8 lookups. The limit is multiprocessors x clock rate x 32 x 16 bytes /
+(lookups + 8)."""
 
 
 def device_section(record: dict) -> list[str]:
@@ -130,10 +130,11 @@ def calls_section(record: dict) -> list[str]:
     empty = statistics.median(row["empty_us"] for row in rows)
     return [
         "### Latency of a call, device memory",
-        "Each cell shows the microseconds from the call to its return with the result, and the ratio to the time of an "
-        f"empty kernel and its wait. That time was measured with each row; its median is {empty:.1f} microseconds.",
+        "Each cell shows the microseconds from the call to its return with the result, and the ratio of this time to "
+        "the time of launching an empty kernel and waiting for its end. The empty kernel was measured with each "
+        f"row; its median is {empty:.1f} microseconds.",
         table(["", *map(human_bytes, sizes)], lines),
-        f"*{gpu_of(record)}; {stamp(rows[0])}. XTS has data units of 4 KiB.*",
+        f"*{gpu_of(record)}; {stamp(rows[0])}. Data units of XTS are 4 KiB.*",
     ]
 
 
@@ -159,7 +160,7 @@ def cpu_section(record: dict) -> list[str]:
         threads = ", ".join(str(t) for t in sorted({row["threads"] for row in rows}))
         out += [
             f"### `{backend}` compared with libcrypto, {threads} thread{'' if threads == '1' else 's'}",
-            "Each cell: GB/s of warpaes / GB/s of libcrypto's EVP in the same run, and their ratio.",
+            "Each cell shows the GB/s of warpaes, the GB/s of libcrypto's EVP in the same run, and their ratio.",
             table(["", *map(human_bytes, sizes)], lines),
             caption(record, rows),
         ]
@@ -169,7 +170,8 @@ def cpu_section(record: dict) -> list[str]:
 
 
 def slower(record: dict) -> list[list[str]]:
-    """Return table rows: the operation, the kind of memory, warpaes's speed, the faster competitor, and its speed."""
+    """Return table rows with the operation, the kind of memory, warpaes's speed, the fastest competitor, and its
+    speed."""
     found = []
     for row in record["bench"]:
         same = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}
@@ -189,7 +191,7 @@ def slower(record: dict) -> list[list[str]]:
     return found
 
 
-# The commands compared with each warpaes command, by their first word.
+# For each warpaes command, by its first word, the commands to compare it with.
 BESIDE = {"warpaes enc": ("openssl", "cp", "dd"), "warpaes encrypt": ("Python", "openssl", "cp")}
 
 
@@ -227,10 +229,10 @@ def files_section(record: dict) -> list[str]:
     return [
         f"### Files, {size} on {rows[0]['place']}",
         table(["complete process", "seconds", "GB/s", "peak MiB"], cells),
-        f"*{source(record, False, rows[0])}. Includes: everything from start to exit, reading and writing.*",
+        f"*{source(record, False, rows[0])}. Includes the complete process, with reading and writing.*",
         *beside(rows),
         *(
-            f"`{row['command']}` reads {human_bytes(row['bytes'])} at a random position of "
+            f"`{row['command']}` reads {human_bytes(row['bytes'])} at a random position in a file of "
             f"{human_bytes(row['file_bytes'])} in {1000 * row['median_s']:.1f} ms, from start to exit (median of "
             f"{row['samples']} new processes)."
             for row in parts
@@ -241,12 +243,12 @@ def files_section(record: dict) -> list[str]:
 def slower_section(record: dict) -> list[str]:
     found = slower(record)
     if not found:
-        return ["### Where warpaes is slower", "There is no such case in this record."]
+        return ["### Where warpaes is slower", "In this record, warpaes is never slower."]
     return ["### Where warpaes is slower", table(["", "warpaes", "GB/s", "faster", "GB/s"], found)]
 
 
 def spread_section(record: dict) -> list[str]:
-    """Return the figures that differ by more than a tenth between the runs of a day."""
+    """Return the figures that differ by more than a tenth between the runs of the same day."""
     lines = [
         [
             f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}",
@@ -260,8 +262,8 @@ def spread_section(record: dict) -> list[str]:
     if not lines:
         return []
     intro = (
-        "The table lists figures for 1 MiB or more that differ by over a tenth between "
-        f"{len(record['runs'])} runs on such machines on one day."
+        "The table lists figures for 1 MiB or more that differ by more than a tenth between "
+        f"{len(record['runs'])} runs on machines of this type on the same day."
     )
     return ["### Spread between runs", intro, table(["GB/s", "", "lowest", "highest"], lines)]
 
@@ -293,15 +295,16 @@ def record_section(records: list[dict]) -> list[str]:
 
 
 HOW = """\
-1 GB/s is 10^9 bytes of plaintext per second. Every case stores its complete output. The first 64 KiB of the output, and
-all GCM tags, are compared with libcrypto's. GMAC hashes associated data and stores nothing. XTS has data units of 4 KiB
-unless stated otherwise. A figure is the median of its samples, or of the medians of the runs if a day has several. A
-CPU backend and libcrypto's EVP take their samples alternately in one process. `make gpu-test` writes a record, and
-`make docs` writes this page. The backend `armv8` has no figures, because its kernels have run only in an emulator."""
+1 GB/s is 10^9 bytes of plaintext per second. Every case stores its complete output. The first 64 KiB of the output and
+all GCM tags are compared with libcrypto's results. GMAC hashes associated data and stores only a tag. Data units of XTS
+are 4 KiB unless stated otherwise. A figure is the median of its samples, or the median of the runs' medians if there
+were several runs on a day. A CPU backend and libcrypto's EVP are measured alternately in the same process.
+`make gpu-test` writes a record, and `make docs` writes this page. There are no figures for the backend `armv8`, because
+its kernels have run only in an emulator."""
 
 
 def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
-    """Return the page. `sweeps`: records of bench/path_sweep."""
+    """Return the page. `sweeps` contains records of bench/path_sweep."""
     out = [
         "# Performance",
         "This page is generated from `bench/results` by `bench/report.py`. Do not edit it.",
@@ -332,7 +335,7 @@ def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
 
 
 def folded(page: str) -> str:
-    """Return the page with each table of more than six rows folded under the nearest heading's name."""
+    """Return the page with each table of more than six rows folded under the name of the nearest heading."""
     out, heading = [], ""
     for block in page.split("\n\n"):
         if block.startswith("#"):
@@ -352,8 +355,8 @@ def plot_name(record: dict, what: str) -> str:
 
 
 def one_core(record: dict, key_bits: int, size: int | None = None) -> float | None:
-    """Return the speed of libcrypto's CTR on one core of the GPU's host in the same run, at its best size if `size` is
-    None."""
+    """Return the speed of libcrypto's CTR on one core of the GPU's host in the same run. If `size` is None, the best
+    size counts."""
     rows = [
         row["baseline_gb_per_s"]
         for row in rows_of(record, mode="ctr", key_bits=key_bits)
@@ -363,13 +366,13 @@ def one_core(record: dict, key_bits: int, size: int | None = None) -> float | No
 
 
 def draw(record: dict) -> dict[str, str]:
-    """Return file name and content of each plot."""
+    """Return the file name and content of each plot."""
     out = {}
     rows = rows_of(record, backend="cuda", memory="device")
     if rows:
         largest = max(row["bytes"] for row in rows)
         keys = sorted({row["key_bits"] for row in rows})
-        # GMAC encrypts nothing, and its long bar would leave the others a fifth of the width.
+        # GMAC is omitted, because it does not encrypt and its long bar would leave the others a fifth of the width.
         pairs = [pair for pair in operations(rows) if pair[0] != "gmac"]
         values = [
             (
@@ -424,7 +427,8 @@ def draw(record: dict) -> dict[str, str]:
 
 
 def render(records: list[dict], sweeps: Sequence[dict] = ()) -> dict[str, str]:
-    """Return the paths and contents of docs/performance.md and its plots. `sweeps`: records of bench/path_sweep."""
+    """Return the paths and contents of docs/performance.md and its plots. `sweeps` contains records of
+    bench/path_sweep."""
     files = {"docs/performance.md": performance(records, sweeps)}
     for record in records:
         files |= {f"docs/{name}": text for name, text in draw(record).items()}
@@ -434,7 +438,7 @@ def render(records: list[dict], sweeps: Sequence[dict] = ()) -> dict[str, str]:
 
 
 def everything() -> dict[str, str]:
-    """Return the generated files for the committed records."""
+    """Return the files generated from the committed records."""
     of_lab, studies = [record for _, record in lab_pages.load().values()], lab_pages.load_profiles()
     profile = lab_pages.render(of_lab, studies)
     summaries = [lab_pages.summary_of(record) for record in of_lab]
@@ -451,7 +455,7 @@ def everything() -> dict[str, str]:
     files |= scale_page.render((ROOT / scale_page.PAGE).read_text())
     files |= provider_page.render((ROOT / provider_page.PAGE).read_text())
     files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
-    none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."
+    none = "There is no record yet. `warpaes lab run` measures the machine and stores a record."
     page = with_figures((ROOT / "docs/lab.md").read_text(), beside or none)
     for record, summary in list(zip(of_lab, summaries))[:1]:
         if summary:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes docs/robustness.md from the records in bench/results/robustness and bench/results/hostile.
+"""Generates docs/robustness.md from the records in bench/results/robustness and bench/results/hostile.
 
 robustness.py          writes it
-robustness.py --check  fails if it differs from the records
+robustness.py --check  fails if the page differs from the records
 """
 
 from __future__ import annotations
@@ -29,85 +29,85 @@ the results of the tests. `bench/robustness.py` generates it from `bench/results
 FAULTS = """
 ## The fault matrix
 
-`make faults` runs `tests/faults`. The library performs all I/O through `src/base/os.hpp`. The tests link
-another implementation of it. In that implementation any call can fail, move one byte or half of the request, reach the
-end of the file, or be slow. A clean run of a job counts the calls. Then the job is repeated for every call and every
-fault: the fault occurs once, several times, or for the rest of the run.
+`make faults` runs `tests/faults`. The library performs all I/O through `src/base/os.hpp`. The tests link a different
+implementation of these functions, in which any call can fail, transfer one byte or half of the request, reach the end
+of the file, or be slow. A run without faults counts the calls of a job. The job is then repeated for every call and
+every fault. The fault occurs once, several times, or in every call for the rest of the run.
 
 The jobs encrypt, decrypt and verify files of `openssl enc` and of authenticated segments (three formats),
-completely and in part, with readers and with writers. Their inputs and outputs are files, existing files, descriptors,
-pipes and memory. They run with one thread and with three. CUDA calls of the simulated GPU fail in the same way,
-with a GPU chosen by the engine and with one requested by the caller.
+completely and in part, with readers and with writers. Their inputs are files, descriptors, pipes and memory; their
+outputs can also be existing files. The jobs run with one thread and with three threads. The CUDA calls of the simulated
+GPU fail in the same way, both when the engine chooses the GPU and when the caller requests it.
 
 | outcome | meaning |
 |---|---|
 | completed | The job succeeded, and every byte is correct. |
 | refused | The job returned an error with a message. No new file remains, old files are unchanged, memory is zeroed. |
-| missed | The run made fewer calls than the clean one, so no fault was injected. |
+| missed | The run made fewer calls than the run without faults, so no fault was injected. |
 | wrong | Any other outcome. A refusal is also wrong if the engine chose the GPU, because the CPU can finish the job. |
 
-Pipes and descriptors receive only correct bytes, even from a job that is refused.
+Pipes and descriptors receive only correct bytes, even from a refused job.
 """
 
 PROCESSES = """
-These tests run the command as a process. A signal stops it before every system call and at random moments, and every
-GPU call fails once. The final name never holds an incomplete file, no temporary file remains (except after SIGKILL),
-and existing files are unchanged.
+These tests run the command as a process. A signal stops the process before every system call and at random moments, and
+every GPU call fails once. The output's name never refers to an incomplete file, no temporary file remains (except after
+SIGKILL), and existing files are unchanged.
 """
 
 ENVIRONMENT = """
 ## The command's environment
 
-`make test` also runs a sample of the cases in `tests/cli/environment` and prints its size;
+`make test` also runs a sample of the cases in `tests/cli/environment` and prints the size of the sample.
 `tests/cli/environment/test_environment.py --all` runs every case. The command runs
 
 - with standard descriptors that are closed, full, or open in the wrong direction;
-- with every signal at several moments;
-- under limits of files, processes, memory, file sizes and time;
-- with every umask, and with names that are not UTF-8, links, FIFOs and devices;
-- in folders that it cannot write or read, on a full file system, and while another user watches.
+- with each signal, sent at several moments;
+- with limits on open files, processes, memory, file sizes and time;
+- with every umask, with names that are not UTF-8, and with links, FIFOs and devices;
+- in folders that it cannot write or read, on a full file system, and while a different user tries to read its files.
 
 After each case the tests check that the command neither crashed nor hung, that its exit status is in
 [the list](command-line.md), that inputs are unchanged, that the output is complete or absent, that no other file
-remains, and that no text contains a secret.
+remains, and that no output of the command contains a secret.
 """
 
 FUZZING = """
 ## Fuzzing
 
 `make fuzz` runs the targets in `fuzz/` with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. There is a
-target for each parser and each part of the C ABI. Every target compares results with libcrypto or with a model, so it
-finds wrong results as well as crashes. Files are in memory, and the fuzzer decides which system calls fail. In `batch`
-and `sequence` the waiting client does all the work, so an input always has the same effect. For one input in sixteen,
-the engine's workers help. The corpus is in the repository, and `make test` runs it without libFuzzer. `tools/fuzz.py
---cores` runs all targets at once and also works without clang.
+target for each parser and each part of the C ABI. Every target compares results with libcrypto or with a model, and
+therefore finds wrong results as well as crashes. Files are in memory, and the fuzzer decides which system calls fail.
+In `batch` and `sequence`, the waiting client does all the work, so an input always has the same effect. The exception
+is one input in sixteen, for which the engine's workers help. The corpus is in the repository, and `make test` runs it
+without libFuzzer. `tools/fuzz.py --cores` runs all targets at the same time, and also works without clang.
 
 | target | input |
 |---|---|
 | `message` | one message of any mode (including GCM and XTS), with random unused fields; compared with libcrypto |
 | `segments` | batches of GCM segments with any strides and tags, some damaged; compared with libcrypto |
 | `context` | any sequence of calls on a context; compared with a model |
-| `batch` | batches with offsets in an arena and any numbers in the entries; every entry compared with libcrypto |
+| `batch` | batches with offsets in an arena and arbitrary numbers in the entries; every entry compared with libcrypto |
 | `sequence` | batches, calls, segments and contexts in any order, with changing keys; compared with libcrypto |
-| `sequence_gpu` | the same on the simulated GPU, where they share a table of keys |
-| `keyset` | any text as a keyset, and any operations on one; a written keyset reads back unchanged |
-| `enc` | any bytes as a file of `openssl enc`; files of warpaes damaged, truncated, or on failing storage |
-| `stream` | any bytes as a file of segments; files of warpaes altered, truncated or with exchanged segments; all jobs |
-| `reader` | readers and writers under any sequence of calls, over sources that fail and damaged files |
+| `sequence_gpu` | the inputs of `sequence` on the simulated GPU, where all calls share a table of keys |
+| `keyset` | any text as a keyset, and any operations on a keyset; a keyset is unchanged after it is written and read |
+| `enc` | any bytes as a file of `openssl enc`; files of warpaes that are damaged, truncated, or on failing storage |
+| `stream` | any bytes as a file of segments; altered or truncated files, and files with exchanged segments; all jobs |
+| `reader` | any sequence of calls on readers and writers, with failing sources and damaged files |
 """
 
 
 MUTANTS = """
 ## Do the tests detect changes?
 
-`tools/mutants.py` changes a line of the sources and runs the tests that execute it, first those of its folder, then all
-others. Lines are drawn at random, or chosen by a reviewer who looks for gaps in the tests. A draw contains only lines
-that no earlier draw contained.
+`tools/mutants.py` changes a line of the sources and runs the tests that execute this line: first the tests of its
+folder, then all other tests. Lines are drawn at random, or chosen by a reviewer who looks for gaps in the tests. A draw
+contains only lines that no earlier draw contained.
 
 | result | meaning |
 |---|---|
 | killed | A test failed or hung. |
-| since | No test failed at first, but a test that was added later kills this mutant. |
+| since | No test failed when the mutant was drawn, but a later test kills it. |
 | may live | The mutant changes only speed, or nothing observable. The record contains the reason. |
 | survived | No test failed, although one should. |
 """
@@ -115,12 +115,13 @@ that no earlier draw contained.
 FORGED = """
 ## The cost of a forged message
 
-Anyone can send a forged message. A message is decrypted before its tag is checked, and if the tag is wrong, the output
-is overwritten with zeros. `tools/hostile_cost.py` measures forged and authentic messages alternately, for every kind of
-call, every mode with a tag and every format. A forged message of 64 KiB or more should take at most 1.5 times as long
-as an authentic one. The table lists every case that takes longer. The column "minimum" is the lowest possible ratio if
-decryption comes first: the time of the authentic message plus the time to overwrite its output with zeros, with threads
-that are already running. If decryption runs at the speed of memory, these writes add more than half of its time.
+Anyone can send a forged message. The library decrypts a message before it checks the tag. If the tag is wrong, the
+library overwrites the output with zeros. `tools/hostile_cost.py` measures forged and authentic messages alternately,
+for every kind of call, every mode with a tag and every format. A forged message of 64 KiB or more should take at most
+1.5 times as long as an authentic message. The table lists every case that exceeds this limit. The column "minimum"
+contains the lowest possible ratio if decryption precedes the check: the time of the authentic message plus the time to
+overwrite its output with zeros, in threads that are already running, divided by the time of the authentic message. If
+decryption is as fast as memory, these writes add more than half of its time.
 """
 
 RULE = (" --- ", " ---: ")
@@ -148,8 +149,8 @@ def faults_text(records: list[dict]) -> str:
 
 
 def fuzz_text(records: list[dict]) -> str:
-    """Return the table. Executions at a target's newest commit add up. For coverage, the best run counts. Findings of a
-    target's newest run are open."""
+    """Return the table of targets. Executions at a target's newest commit are added up. For coverage, the best run
+    counts. Findings are open if the target's newest run reported them."""
     targets: dict[str, dict] = {}
     for record in records:
         for run in record["targets"]:
@@ -189,13 +190,15 @@ def mutants_text(records: list[dict]) -> str:
     found = table(["room", "mutants", "killed", "since", "may live", "survived"], rows, RULE)
     all_ = rooms["**all**"]
     noticeable = all_["killed"] + all_["since"] + all_["survived"]
-    share = f"The tests killed {all_['killed'] / noticeable:.1%} of {noticeable} noticeable mutants at first,"
+    share = (
+        f"The tests killed {all_['killed'] / noticeable:.1%} of {noticeable} noticeable mutants when they were drawn,"
+    )
     share += f" and kill {1 - all_['survived'] / noticeable:.1%} now"
     if chosen := sum("why" in mutant for mutant in record["mutants"]):
-        share += f". {chosen} mutants were chosen, and the others drawn"
+        share += f". {chosen} mutants were chosen, and the other mutants drawn"
     if left_out := record.get("left_out"):
         share += (
-            f". The following tests were omitted, because they fail in a build with switches: "
+            f". The following tests were omitted, because they fail in a build that contains switches for mutants: "
             f"{', '.join(f'`{name}`' for name in left_out)}"
         )
     seeds = record["seed"] if isinstance(record["seed"], list) else [record["seed"]]
@@ -204,7 +207,7 @@ def mutants_text(records: list[dict]) -> str:
 
 
 def forged_text(records: list[dict]) -> str:
-    """Return the newest record of each machine."""
+    """Return the figures on forged messages from the newest record of each machine."""
     parts = []
     for record in {machine(record): record for record in records}.values():
         calls = [row for row in record["calls"] if row["bytes"] >= 65536]
@@ -223,17 +226,17 @@ def forged_text(records: list[dict]) -> str:
         files = record["files"]
         parts.append(
             f"\n{machine(record)}, {record['host']['cores']} threads of the host; {stamp(record)}. "
-            f"{len(slow)} of {len(calls)} cases take more than 1.5 times as long. "
-            f"In {len(files)} cases with files, the ratio is at most {max(row['ratio'] for row in files):.2f}.\n"
+            f"In {len(slow)} of {len(calls)} cases, a forged message takes more than 1.5 times as long. "
+            f"In the {len(files)} cases with files, the ratio is at most {max(row['ratio'] for row in files):.2f}.\n"
         )
         if rows:
-            columns = ["call", "messages", "authentic, us", "forged, us", "ratio", "minimum"]
+            columns = ["call", "messages", "authentic, µs", "forged, µs", "ratio", "minimum"]
             parts.append("\n" + table(columns, rows, RULE) + "\n")
     return "".join(parts)
 
 
 def draws_text() -> str:
-    """All earlier draws."""
+    """Return the tables of all earlier draws."""
     draws: dict[tuple, dict] = {}
     for row in mutant_table.read(RESULTS / "robustness"):
         counts = draws.setdefault((row["date"][:10], row["commit"]), dict.fromkeys(mutant_table.OUTCOMES, 0))
@@ -242,7 +245,8 @@ def draws_text() -> str:
         return ""
     rows = [[f"{date}, {commit}", sum(counts.values()), *counts.values()] for (date, commit), counts in draws.items()]
     found = table(["draw, commit", "mutants", *mutant_table.OUTCOMES], rows, RULE)
-    return f"\nEarlier draws, with every mutant in `bench/results/robustness/{mutant_table.NAME}`:\n\n{found}\n"
+    listed = f"`bench/results/robustness/{mutant_table.NAME}` lists their mutants"
+    return f"\nThe next table counts earlier draws. {listed}.\n\n{found}\n"
 
 
 def page() -> str:

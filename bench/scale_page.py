@@ -1,5 +1,5 @@
-"""Makes the figures of docs/scale.md with tools/scale_model.py, from the newest record of bench/results/bulk and its
-inputs."""
+"""Generates the figures of docs/scale.md with tools/scale_model.py, from the newest record of bench/results/bulk and
+the model's inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import scale_model as model
 PAGE = "docs/scale.md"
 PARTS = ("checks", "machines", "plans", "gpu", "inputs", "manifests")
 MARKS = {name: (f"<!-- {name}: begin -->", f"<!-- {name}: end -->") for name in PARTS}
-NONE = "There is no record with processor times yet: `make bulk-bench` measures the machine it runs on."
+NONE = "There is no record with processor times yet. `make bulk-bench` measures this machine."
 
 
 def dollars(value: float) -> str:
@@ -40,8 +40,8 @@ def checks(record: dict) -> str:
     measured = table(["", "predicted", "limited by", "measured", "predicted / measured"], rows)
     if record["busy"] >= QUIET:
         measured = (
-            "Other programs used the cores during the measurement, so elapsed times do not test the model, and only "
-            "processor times are used. `make bulk-bench` on an idle machine compares both."
+            "Other programs used the cores during the measurement. Elapsed times therefore do not test the model, and "
+            "only processor times are used. `make bulk-bench` on an idle machine compares both."
         )
     return "\n\n".join(
         [
@@ -87,7 +87,7 @@ def plans(inputs: dict, costs: model.Costs) -> str:
 
 
 def gpu(inputs: dict, costs: model.Costs) -> str:
-    """Return the rates if encryption took no time, which are an upper limit for any GPU."""
+    """Return the rates if encryption took no time. They are an upper limit for any GPU."""
     free = model.Costs(costs.per_object, costs.per_byte - costs.aes, 0.0, costs.driver, costs.tls)
     rows = []
     for instance in inputs["instances"]:

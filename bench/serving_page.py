@@ -1,4 +1,5 @@
-"""Makes the figures of docs/serving.md from the newest record of bench/results/serving that was measured on a GPU."""
+"""Generates the figures of docs/serving.md from the newest record in bench/results/serving that was measured on a
+GPU."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/serving.md"
-NONE = "There is no record of a GPU yet: `tools/serving_bench.py` measures the machine it runs on."
+NONE = "There is no record of a GPU yet. `tools/serving_bench.py` measures this machine."
 
 
 def rows_of(record: dict, part: str) -> list[dict]:
@@ -32,7 +33,7 @@ def models(record: dict) -> str:
 
 
 def blocks(record: dict) -> str:
-    """Return the table of KV block copies, compared with the bare copy in the same direction."""
+    """Return the table of KV block copies, compared with the plain copy in the same direction."""
     rows = rows_of(record, "kv")
     bare = {way: min((row["us"] for row in rows if f"copy {way} the host" in row["what"]), default=0)
             for way in ("to", "from")}  # fmt: skip
@@ -67,11 +68,11 @@ def figures(record: dict) -> str:
         part(record) for part, name in ((models, "model"), (blocks, "kv"), (scan, "scan")) if rows_of(record, name)
     ]
     left = [f"`{name}` ({why})" for name, why in record["left_out"].items()]
-    return "\n\n".join([*parts, about, *([f"Left out: {'; '.join(left)}."] if left else [])])
+    return "\n\n".join([*parts, about, *([f"Omitted: {'; '.join(left)}."] if left else [])])
 
 
 def newest() -> dict | None:
-    """Return the newest record of a GPU."""
+    """Return the newest record that was measured on a GPU."""
     folder = RESULTS / "serving"
     records = [record for record in (read(folder) if folder.exists() else []) if record["gpu"] is not None]
     return max(records, key=lambda record: record["date"], default=None)

@@ -1,5 +1,5 @@
-// Encrypts or decrypts a file with libsodium's secretstream (XChaCha20-Poly1305) in pieces of 1 MiB, as shown in its
-// manual. tools/compare.py measures it.
+// Encrypts or decrypts a file with libsodium's secretstream (XChaCha20-Poly1305) in pieces of 1 MiB, as libsodium's
+// manual shows. tools/compare.py measures it.
 //
 //     sodium_file encrypt|decrypt KEY_FILE INPUT OUTPUT
 #include <fcntl.h>

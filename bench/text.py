@@ -1,4 +1,4 @@
-"""Formats for the generated pages: sizes, figures, operations and the origin of a record."""
+"""Formats sizes, figures, operations and the origin of records for the generated pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODES = {
 
 
 def human_bytes(n: int) -> str:
-    """Return the exact size, in the largest unit that divides it."""
+    """Return the size exactly, in the largest unit that divides it."""
     for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if n and n % (1 << shift) == 0:
             return f"{n >> shift:,} {unit}"
@@ -29,7 +29,7 @@ def human_bytes(n: int) -> str:
 
 
 def short_bytes(n: int) -> str:
-    """Return the size as an option of the command: 64, 16K, 1M."""
+    """Return the size in the form that the command's options accept, such as 64, 16K or 1M."""
     return human_bytes(n).replace(" ", "").rstrip("iB")
 
 
@@ -64,13 +64,13 @@ def gpu_of(record: dict) -> str:
 
 
 def slug(name: str) -> str:
-    """Return the name as part of a file name."""
+    """Return the name in a form that is suitable for a file name."""
     return "-".join(filter(None, "".join(c if c.isalnum() else "-" for c in name.lower()).split("-")))
 
 
 def table(header: list[str], rows: list[list], rule: tuple[str, str] = ("---", "--:")) -> str:
-    """Return a Markdown table. `rule`: the alignment markers of the first column, and of the other columns, which
-    contain numbers."""
+    """Return a Markdown table. `rule` contains the alignment markers for the first column and for the other columns,
+    which contain numbers."""
     first, others = rule
     lines = ["| " + " | ".join(map(str, cells)) + " |" for cells in (header, *rows)]
     return "\n".join([lines[0], "|" + "|".join([first] + [others] * (len(header) - 1)) + "|", *lines[1:]])

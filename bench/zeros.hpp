@@ -14,7 +14,7 @@
 #include <emmintrin.h>
 #endif
 
-/// Host memory that a call writes, and the number of threads that may clear it.
+/// The host memory that a call writes, and the number of threads that may clear it.
 struct Output {
     std::uint8_t* data = nullptr;
     std::uint64_t bytes = 0;
@@ -34,8 +34,8 @@ inline void clear_around_caches(std::uint8_t* data, std::uint64_t bytes) {
 #endif
 }
 
-/// Returns the seconds that running threads need to clear a call's output: the faster of cached stores and non-temporal
-/// stores.
+/// Returns the seconds that threads that are already running need to clear a call's output. Both cached and
+/// non-temporal stores are measured, and the faster kind counts.
 inline double seconds_of_zeros(const Output& output, const std::function<void()>& call) {
     double best = 1e9;
     for (unsigned sample = 0; sample < 10; ++sample) {

@@ -1,4 +1,4 @@
-// Replaces the commands that the program of `make demo` lacks.
+// Replaces the commands that `make demo` leaves out.
 #include <fmt/format.h>
 
 #include "command.hpp"
@@ -10,8 +10,7 @@ namespace {
 [[noreturn]] int refuse(char** argv) {
     throw Failure(
         WARPAES_ERROR_ARGUMENT,
-        fmt::format("'{}': is not part of the command that `make demo` builds; `make install` builds all commands",
-                    argv[0]));
+        fmt::format("'{}': not included in the build of `make demo`; `make install` builds all commands", argv[0]));
 }
 
 }  // namespace

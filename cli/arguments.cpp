@@ -22,19 +22,19 @@ namespace {
 
 std::span<char*> arguments;
 
-/// One-letter options that may be combined in one argument, followed by the value of the last option.
+/// The maximum number of one-letter options combined in one argument. The value of the last option may follow them.
 constexpr std::size_t most_letters = 8;
 
-/// Whether `text` exists or could exist as a path: its directory exists. A single '/' at the beginning does not count,
-/// because a base64 key may begin with it.
+/// Whether `text` is a path that exists or whose directory exists. A directory "/" does not count, because a base64 key
+/// can begin with '/'.
 bool is_path(const std::string& text) {
     if (::access(text.c_str(), F_OK) == 0) return true;
     const std::size_t slash = text.rfind('/');
     return slash != std::string::npos && slash != 0 && ::access(text.substr(0, slash).c_str(), F_OK) == 0;
 }
 
-/// The length of the character in UTF-8 at the beginning of `text`; 0 if it must not be written to a terminal: a
-/// control character, a character that changes the writing direction, or a byte that is not UTF-8.
+/// Returns the length of the UTF-8 character at the beginning of `text`, or 0 if it must not be written to a terminal:
+/// a control character, a character that changes the writing direction, or a byte that is not UTF-8.
 std::size_t shown_bytes(std::string_view text) {
     const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
     if (byte(0) < 0x80) return byte(0) < 0x20 || byte(0) == 0x7f ? 0 : 1;
@@ -59,7 +59,8 @@ void hide(std::string& sentence, std::string_view text) {
     }
 }
 
-/// Hides the argument if it is a key, or has a key as its value after "-k", "-fk", "--keys=", "env:" or "clear:env:".
+/// Hides the argument if it is a key. Otherwise, hides a key in it that follows "-k", "-fk", "--keys=", "env:" or
+/// "clear:env:".
 void hide_parts(std::string& sentence, std::string_view argument) {
     hide(sentence, argument);
     const std::size_t last = argument.starts_with('-') ? std::min(argument.size(), most_letters + 1) : 0;
@@ -78,7 +79,7 @@ void remember_arguments(int argc, char** argv) {
 std::vector<std::string> variables_in_arguments() {
     std::vector<std::string> names;
     for (const std::string_view argument : arguments) {
-        // As a separate word, after "--kek=", or after "-k", possibly with other letters before it.
+        // A place can be a whole argument, follow "--kek=", or follow "-k", which other letters can precede.
         const std::size_t letters = argument.starts_with("--")  ? std::min(argument.find('=') + 1, argument.size())
                                     : argument.starts_with('-') ? std::min(most_letters + 1, argument.size())
                                                                 : 0;
@@ -105,7 +106,7 @@ std::string one_line(std::string_view text) {
             text.remove_prefix(length);
             continue;
         }
-        // U+0080 to U+009F, in UTF-8, are written like the bytes that they encode.
+        // U+0080 to U+009F are written as \x80 to \x9f, without the first byte of their UTF-8 encoding.
         if (text.size() > 1 && text[0] == '\xc2' && (text[1] & '\xe0') == '\x80') text.remove_prefix(1);
         out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
         text.remove_prefix(1);

@@ -1,4 +1,4 @@
-// The command line and texts for messages, without keys and with each name on one line.
+// Finds variables and keys on the command line, and removes keys and control characters from messages.
 #pragma once
 
 #include <string>
@@ -7,18 +7,19 @@
 
 namespace cli {
 
-/// Call it once, before anything else. `argv` must not move.
+/// Stores a reference to `argv` for the functions below. Must be called once, before them.
 void remember_arguments(int argc, char** argv);
 
-/// The environment variables that are named by env:NAME on the command line.
+/// Returns the environment variables that env:NAME names on the command line.
 std::vector<std::string> variables_in_arguments();
 
-/// Returns `sentence` without arguments, or parts of arguments, that look like a key and are not file names.
+/// Returns `sentence` with "…" in place of each command-line argument, or part of one, that looks like a key and is not
+/// a file name.
 std::string without_keys(std::string sentence);
 
-/// `text` with control characters, bytes that are not UTF-8 and characters that change the direction of writing as
-/// escapes such as \x0a and \x1b. A line break in a name therefore does not add a line to the output, and a name cannot
-/// send control sequences to the terminal or look like a different name.
+/// Returns `text` with escapes such as \x0a and \x1b for control characters, bytes that are not UTF-8, and characters
+/// that change the writing direction. A line break in a name therefore does not add a line to the output, and a name
+/// cannot send control sequences to the terminal or look like a different name.
 std::string one_line(std::string_view text);
 
 }  // namespace cli

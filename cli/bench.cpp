@@ -42,11 +42,11 @@ class Bench {
 public:
     Bench(unsigned samples, double seconds) : samples_(samples), seconds_(seconds) {}
 
-    /// Times the case; for a CPU backend, times libcrypto's EVP alternately with it.
+    /// Times the case. For a CPU backend other than libcrypto, also times libcrypto's EVP, alternately.
     json run(const Case& c) {
         const Engine engine = create_engine(c.backend, c.device, c.threads);
         if (!buffers_ || !buffers_->fit(c)) {
-            buffers_.reset();  // releases them before it allocates the next ones
+            buffers_.reset();  // frees the old buffers before allocating the new ones
             buffers_.emplace(c);
         }
         const Buffers& buffers = *buffers_;
@@ -96,7 +96,7 @@ public:
 private:
     unsigned samples_;
     double seconds_;
-    std::optional<Buffers> buffers_;  ///< reused by later cases: filling them takes longer than using them
+    std::optional<Buffers> buffers_;  ///< reused by later cases, because filling them takes longer than measuring
 };
 
 std::string size_name(std::size_t n) {
@@ -106,7 +106,7 @@ std::string size_name(std::size_t n) {
     return fmt::format("{} B", n);
 }
 
-/// "gcm/16K" for segments of 16 KiB.
+/// Returns the mode with its segment size, for example "gcm/16K" for segments of 16 KiB.
 std::string mode_of_row(const json& row) {
     const std::string mode = row["mode"];
     if (!row.contains("segment")) return mode;
@@ -207,7 +207,8 @@ std::size_t parse_size(const std::string& option, const std::string& text) {
                       : unit == "G" || unit == "GiB" ? 30
                                                      : -1;
     if (shift < 0 || n == 0 || (n << shift) % 16 != 0) {
-        throw CLI::ValidationError(option, "'" + text + "' must be a multiple of 16 bytes, like 64K, 1M or 1G");
+        throw CLI::ValidationError(option,
+                                   "'" + text + "' is not a positive multiple of 16 bytes, such as 64K, 1M or 1G");
     }
     return static_cast<std::size_t>(n << shift);
 }
@@ -243,11 +244,12 @@ std::vector<Case> make_cases(const BenchOptions& o, const Found& found) {
                 const bool encrypt = direction == WARPAES_ENCRYPT;
                 if (!wanted(o.directions, encrypt ? "encrypt" : "decrypt")) continue;
                 const bool parallel = encrypt ? mode.encrypt_is_parallel : mode.decrypt_is_parallel;
-                // The default omits modes that cannot be divided, which show little about a GPU, and modes with small
-                // segments, which are slow everywhere.
+                // The default omits serial modes, which reveal little about a GPU, and CFB8 and CFB1, which are slow
+                // everywhere.
                 if (o.mode_names.empty() && (!parallel || mode.mode == WARPAES_CFB8 || mode.mode == WARPAES_CFB1))
                     continue;
-                if (o.directions.empty() && mode.mode == WARPAES_CTR && !encrypt) continue;  // the same operation
+                if (o.directions.empty() && mode.mode == WARPAES_CTR && !encrypt)
+                    continue;  // the same operation as encryption
                 if (mode.hash_only && !encrypt) continue;
                 for (const unsigned bits : o.key_bits) {
                     if (mode.mode == WARPAES_XTS && bits == 192) continue;
@@ -268,25 +270,25 @@ std::vector<Case> make_cases(const BenchOptions& o, const Found& found) {
             if (wanted(o.places, "pageable")) add(backend, -1, WARPAES_MEMORY_PAGEABLE, bytes, o.threads);
         }
     }
-    if (!found.devices.empty() && wanted(o.backends, gpu_backend)) {
+    if (!found.devices.empty() && wanted(o.backends, gpu_backend())) {
         for (const warpaes_memory memory :
              {WARPAES_MEMORY_DEVICE, WARPAES_MEMORY_PAGE_LOCKED, WARPAES_MEMORY_PAGEABLE}) {
             if (!wanted(o.places, memory_name(memory))) continue;
             if (memory == WARPAES_MEMORY_DEVICE && o.device == all_devices) continue;
             const int device = o.device == first_device ? found.devices.front() : o.device;
-            for (const auto bytes : gpu_sizes) add(gpu_backend, device, memory, bytes, 0);
+            for (const auto bytes : gpu_sizes) add(gpu_backend(), device, memory, bytes, 0);
         }
     }
     return cases;
 }
 
-/// Parses the size of a message in a batch, which may be any number of bytes.
+/// Parses the size of a message in a batch. It need not be a multiple of 16 bytes.
 std::size_t parse_any_size(const std::string& text) {
     const bool plain = text.find_first_not_of("0123456789") == std::string::npos;
     return plain && !text.empty() ? std::stoull(text) : parse_size("--size", text);
 }
 
-/// For --messages: every combination of the given options.
+/// Returns the cases of --messages: every combination of the given options.
 std::vector<BatchCase> make_batch_cases(const BenchOptions& o, const Found& found) {
     std::vector<BatchCase> cases(1);
     const auto combine = [&](const auto& values, const auto& set) {
@@ -299,7 +301,7 @@ std::vector<BatchCase> make_batch_cases(const BenchOptions& o, const Found& foun
     const auto or_else = [](auto given, decltype(given) usual) { return given.empty() ? usual : given; };
     std::vector<std::string> backends = found.cpu_backends, places{"arena"};
     if (!found.devices.empty()) {
-        backends.emplace_back(gpu_backend);
+        backends.emplace_back(gpu_backend());
         places.insert(places.begin(), "device");
     }
     combine(or_else(o.backends, backends), [](BatchCase& c, const std::string& name) { c.backend = name; });
@@ -337,43 +339,46 @@ std::vector<BatchCase> make_batch_cases(const BenchOptions& o, const Found& foun
 constexpr const char* bench_help = R"(Usage: warpaes bench [options]
 
 Measures the throughput of backends, modes, keys and sizes, for data in device
-memory, page-locked memory and pageable memory. Options with LIST take several
+memory, page-locked memory and pageable memory. Options with LIST accept several
 values, separated by commas, and can be repeated.
 
-  --backend LIST     libcrypto, aesni, vaes, armv8, cuda; default: all
+  --backend LIST     as `warpaes devices` lists them; default: all
   --mode LIST        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac;
                      default: the parallel modes
   --direction LIST   encrypt, decrypt
   --key-bits LIST    128, 192, 256; default: 128,256
   --size LIST        message sizes, such as 64K,1M,1G
   --segment LIST     also measure GCM in segments of these sizes; default:
-                     1M,16K for messages from 64M on
+                     1M,16K for messages of 64M or more
   --data-unit N      data units of XTS; default: 4K
-  --from LIST        memory of the data: device, page-locked (with --messages:
-                     arena), pageable
+  --from LIST        memory that holds the data: device, page-locked (with
+                     --messages: arena), pageable
   --messages LIST    measure batches of this many messages, each of --size
                      bytes
-  --keys LIST        with --messages: one (a key for all) or each (a new key for
-                     each message)
-  --aad LIST         with --messages: bytes of associated data of GCM and CCM;
+  --keys LIST        with --messages: one (the same key for all messages) or
+                     each (a separate key for each message)
+  --aad LIST         with --messages: bytes of associated data for GCM and CCM;
                      default: 0
-  --entry-each       with --messages: use one entry for each message, instead of
-                     one for all
+  --entry-each       with --messages: use one batch entry for each message,
+                     instead of one entry for all messages
   --in-flight N      with --messages: batches in flight; default: 1, or 4 for
                      device memory
   --device N         the GPU; -1: all GPUs, for data in host memory. Default:
                      the first GPU
   --threads N        host threads of a CPU backend; 0: all. Default: 1
-  --samples N        samples for each case; default: 9. The median is shown
+  --samples N        samples for each case; default: 9. The table shows the
+                     median
   --seconds S        approximate time for each case; default: 0.3
   --quick            measure fewer sizes
   --json             print JSON instead of a table
-  -o, --output FILE  also store the JSON in this file
-  -f, --force        overwrite it
+  -o, --output FILE  also store the JSON in FILE
+  -f, --force        overwrite FILE
 
 1 GB/s is 10^9 bytes of plaintext per second. Every case writes its output,
-which is compared with libcrypto's. GMAC hashes associated data and writes no
-output. CPU rows also show libcrypto's EVP, measured alternately.
+except GMAC, which hashes associated data. The results are compared with
+libcrypto's: every tag, and either the whole output (of batches and segments) or
+its first 64 KiB. CPU rows also show the throughput of libcrypto's EVP, measured
+alternately.
 
 Examples
   warpaes bench --quick

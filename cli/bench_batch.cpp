@@ -37,7 +37,7 @@ std::size_t round_up(std::size_t n, std::size_t to) {
     return (n + to - 1) / to * to;
 }
 
-/// The offsets of all parts from the beginning of an arena or other memory.
+/// Offsets of all parts from the beginning of the memory, and the total size.
 struct Layout {
     explicit Layout(const BatchCase& c) {
         const auto place = [&](std::size_t bytes, std::size_t& stride) {
@@ -58,7 +58,7 @@ struct Layout {
     std::size_t text_stride, text_stride_out, iv_stride, aad_stride, tag_stride, key_stride;
 };
 
-/// Memory of the case's kind.
+/// Memory of the kind that the case specifies.
 class Memory {
 public:
     Memory(const BatchCase& c, warpaes_engine* engine, std::size_t bytes) {
@@ -239,29 +239,31 @@ json bench_batch(const BatchCase& c, unsigned samples, double seconds) {
     const double total = static_cast<double>(c.bytes) * static_cast<double>(c.messages);
     const auto rate = [&](double s) { return total / s / 1e9; };
     const auto& result = subject.result();
-    json row{{"backend", c.backend},
-             {"mode", c.mode->name},
-             {"direction", c.direction == WARPAES_ENCRYPT ? "encrypt" : "decrypt"},
-             {"key_bits", c.key_bits},
-             {"bytes", c.bytes},
-             {"messages", c.messages},
-             {"aad_bytes", c.aad_bytes},
-             {"keys", c.own_keys ? "each" : "one"},
-             {"entries", c.own_entries ? "each" : "one"},
-             {"memory", c.memory == BatchMemory::device  ? "device"
-                        : c.memory == BatchMemory::arena ? "arena"
-                                                         : "pageable"},
-             {"threads", c.threads},
-             {"in_flight", c.in_flight},
-             {"samples", samples},
-             {"calls_per_sample", calls},
-             {"median_s", median(times)},
-             {"best_s", *std::min_element(times.begin(), times.end())},
-             {"gb_per_s", rate(median(times))},
-             {"baseline_gb_per_s", nullptr},
-             {"on_gpu", static_cast<double>(result.messages_on_gpu) / static_cast<double>(result.messages)},
-             {"reason", subject.reason()},
-             {"includes", "submitting, checking and waiting; outputs and tags stored where the inputs lie"}};
+    json row{
+        {"backend", c.backend},
+        {"mode", c.mode->name},
+        {"direction", c.direction == WARPAES_ENCRYPT ? "encrypt" : "decrypt"},
+        {"key_bits", c.key_bits},
+        {"bytes", c.bytes},
+        {"messages", c.messages},
+        {"aad_bytes", c.aad_bytes},
+        {"keys", c.own_keys ? "each" : "one"},
+        {"entries", c.own_entries ? "each" : "one"},
+        {"memory", c.memory == BatchMemory::device  ? "device"
+                   : c.memory == BatchMemory::arena ? "arena"
+                                                    : "pageable"},
+        {"threads", c.threads},
+        {"in_flight", c.in_flight},
+        {"samples", samples},
+        {"calls_per_sample", calls},
+        {"median_s", median(times)},
+        {"best_s", *std::min_element(times.begin(), times.end())},
+        {"gb_per_s", rate(median(times))},
+        {"baseline_gb_per_s", nullptr},
+        {"on_gpu", static_cast<double>(result.messages_on_gpu) / static_cast<double>(result.messages)},
+        {"reason", subject.reason()},
+        {"includes",
+         "submitting, checking and waiting; outputs and tags are stored in the same kind of memory as the inputs"}};
     if (baseline) row["baseline_gb_per_s"] = rate(median(baseline_times));
     return row;
 }

@@ -15,14 +15,14 @@ struct BatchMode {
     unsigned iv_bytes;
     unsigned tag_bytes;
 };
-/// Null if there is no such mode.
+/// Returns the mode named `name`, or null if batches do not support it.
 const BatchMode* find_batch_mode(const std::string& name);
 
 enum class BatchMemory { device, arena, pageable };
 
 /// One row of the table: `messages` messages of `bytes` bytes.
 struct BatchCase {
-    std::string backend;  ///< or "auto"
+    std::string backend;  ///< a backend's name or "auto"
     const BatchMode* mode = nullptr;
     warpaes_direction direction = WARPAES_ENCRYPT;
     unsigned key_bits = 128;
@@ -30,17 +30,17 @@ struct BatchCase {
     std::size_t messages = 1;
     std::size_t aad_bytes = 0;  ///< GCM, CCM
     bool own_keys = false;      ///< a fresh key for every message
-    bool own_entries = false;   ///< an entry per message, instead of one for all
+    bool own_entries = false;   ///< one entry per message instead of one for all
     BatchMemory memory = BatchMemory::arena;
     int device = 0;
     unsigned threads = 0;
     unsigned in_flight = 1;  ///< number of batches in flight
 };
 
-/// Times the row, checks every byte against libcrypto, and for a CPU backend also times libcrypto.
+/// Times the case and checks every byte against libcrypto. For a CPU backend, also times libcrypto.
 nlohmann::json bench_batch(const BatchCase& c, unsigned samples, double seconds);
 
-/// Returns one line of the printed table; without a row, the table's header.
+/// Prints one row of the table, or the table's header if `row` is null.
 void print_batch_row(const nlohmann::json* row);
 
 }  // namespace cli

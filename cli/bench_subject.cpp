@@ -45,10 +45,10 @@ Key random_key(unsigned bits) {
     return create_key(bytes.data(), bytes.size());
 }
 
-const char* memory_name(warpaes_memory memory) {
-    return memory == WARPAES_MEMORY_DEVICE        ? "device"
-           : memory == WARPAES_MEMORY_PAGE_LOCKED ? "page_locked"
-                                                  : "pageable";
+std::string memory_name(warpaes_memory memory) {
+    std::string name = warpaes_memory_name(memory);
+    std::replace(name.begin(), name.end(), '-', '_');  // as in all records
+    return name;
 }
 
 Buffers::Buffers(const Case& c)
@@ -213,7 +213,7 @@ void Subject::verify_text() const {
     require(fetch(buffers_.output(), n) == expected, "the output differs from libcrypto's");
 }
 
-/// Checks the tag of the whole ciphertext; libcrypto computes it on all processors.
+/// Compares the tag of the whole ciphertext with libcrypto's, which is computed on all processors.
 void Subject::verify_tag() const {
     const Engine reference = create_engine("libcrypto", -1);
     const bool encrypt = case_.direction == WARPAES_ENCRYPT;
@@ -242,14 +242,16 @@ void Subject::verify_segments() const {
 }
 
 std::string Subject::includes() const {
-    if (asynchronous_) return "calls back to back on one stream, output stored";
+    if (asynchronous_) return "back-to-back calls on one stream, including storing the output";
     if (is_gcm() && case_.memory == WARPAES_MEMORY_DEVICE) {
-        return case_.direction == WARPAES_DECRYPT ? "whole calls, output stored, tags compared on the host"
-               : case_.mode->hash_only            ? "whole calls, the tag on the host"
-                                                  : "whole calls, output stored, tags on the host";
+        return case_.direction == WARPAES_DECRYPT
+                   ? "whole calls, including storing the output and comparing tags on the host"
+               : case_.mode->hash_only ? "whole calls, including storing the tag on the host"
+                                       : "whole calls, including storing the output and storing the tags on the host";
     }
     if (case_.mode->hash_only) return is_gpu(case_.backend) ? "the copy to the device" : "the whole call";
-    return is_gpu(case_.backend) ? "copies both ways, output stored in host memory" : "the whole call, output stored";
+    return is_gpu(case_.backend) ? "copies both ways, including storing the output in host memory"
+                                 : "the whole call, including storing the output";
 }
 
 }  // namespace cli

@@ -13,14 +13,14 @@ struct NamedMode {
     warpaes_mode mode;
     bool encrypt_is_parallel;
     bool decrypt_is_parallel;
-    bool hash_only = false;  ///< the data is the associated data
+    bool hash_only = false;  ///< the data is hashed as associated data
 };
 
-/// For measured buffers: they contain no secrets.
+/// The random bytes are not secure, because the measured buffers contain no secrets.
 void fill_randomly(std::vector<unsigned char>& bytes);
 Key random_key(unsigned bits);
 
-const char* memory_name(warpaes_memory memory);
+std::string memory_name(warpaes_memory memory);
 
 /// One row of the table.
 struct Case {
@@ -33,10 +33,10 @@ struct Case {
     warpaes_memory memory;
     unsigned threads;
     std::size_t data_unit;  ///< XTS
-    std::size_t segment;    ///< GCM: bytes per segment, each segment has its own tag; 0: one message
+    std::size_t segment;    ///< GCM: bytes per segment, each with a separate tag; 0: a single message
 };
 
-/// Input and output buffers of a case, in its kind of memory. The input is random.
+/// Input and output buffers of a case, in the kind of memory that it specifies. The input is random.
 class Buffers {
 public:
     explicit Buffers(const Case& c);
@@ -72,17 +72,18 @@ public:
     /// The arguments must outlive the object.
     Subject(const Case& c, warpaes_engine* engine, Secrets& secrets, const Buffers& buffers);
 
-    /// Makes the input an authentic ciphertext, in place, for GCM decryption. Call it once per case.
+    /// For GCM decryption: encrypts the input in place, so that it is authentic. Must be called once per case.
     void seal_input();
-    /// Returns the seconds per call over `calls` back-to-back calls. Where calls can be asynchronous, they are
-    /// enqueued, and only the last one is waited for.
+    /// Returns the seconds per call over `calls` back-to-back calls. If calls can be asynchronous, all are enqueued,
+    /// and the function then waits for the last call.
     double time(unsigned calls);
-    /// Throws if the first bytes of the timed output, or any tag, differ from libcrypto's for the same input.
+    /// Throws if the timed output or a tag differs from libcrypto's for the same input. Without segments, compares only
+    /// the first 64 KiB of the output.
     void verify() const;
 
     [[nodiscard]] const char* backend() const { return backend_; }
     [[nodiscard]] int device() const { return device_; }
-    /// The note that explains the figure.
+    /// Returns a note on the work that the measured time includes.
     [[nodiscard]] std::string includes() const;
 
 private:
@@ -105,7 +106,8 @@ private:
                              0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
     warpaes_message message_{};
     warpaes_result result_ = WARPAES_RESULT_INIT;
-    std::vector<warpaes_batch_entry> segments_;  ///< all segments except the last, which may be shorter; then the last
+    std::vector<warpaes_batch_entry>
+        segments_;  ///< one entry for the full segments, and one for a shorter last segment
     struct DeviceFree {
         warpaes_engine* engine;
         void operator()(void* pointer) const { warpaes_free(engine, pointer); }

@@ -21,7 +21,7 @@ GPU. Other programs that run at the same time distort the results.
 
   --quick      take a few seconds: measure fewer sizes, and estimate AES-256
                from AES-128
-  --cpu-only   measure no GPU, and keep the stored results of GPUs
+  --cpu-only   do not measure GPUs, and keep their stored results
   --json       print a JSON record
 )";
 
@@ -59,7 +59,7 @@ int run_calibrate(int argc, char** argv) {
     } else {
         fmt::print("{} measurements in {:.1f} s; median error of the predictions: {:.1f} %\n", result.measurements,
                    result.seconds, 100 * result.median_error);
-        fmt::print("{}\n", *path != '\0' ? fmt::format("stored in {}", one_line(path)) : "stored nowhere");
+        fmt::print("{}\n", *path != '\0' ? fmt::format("stored in {}", one_line(path)) : "not stored");
     }
     return 0;
 }

@@ -59,7 +59,7 @@ void warn(const std::string& sentence) {
 }
 
 void warn_of_growth(const std::string& input, std::uint64_t bytes) {
-    warn(fmt::format("{} grew during the run: only its first {} bytes were processed",
+    warn(fmt::format("{} grew during the run; only its first {} bytes were processed",
                      input.empty() ? "standard input" : "'" + input + "'", bytes));
 }
 
@@ -72,6 +72,12 @@ std::vector<warpaes_backend_info> list_backends() {
     return list;
 }
 
+const char* gpu_backend() {
+    const char* last = "";
+    for (std::size_t i = 0; const char* const name = warpaes_backend_name(i); ++i) last = name;
+    return last;
+}
+
 /// CLI11 parses "[a,b]" as a list if an option may be repeated, but a file may have such a name.
 bool is_bracketed(const std::string& text) {
     const std::size_t begin = text.find_first_not_of('\1');
@@ -80,7 +86,7 @@ bool is_bracketed(const std::string& text) {
 
 namespace {
 
-/// The edit distance: the number of characters to add, remove, replace or swap with a neighbour.
+/// Returns the edit distance: the minimum number of characters to add, remove, replace or swap with a neighbour.
 std::size_t difference(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before, last(b.size() + 1), now(b.size() + 1);
     std::iota(last.begin(), last.end(), std::size_t{0});
@@ -97,7 +103,7 @@ std::size_t difference(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
-/// A suggestion for the first argument that looks like an option but is unknown.
+/// Returns a suggestion for the first unknown long option.
 std::string hint_for_options(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> names{"--help", "--help-all"};
     for (const CLI::Option* option : app.get_options()) {
@@ -140,7 +146,7 @@ std::string did_you_mean_file(const std::string& path) {
     }
     std::sort(names.begin(), names.end());
     const fs::path wanted(path);
-    for (const std::string& name : names) {  // the suffix was omitted
+    for (const std::string& name : names) {  // the user may have omitted the suffix
         if (fs::path(name).stem() == wanted.filename() || name == path + ".warpaes") {
             return fmt::format("; did you mean '{}'?", name);
         }

@@ -1,4 +1,4 @@
-// Shared code of all subcommands: failures, messages, engines and keys, and the list of commands.
+// Code shared by all subcommands: failures, messages, engines, keys, and the entry points of the commands.
 #pragma once
 
 #include <warpaes/files.h>
@@ -81,18 +81,18 @@ inline Engine create_engine(const std::string& backend, int device, unsigned thr
 /// Writes to standard error. A failed write is ignored, because it cannot be reported.
 void say(const std::string& text) noexcept;
 
-/// Flushes standard output. Returns the error number of the first flush that failed, or 0: a failed flush discards its
-/// data, so that the next one succeeds.
+/// Flushes standard output. Returns the error number of the first failed flush, or 0 if none has failed. A later flush
+/// succeeds, because a failed flush discards its data.
 int flush_output() noexcept;
-/// Prints a table row immediately, because measuring the next row takes a while. Throws std::system_error if standard
-/// output does not accept it, so that the command stops measuring if nothing reads the result.
+/// Prints a table row immediately, because measuring the next row takes a while. Throws std::system_error if the row
+/// cannot be written, so that the command stops measuring when nothing reads the result.
 void show_row();
 
 /// `text`, in bold and in colour if standard error is a terminal that supports it and NO_COLOR is not set.
 enum class Colour { red = 31, yellow = 33 };
 std::string painted(Colour colour, const std::string& text);
 
-/// After this call, only errors are written.
+/// Suppresses all later notes and warnings. Errors are still written.
 void be_quiet() noexcept;
 /// Writes to standard error, unless the command is quiet.
 void note(const std::string& text) noexcept;
@@ -100,35 +100,35 @@ void note(const std::string& text) noexcept;
 /// Writes a warning to standard error, unless the command is quiet.
 void warn(const std::string& sentence);
 
-/// Warns of WARPAES_NOTE_INPUT_GREW. An empty `input` is standard input.
+/// Warns that the input grew (WARPAES_NOTE_INPUT_GREW). An empty `input` means standard input.
 void warn_of_growth(const std::string& input, std::uint64_t bytes);
 
 /// Returns the entries of warpaes_backend_query.
 std::vector<warpaes_backend_info> list_backends();
 /// The backend that computes on GPUs.
-inline constexpr const char* gpu_backend = "cuda";
+const char* gpu_backend();
 inline bool is_gpu(std::string_view backend) {
-    return backend == gpu_backend;
+    return backend == gpu_backend();
 }
 
 /// Returns "; did you mean 'X'?" with the known word closest to `text`, or nothing if no word is close.
 std::string did_you_mean(std::string_view text, std::span<const std::string> known);
 
-/// The text of `--help`, which fits on a screen, and of `--help-all`, the source of the man page.
+/// The texts of `--help`, which fits on one screen, and of `--help-all`, the source of the man page.
 struct Help {
     std::string brief;
     std::string full;
 };
 
-/// Like did_you_mean(), for a missing file: the closest name in its directory.
+/// Like did_you_mean(), for a missing file: suggests the closest name in its directory.
 std::string did_you_mean_file(const std::string& path);
 
-/// Parses the options. Returns false if it has printed the requested help, which is `help` or CLI11's list of options.
-/// Throws UsageError.
+/// Parses the options. If the user requested help, prints `help`, or CLI11's list of options if `help` is null, and
+/// returns false. Throws UsageError.
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help = nullptr);
 bool parse_options(CLI::App& app, int argc, char** argv, const Help& help);
 
-/// For subcommands whose only option is --json: returns whether it was given, or nothing if the help was printed.
+/// For subcommands whose only option is --json. Returns whether --json was given, or nothing if the help was printed.
 std::optional<bool> parse_json_option(int argc, char** argv, const char* help);
 
 struct Command {

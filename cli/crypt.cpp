@@ -1,4 +1,4 @@
-// `warpaes encrypt`, `decrypt`, `cat`, `verify` and `reencrypt`: files of authenticated segments, one or many.
+// `warpaes encrypt`, `decrypt`, `cat`, `verify` and `reencrypt`: process files of authenticated segments.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,8 +20,8 @@ namespace cli {
 
 namespace {
 
-/// A file of at least this size is processed by all workers. Smaller files are processed in parallel, with one worker
-/// for each.
+/// All workers together process a file of at least this size. Smaller files are processed in parallel, one worker per
+/// file.
 constexpr std::uint64_t large_file = 32u << 20;
 
 std::uint64_t bytes_of(const std::vector<FileTask>& tasks) {
@@ -51,7 +51,8 @@ public:
 
     void run() {
         if (o_.output_dir) prepare_output_directory();
-        // Only the owner can open a directory of results until it gets the permissions of its input.
+        // Only the owner can open a new directory of results until it receives the permissions of the corresponding
+        // input.
         const mode_t before = o_.output_dir ? ::umask(0077) : 0;
         const std::vector<MadeDirectory> places = make_directories();
         std::vector<std::size_t> small, large;
@@ -110,7 +111,7 @@ private:
 
     void check_terminal() const {
         if (o_.action == Action::encrypt && data_on_stdout(o_, tasks_) && !o_.force && ::isatty(STDOUT_FILENO) != 0) {
-            throw UsageError("ciphertext is not written to a terminal: give -o FILE, write to a pipe, or add -f");
+            throw UsageError("ciphertext is not written to a terminal; give -o FILE, write to a pipe, or add -f");
         }
     }
 
@@ -160,7 +161,7 @@ private:
         make_directory(*o_.output_dir);
     }
 
-    /// The files are processed one after the other, up to the first failure, because the output must have no gap.
+    /// Processes the files one after the other and stops at the first failure, because the output must not have gaps.
     void run_in_order() {
         const Engine engine = engine_with(o_.threads);
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -169,7 +170,7 @@ private:
         }
     }
 
-    /// Encrypts the names of the files that are under the new key, and then the names of directories, deepest first.
+    /// Encrypts the names of the files that the new key opens, and then the names of directories, deepest first.
     void rename_under_new_key() {
         for (std::size_t i = 0; i < tasks_.size() && caught_signal() == 0; ++i) {
             if (results_.outcomes[i].status != WARPAES_OK) continue;

@@ -37,7 +37,7 @@ int on_file_progress(void* user, std::uint64_t done, std::uint64_t total) {
     return caught_signal();
 }
 
-/// A sentence from the library, with the name of the file instead of the path that was passed to the library.
+/// Returns a sentence from the library with the name of the file in place of the path that was passed to the library.
 std::string with_name(std::string sentence, const std::string& path, const std::string& name) {
     if (path == name || path.empty()) return sentence;
     for (std::size_t at = 0; (at = sentence.find(path, at)) != std::string::npos; at += name.size()) {
@@ -46,7 +46,7 @@ std::string with_name(std::string sentence, const std::string& path, const std::
     return sentence;
 }
 
-/// The path of a result, after its directory is created.
+/// The path of a result. The constructor creates the directory.
 class OutputPlace {
 public:
     OutputPlace(const CryptOptions& options, const FileTask& task) : task_(task), path_(task.output) {
@@ -62,7 +62,7 @@ public:
     }
     [[nodiscard]] const std::string& path() const { return path_; }
 
-    /// A sentence from the library, with the names of the output and its directory.
+    /// Returns a sentence from the library with the names of the output and its directory.
     [[nodiscard]] std::string named(std::string sentence) const {
         if (task_.stored_output.empty()) return sentence;
         const std::filesystem::path whole(task_.output);
@@ -77,7 +77,7 @@ private:
     std::string path_;
 };
 
-/// The options of every file's job.
+/// Returns a job with the options that all files share.
 warpaes_file_job job_of(const CryptOptions& o) {
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
     job.format = WARPAES_FORMAT_STREAMING_AEAD;
@@ -130,13 +130,13 @@ void CryptKeys::settle() {
     if (options.action == Action::reencrypt) choose_new_key();
 }
 
-/// Chooses, from the loaded keys, the one that encrypts the files.
+/// Chooses the loaded key that encrypts the files.
 void CryptKeys::choose_new_key() {
     const Keys& from = options.to.keys.empty() ? keys : to;
     if (options.to.keys.empty() && keys.raw) {
         throw UsageError(
-            "--to: is missing; a raw key has no new primary key, so give a keyset (`warpaes keygen -o new.json` "
-            "creates a keyset)");
+            "--to: missing; a raw key has no new primary key. Give a keyset, which `warpaes keygen -o new.json` "
+            "creates");
     }
     new_primary = from.raw ? nullptr : primary_of(from);
     new_key = from.raw ? from.keyset.get() : new_primary.get();
@@ -257,7 +257,7 @@ void FileCrypt::note_of(const FileTask& task, const warpaes_file_result& result)
     if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.called(), result.bytes_read);
 }
 
-/// The failure of a file that no key opens, with a hint at the cause.
+/// Returns the failure of a file that no key opens, with a hint about the cause.
 Failure FileCrypt::with_hint(warpaes_status status, std::string sentence, bool key_opens, warpaes_engine* engine,
                              const FileTask& task) const {
     const std::string &path = task.input, aad = k_.aad_of(task);
@@ -269,15 +269,16 @@ Failure FileCrypt::with_hint(warpaes_status status, std::string sentence, bool k
         const auto id = disabled_key_of(engine, k_.keys.keyset.get(), path, aad);
         const Look look = look_at(path);
         if (status == WARPAES_ERROR_FORMAT && !id && !look.encrypted) {
-            return {status, fmt::format("does not look encrypted: {}", sentence)};
+            return {status, fmt::format("does not look encrypted ({})", sentence)};
         }
-        sentence += id ? fmt::format("; the disabled key {} opens it: `warpaes keys enable KEYSET {}`", *id, *id)
-                    : status == WARPAES_ERROR_FORMAT ? look.hint
-                    : task.stored ? "; a file that was moved within the tree does not open, and --aad must be the "
-                                    "same as for the encryption"
-                    : k_.names == nullptr && looks_like_stored_name(std::filesystem::path(path).filename())
-                        ? "; its name looks encrypted: give --encrypted-names and the complete directory"
-                        : "; repeat -k to try several keys, and give the --aad that was used for encryption";
+        sentence +=
+            id ? fmt::format("; the disabled key {} opens it, and `warpaes keys enable KEYSET {}` enables it", *id, *id)
+            : status == WARPAES_ERROR_FORMAT ? look.hint
+            : task.stored
+                ? "; a file that was moved within the tree does not open, and --aad must be the same as for encryption"
+            : k_.names == nullptr && looks_like_stored_name(std::filesystem::path(path).filename())
+                ? "; its name looks encrypted, so give --encrypted-names and the complete directory"
+                : "; repeat -k to try several keys, and give the --aad that was used for encryption";
     }
     if (status == WARPAES_ERROR_NOT_FOUND && ::access(path.c_str(), F_OK) != 0) sentence += did_you_mean_file(path);
     return {status, sentence};

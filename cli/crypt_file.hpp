@@ -1,4 +1,5 @@
-// One file of `warpaes encrypt`, `decrypt`, `cat`, `verify` and `reencrypt`, and the keys of all files.
+// The processing of one file by `warpaes encrypt`, `decrypt`, `cat`, `verify` and `reencrypt`, and the keys of all
+// files.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct Hole {
 struct FileOutcome {
     warpaes_status status = WARPAES_ERROR_CANCELLED;
     bool skipped = false;
-    std::string error = "not begun";
+    std::string error = "not started";
     std::uint64_t bytes_read = 0;
     std::uint64_t bytes_written = 0;
     std::uint32_t key_id = 0;
@@ -35,15 +36,15 @@ struct FileOutcome {
     std::vector<Hole> holes;  ///< ranges found by --salvage
 };
 
-/// The keys that a command uses for files, with their names and the associated data.
+/// The keys that a command uses for files and their names, and the associated data.
 class CryptKeys {
 public:
-    /// Loads them. Throws Failure, UsageError.
+    /// Loads the keys. Throws Failure and UsageError.
     explicit CryptKeys(const CryptOptions& options);
     CryptKeys(const CryptKeys&) = delete;
     CryptKeys& operator=(const CryptKeys&) = delete;
-    /// Makes the keyset of files that get their own, or chooses the key for re-encryption. Call it before the first
-    /// file and after all checks. Throws Failure, UsageError.
+    /// Creates the keyset that is stored in each encrypted file, or chooses the key for re-encryption. Must be called
+    /// after all checks and before the first file. Throws Failure and UsageError.
     void settle();
 
     [[nodiscard]] std::string aad_of(const FileTask& task) const {
@@ -53,25 +54,25 @@ public:
     [[nodiscard]] bool is_raw(std::uint32_t id) const {
         return options.to.keys.empty() ? cli::is_raw(keys, id) : to.raw;
     }
-    /// The template of raw keys whose files have no mark; otherwise nothing.
+    /// Returns the template of a raw key if its files have no recognizable header; otherwise an empty string.
     [[nodiscard]] std::string raw_template() const { return is_raw_only(keys.format) ? keys.format : ""; }
 
     const CryptOptions& options;
     OwnKeysets own;  ///< keys of files to decrypt
     Keys keys;
-    std::string front{};   ///< front with the keyset of files to encrypt, if they get their own keyset
-    Keys to;               ///< reencrypt: of --to
-    Keyset new_primary{};  ///< reencrypt: holds only the new key, unless that is raw
+    std::string front{};   ///< first bytes of each encrypted file, with its keyset; empty if the files have none
+    Keys to;               ///< reencrypt: the keys of --to
+    Keyset new_primary{};  ///< reencrypt: contains only the new key; null if the new key is raw
     const warpaes_keyset* new_key = nullptr;  ///< reencrypt
     std::uint32_t new_id = 0;
     std::string aad;
-    std::unique_ptr<StoredNames> names;  ///< if they are encrypted
+    std::unique_ptr<StoredNames> names;  ///< null if the names are not encrypted
 
 private:
     void choose_new_key();
 };
 
-/// Processes single files.
+/// Processes individual files.
 class FileCrypt {
 public:
     FileCrypt(CryptKeys& keys, SharedProgress& progress, OutputNotes& notes)

@@ -24,23 +24,23 @@ Data
                          in directories: process only, or skip, files whose name
                          ('*.tmp', .git) or path ('photos/raw/*') matches
   --skip-existing        with --output-dir: skip files whose result exists
-  -n, --dry-run          print the files that would be made; write nothing
+  -n, --dry-run          print the files that would be created; write nothing
   --aad TEXT, --aad-file FILE
                          associated data: not stored in the file, but required
                          to decrypt it
   -f, --force            overwrite results; write ciphertext to a terminal
 
 Keys
-  -k, --keys PLACE       a keyset (`warpaes keygen` makes one) or a raw key: a
+  -k, --keys PLACE       a keyset (`warpaes keygen` creates it) or a raw key: a
                          path, env:NAME, fd:N or exec:'COMMAND ...' (a program
                          that prints it). If -k is repeated, the first keyset
                          encrypts. Default: the place in WARPAES_KEYSET
-  --passphrase           ask for a passphrase and store a keyset under it at the
-                         start of each file, so that only the passphrase is
-                         needed. `warpaes keys passphrase FILE` changes it
-  --to PLACE             the same with a key-encryption key (see --help-all);
-                         can be repeated and combined with --passphrase. Each
-                         of these keys, or the passphrase, opens the files
+  --passphrase           ask for a passphrase, and store a keyset under it at
+                         the start of each file. Decryption needs only the
+                         passphrase. `warpaes keys passphrase FILE` changes it
+  --to PLACE             like --passphrase, but with a key-encryption key (see
+                         --help-all); can be repeated, also with --passphrase.
+                         Any one of the keys, or the passphrase, opens a file
 )";
 constexpr const char* encrypt_more =
     R"(  --passphrase-seconds S with --passphrase: the time in seconds that one guess
@@ -51,7 +51,7 @@ constexpr const char* encrypt_more =
 )";
 constexpr const char* encrypt_examples = R"(
 Examples
-  warpaes encrypt --passphrase photos.tar          # makes photos.tar.warpaes
+  warpaes encrypt --passphrase photos.tar          # creates photos.tar.warpaes
   warpaes keygen -o keyset.json
   warpaes encrypt -k keyset.json photos.tar
   tar c photos | warpaes encrypt -k keyset.json > photos.tar.warpaes
@@ -60,9 +60,9 @@ Examples
 
 constexpr const char* decrypt_text = R"(Usage: warpaes decrypt [--passphrase | -k KEYS] [-r RANGE] [-o FILE] [FILE...]
 
-Decrypts files that `warpaes encrypt` or a Tink library has written. A named
-result appears only after the whole file is authenticated. A pipe receives each
-segment once it is authenticated; only exit status 0 means that it received all.
+Decrypts files that `warpaes encrypt` or a Tink library wrote. A named result
+appears only after the whole file is authenticated. A pipe receives each segment
+once it is authenticated; it received all segments only if the exit status is 0.
 
 Data
   FILE                   files to decrypt; default, or '-': standard input
@@ -83,7 +83,7 @@ Data
                          the associated data that the file was encrypted with
   --salvage              for damaged files: write every authentic segment, and
                          zeros in place of the others; list the damaged ranges.
-                         The exit status is 26 if there are any
+                         The exit status is 26 if a range is damaged
   -f, --force            overwrite results
 
 Keys
@@ -96,7 +96,7 @@ Keys
 )";
 constexpr const char* decrypt_examples = R"(
 Examples
-  warpaes decrypt -o photos.tar photos.tar.warpaes # asks for the passphrase
+  warpaes decrypt -o photos.tar photos.tar.warpaes # prompts for a passphrase
   warpaes decrypt -k keyset.json -o photos.tar photos.tar.warpaes
   warpaes decrypt -k keyset.json photos.tar.warpaes | tar x
   warpaes decrypt -k keyset.json -r 1000000:1000099 disk.img.warpaes
@@ -107,15 +107,15 @@ Examples
 constexpr const char* cat_text = R"(Usage: warpaes cat [--passphrase | -k KEYS] [-r RANGE] FILE...
 
 Writes the plaintext of encrypted files, one after the other, to standard
-output. Each segment is authenticated before it is written; only exit status 0
-means that all were written. The command stops at the first failure.
+output. Each segment is authenticated before it is written. The command stops at
+the first failure; all segments were written only if the exit status is 0.
 
 Data
   FILE                   one or more files; '-': standard input
   --encrypted-names --name PATH
                          FILE is a directory with encrypted names, and PATH is
                          the plain path of a file in it; --name can be repeated
-  -r, --range FIRST:LAST only these bytes of a single file, as for
+  -r, --range FIRST:LAST write only these bytes of a single file, as for
                          `warpaes decrypt`
   --aad TEXT, --aad-file FILE
                          the associated data that the files were encrypted with
@@ -134,7 +134,7 @@ constexpr const char* verify_text = R"(Usage: warpaes verify [--passphrase | -k 
 Authenticates complete files and writes no output.
 
 Data
-  FILE                   files, and directories: all files below them that look
+  FILE                   a file, or a directory: all files below it that look
                          encrypted. Without FILE, or with '-': standard input
   --encrypted-names, --name PATH
                          as for `warpaes decrypt`; also authenticates every name
@@ -154,13 +154,13 @@ Example
 
 constexpr const char* reencrypt_text = R"(Usage: warpaes reencrypt [-k KEYS] [--to KEYS] FILE...
 
-Re-encrypts files in place, under another key or in another format. No plaintext
-is written to the disk. A file is replaced only after all of it is authenticated
-and the new file is complete; after a failure it is unchanged. Files that the
-new key already opens are skipped.
+Re-encrypts files in place, under a different key or in a different format. No
+plaintext is written to the disk. A file is replaced only after all of it is
+authenticated and the new file is complete. After a failure, the file is
+unchanged. Files that the new key already opens are skipped.
 
 Data
-  FILE                   files, and directories: all files below them that look
+  FILE                   a file, or a directory: all files below it that look
                          encrypted
   --encrypted-names      FILE is a directory with encrypted names; they are
                          encrypted under the new key, after the files
@@ -173,7 +173,7 @@ Data
 Keys
   -k, --keys PLACE       keys that open the files, as for `warpaes decrypt`
   --to PLACE             the keyset whose primary key encrypts. Default: the
-                         first -k, such as after `keys add --primary`
+                         first -k, for example after `keys add --primary`
   --to-template NAME     the template of --to, if it is a raw key
 )";
 constexpr const char* reencrypt_examples = R"(
@@ -183,7 +183,7 @@ Examples
   warpaes reencrypt -k old.json --to new.json photos.tar.warpaes
 )";
 
-/// Options that few users need; only --help-all and the man pages have them.
+/// Options that few users need. Only --help-all and the man pages list them.
 constexpr const char* keys_more =
     R"(  -t, --template NAME    the template of a raw key, which has 16 or 32 bytes or
                          twice as many hexadecimal digits (`warpaes keygen
@@ -195,13 +195,14 @@ constexpr const char* keys_more =
                          the passphrase of a keyset that has one: a path,
                          env:NAME, fd:N or exec:COMMAND. Default: ask
   --kek PLACE, --kek-aad TEXT
-                         the key-encryption key of an encrypted keyset (same
-                         places), and its associated data
+                         the key-encryption key of an encrypted keyset, in a
+                         place as for --passphrase-from, and its associated
+                         data.
                          With --passphrase-from or --kek, every keyset must be
                          encrypted, so that an attacker cannot replace it;
                          -k clear:PLACE allows an unencrypted keyset.
                          A place can contain these options for one keyset:
-                         -k passphrase:FILE asks for the passphrase;
+                         -k passphrase:FILE prompts for the passphrase;
                          passphrase=PLACE;FILE and kek=PLACE;kek-aad=TEXT;FILE
                          read the passphrase or key from a place.
                          own: in place of FILE means the keyset at the start of
@@ -210,8 +211,7 @@ constexpr const char* keys_more =
 )";
 constexpr const char* how = R"(
 How
-  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8 or cuda;
-                         `warpaes devices` lists them
+  --backend NAME         auto (default) or one that `warpaes devices` lists
   --device N             use this CUDA device; default: all
   --threads N            workers for a large file; default: one per processor
   -j, --jobs N           number of small files processed in parallel; default:
@@ -227,7 +227,8 @@ How
 )";
 constexpr const char* end = R"(
 Exit status: 0, or the warpaes_status of the first failure (`warpaes --help-all`
-lists them); 128 + N after signal N. A failed run leaves no output file.
+lists them); 128 + N after signal N. No output file remains for an input that
+fails, except with --salvage.
 )";
 
 }  // namespace

@@ -49,23 +49,24 @@ void refuse_passphrase_options(Action action, int argc, char** argv) {
                 conceal(next);
                 throw Failure(
                     WARPAES_ERROR_NOT_FOUND,
-                    "--passphrase: takes no value and asks on the terminal. The next argument does not name an "
-                    "existing file. It is not shown here, because it may be a passphrase. To read a "
+                    "--passphrase: accepts no value, because the command prompts on the terminal. The next argument "
+                    "does "
+                    "not name an existing file. It is not shown here, because it may be a passphrase. To read a "
                     "passphrase from a place, give --passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
             }
             conceal(argv[i] + std::strlen(name) + (*rest == '=' ? 1 : 0));
             throw UsageError(fmt::format(
                 "{}: {}", name,
                 action == Action::reencrypt
-                    ? "a passphrase protects a keyset: `warpaes keygen --passphrase -o keyset.json` creates one, and "
-                      "-k asks for its passphrase; `warpaes keys passphrase FILE` changes the passphrase of a file"
-                    : "takes no passphrase, because other processes can read command lines: --passphrase asks for it, "
-                      "and --passphrase-from reads it from FILE, env:NAME, fd:N or exec:COMMAND"));
+                    ? "not an option of `warpaes reencrypt`; give -k a keyset that `warpaes keygen --passphrase -o "
+                      "keyset.json` created, or change the passphrase of a file with `warpaes keys passphrase FILE`"
+                    : "accepts no passphrase, because other processes can read command lines; --passphrase prompts for "
+                      "it, and --passphrase-from reads it from FILE, env:NAME, fd:N or exec:COMMAND"));
         }
     }
 }
 
-/// The options that open or encrypt the files' own keyset; nothing if the files have none.
+/// Returns the options that open or encrypt the files' own keysets, or nothing if the files contain no keysets.
 std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
     const bool makes_own = o.passphrase || !o.to_keks.empty();
     const char* flag = o.passphrase ? "--passphrase" : "--to";
@@ -118,7 +119,7 @@ void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
             "requires a separate keyset (-k KEYSET), because names are decrypted before the keysets in the "
             "files; `warpaes keygen --passphrase -o keyset.json` creates one");
     }
-    if (reads_stdin) throw UsageError(option + "standard input has no name");
+    if (reads_stdin) throw UsageError(option + "cannot be used with standard input, which has no name");
     if (encrypts) return;
     if (!o.names.empty() && o.files.size() != 1) {
         throw UsageError("--name: requires exactly one FILE argument, which must be the encrypted directory");
@@ -129,14 +130,14 @@ void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
     for (const std::string& name : o.names) {
         const std::filesystem::path path(name);
         if (name.empty() || name.back() == '/' || path.is_absolute() || path.lexically_normal().native() != name) {
-            throw UsageError(
-                fmt::format("--name: '{}' is not the plain path of a file as `warpaes list` prints it", name));
+            throw UsageError(fmt::format(
+                "--name: '{}' is not the plain path of a file; `warpaes list` prints the plain paths", name));
         }
     }
     const bool one_output = o.action == Action::cat || (o.action == Action::decrypt && !o.output_dir);
     if (one_output && o.names.empty()) {
         throw UsageError(option + (o.action == Action::cat
-                                       ? "give --name PATH to choose a file of the directory"
+                                       ? "give --name PATH to select a file in the directory"
                                        : "give --output-dir DIRECTORY for the results, or --name PATH for one file"));
     }
     if (o.action == Action::decrypt && !o.output_dir && o.names.size() != 1) {
@@ -169,7 +170,7 @@ void check_options(const CryptOptions& o) {
     if (reads_stdin && o.keys.kek.place && takes_stdin(*o.keys.kek.place)) {
         throw UsageError("--kek: standard input cannot be both the key and the data");
     }
-    if (o.to.keys.size() > 1) throw UsageError("--to: is given twice");
+    if (o.to.keys.size() > 1) throw UsageError("--to: cannot be repeated for reencrypt");
     if (o.to.template_name && o.to.keys.empty()) throw UsageError("--to-template: requires --to");
     if (o.action == Action::reencrypt && reads_stdin) {
         throw UsageError("FILE: standard input cannot be replaced; use `warpaes decrypt | warpaes encrypt`");
@@ -190,7 +191,7 @@ void check_options(const CryptOptions& o) {
         throw UsageError("--range: requires exactly one FILE, and writes to -o or to standard output");
     }
     if (o.output_dir && reads_stdin) {
-        throw UsageError("--output-dir: cannot take standard input, which has no name");
+        throw UsageError("--output-dir: cannot be used with standard input, which has no name");
     }
 }
 
@@ -250,7 +251,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, help_of(action))) return std::nullopt;
     if (o.files.empty() && (action == Action::cat || action == Action::reencrypt)) {
-        throw UsageError("FILE: is missing; give at least one file");
+        throw UsageError("FILE: missing; give at least one file");
     }
     if (o.files.empty()) o.files = {"-"};
     if (quiet && (o.verbose || o.progress.value_or(false)))

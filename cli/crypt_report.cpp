@@ -64,7 +64,7 @@ public:
     }
 
 private:
-    /// Only the first ranges; the record of --json contains all.
+    /// Prints only the first ranges. The record of --json contains all.
     void list_holes(std::size_t i) const {
         constexpr std::size_t most = 20;
         const std::vector<Hole>& holes = outcomes_[i].holes;
@@ -83,7 +83,7 @@ private:
         return tasks_[i].input.empty() ? "standard input" : tasks_[i].called();
     }
 
-    /// The error with the name of the file.
+    /// Returns the error with the name of the file.
     [[nodiscard]] std::string named_error(std::size_t i) const {
         const std::string& error = outcomes_[i].error;
         const std::string name = tasks_[i].input.empty() ? "standard input" : "'" + tasks_[i].called() + "'";

@@ -16,8 +16,8 @@ using nlohmann::json;
 constexpr const char* devices_help = R"(Usage: warpaes devices [--json]
 
 Lists the backends, and shows whether each can run on this machine and, if not,
-the reason. --backend and the environment variable WARPAES_BACKEND take the
-names in the first column; --device takes the numbers in brackets.
+the reason. --backend and the environment variable WARPAES_BACKEND accept the
+names in the first column; --device accepts the numbers in brackets.
 
   --json   print a JSON record
 )";
@@ -46,7 +46,7 @@ void print_backend(const warpaes_backend_info& info) {
 /// failure.
 void try_page_locking() {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    options.backend = gpu_backend;
+    options.backend = gpu_backend();
     warpaes_engine* engine = nullptr;
     if (warpaes_engine_create(&options, &engine) != WARPAES_OK) return;
     void* memory = nullptr;

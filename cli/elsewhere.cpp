@@ -28,15 +28,16 @@ void become(const std::string& name, int argc, char** argv, const std::string& r
     if (program.is_absolute()) ::execv(program.c_str(), arguments.data());
     const int error = program.is_absolute() ? errno : ENOENT;
     if (error == ENOENT) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("there is no '{}'; {}", program.string(), remedy));
+        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("'{}': not installed; {}", program.string(), remedy));
     }
     throw Failure(WARPAES_ERROR_INTERNAL,
-                  fmt::format("'{}' cannot be run: {}", program.string(), std::strerror(error)));
+                  fmt::format("'{}': cannot be run: {}", program.string(), std::strerror(error)));
 }
 
 namespace {
 
-/// `-c` puts the working directory in front of Python's path. A module in that directory is not the package.
+/// Returns the Python code that runs the package's command. It removes the working directory, which `-c` adds, from
+/// sys.path, because a module in that directory could replace the package.
 std::string program(const char* remedy) {
     return fmt::format(
         "import sys\n"
@@ -45,7 +46,8 @@ std::string program(const char* remedy) {
         "    from warpaes.__main__ import main\n"
         "except ModuleNotFoundError as error:\n"
         "    if error.name != 'warpaes': raise\n"
-        "    sys.stderr.write('warpaes: `warpaes %s` is in the Python package, which %s does not have; {}\\n'\n"
+        "    sys.stderr.write('warpaes: `warpaes %s`: requires the Python package, which is not installed for %s; "
+        "{}\\n'\n"
         "                     % (sys.argv[1], sys.executable))\n"
         "    sys.exit({})\n"
         "sys.argv[0] = 'warpaes'\n"
@@ -57,14 +59,14 @@ std::string program(const char* remedy) {
 
 int run_in_package(int argc, char** argv) {
     constexpr auto remedy =
-        "`pip install warpaes[bulk]` installs it, and WARPAES_PYTHON names another Python interpreter";
+        "install it with `pip install warpaes[bulk]`, or set WARPAES_PYTHON to another Python interpreter";
     const char* given = std::getenv("WARPAES_PYTHON");
     std::string python = given != nullptr && *given != '\0' ? given : "python3", option = "-c", text = program(remedy);
     std::vector<char*> arguments{python.data(), option.data(), text.data()};
     arguments.insert(arguments.end(), argv, argv + argc);
     arguments.push_back(nullptr);
     ::execvp(python.c_str(), arguments.data());
-    throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("`warpaes {}` needs Python, and '{}' cannot be run: {}; {}",
+    throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("`warpaes {}`: requires Python, but '{}' cannot be run: {}; {}",
                                                        argv[0], python, std::strerror(errno), remedy));
 }
 

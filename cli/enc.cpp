@@ -34,14 +34,15 @@ struct JobSecrets {
 std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
     if (o.passphrase_file) return read_passphrase_file("-kfile", *o.passphrase_file);
     if (o.passphrase != nullptr) {
-        return take_argument("-k", o.passphrase, "use -pass env:NAME, file:PATH, fd:N or stdin, or leave it out");
+        return take_argument("-k", o.passphrase, "use -pass env:NAME, file:PATH, fd:N or stdin, or omit it");
     }
     if (o.pass != nullptr) return read_passphrase("-pass", o.pass);
     if (o.key != nullptr) return std::nullopt;
     auto answer = prompt(o.decrypt ? "Passphrase" : "New passphrase", !o.decrypt);
     if (!answer) {
         throw UsageError(
-            "no key: give -K and -iv, or a passphrase with -pass, -kfile or -k; there is no terminal to ask for one");
+            "no key, and no terminal for a prompt; give -K and -iv, or a passphrase with -pass, -kfile or "
+            "-k");
     }
     return answer;
 }
@@ -49,13 +50,13 @@ std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
 /// Refuses key and IV options that would have no effect, because users would rely on them.
 void refuse_idle_options(const EncOptions& o) {
     const auto refuse = [](const std::string& option, const std::string& why) {
-        throw UsageError(fmt::format("{}: {}; leave it out", option, why));
+        throw UsageError(fmt::format("{}: {}; omit it", option, why));
     };
     std::vector<std::string> passphrases;
     if (o.passphrase_file) passphrases.emplace_back("-kfile");
     if (o.passphrase != nullptr) passphrases.emplace_back("-k");
     if (o.pass != nullptr) passphrases.emplace_back("-pass");
-    if (passphrases.size() > 1) refuse(passphrases[1], passphrases[0] + " gives the passphrase");
+    if (passphrases.size() > 1) refuse(passphrases[1], passphrases[0] + " already provides the passphrase");
     if (o.iv && o.mode == WARPAES_ECB) refuse("-iv", "ECB has no IV");
     if (o.salt && o.no_salt) refuse("-S", "cannot be combined with -nosalt");
     if (o.raw && o.key == nullptr) refuse("--raw", "requires -K");
@@ -65,7 +66,7 @@ void refuse_idle_options(const EncOptions& o) {
         refuse(passphrases[0], "has no effect, because -K is the key itself and the IV is given");
     }
     if (!passphrases.empty()) return;
-    const std::string why = "applies only to passphrases, and -K is the key itself";
+    const std::string why = "applies only to passphrases, but -K is the key itself";
     if (o.pbkdf2) refuse("-pbkdf2", why);
     if (o.iterations) refuse("-iter", why);
     if (o.digest) refuse("-md", why);
@@ -88,15 +89,14 @@ void set_keys(const EncOptions& o, JobSecrets& secrets, warpaes_file_job& job) {
         job.format = WARPAES_FORMAT_RAW;
         if (job.iv == nullptr && o.mode != WARPAES_ECB) {
             throw Failure(WARPAES_ERROR_IV_LENGTH,
-                          "-iv: is missing; with -K this mode takes an IV of 32 hexadecimal "
-                          "digits");
+                          "-iv: missing; with -K, this mode requires an IV of 32 hexadecimal digits");
         }
         return;
     }
     job.format = WARPAES_FORMAT_OPENSSL_ENC;
     job.kdf = o.pbkdf2 || o.iterations ? WARPAES_KDF_PBKDF2 : WARPAES_KDF_EVP_BYTESTOKEY;
     if (job.kdf == WARPAES_KDF_EVP_BYTESTOKEY && job.key == nullptr) {
-        warn("this key derivation is weak (one round of a hash); use -pbkdf2 or -iter if both sides support it");
+        warn("this key derivation is weak (one round of a hash); use -pbkdf2 or -iter if both sides support PBKDF2");
     }
     job.key_bits = o.key_bits;
     job.iterations = o.iterations.value_or(0);
@@ -164,16 +164,16 @@ Failure failure_of(warpaes_status status, const EncOptions& o) {
     std::string sentence = warpaes_last_error();
     if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
     if (status == WARPAES_ERROR_FORMAT && !o.input.empty() && looks_like_ours(o.input)) {
-        sentence += "; it looks like a file of `warpaes encrypt`: `warpaes decrypt` opens it";
+        sentence += "; it looks like a file of `warpaes encrypt`, which `warpaes decrypt` opens";
     }
     return {status, sentence};
 }
 
 void run_job(const EncOptions& o) {
-    if (o.key_bits == 0) throw UsageError("no cipher: give one, for example -aes-256-ctr");
+    if (o.key_bits == 0) throw UsageError("no cipher; give one, for example -aes-256-ctr");
     if (o.output.empty() && !o.decrypt && !o.base64 && !o.force && ::isatty(STDOUT_FILENO) != 0) {
         throw UsageError(
-            "ciphertext is not written to a terminal: give -out FILE, write to a pipe, or add -a (base64) or -f");
+            "ciphertext is not written to a terminal; give -out FILE, write to a pipe, or add -a (base64) or -f");
     }
     refuse_idle_options(o);
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
@@ -197,7 +197,7 @@ void run_job(const EncOptions& o) {
     if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(o.input, result.bytes_read);
     if ((result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0) {
         warn(
-            "the counter passed 2^128 - 1 and continued at 0. The output is correct, but the counters from 0 must "
+            "the counter passed 2^128 - 1 and continued at 0. The output is correct, but the counters from 0 on must "
             "not be used again with this key");
     }
     if (o.summary || o.progress.value_or(false)) {

@@ -27,13 +27,13 @@ std::uint32_t number32(const char* what, const char* text) {
     return parse_number<std::uint32_t>(what, text, std::numeric_limits<std::int32_t>::max());
 }
 
-/// Like openssl: hexadecimal after 0x, octal after 0.
+/// Parses a number as openssl does: hexadecimal after 0x, octal after 0.
 std::uint32_t iterations(const char* text) {
     char* end = nullptr;
     errno = 0;
     const long number = std::strtol(text, &end, 0);
     if (end == text || *end != '\0' || errno != 0 || number < 1 || number > std::numeric_limits<std::int32_t>::max()) {
-        throw UsageError(fmt::format("-iter: '{}' is not a number of at least 1 and below 2^31", text));
+        throw UsageError(fmt::format("-iter: '{}' is not a number from 1 to 2147483647", text));
     }
     return static_cast<std::uint32_t>(number);
 }
@@ -78,9 +78,9 @@ const Flag flags[] = {
     {"bufsize", true, [](EncOptions&, char*) {}},
     {"v", false, [](EncOptions& o, char*) { o.summary = true; }},
     {"p", false,
-     [](EncOptions&, char*) { throw UsageError("-p: prints the key in openssl; warpaes does not print keys"); }},
+     [](EncOptions&, char*) { throw UsageError("-p: not supported, because warpaes does not print keys"); }},
     {"P", false,
-     [](EncOptions&, char*) { throw UsageError("-P: prints the key in openssl; warpaes does not print keys"); }},
+     [](EncOptions&, char*) { throw UsageError("-P: not supported, because warpaes does not print keys"); }},
 
     {"range", true, [](EncOptions& o, char* v) { o.range = v; }},
     {"backend", true, [](EncOptions& o, char* v) { o.backend = v; }},
@@ -106,7 +106,8 @@ constexpr EncMode enc_modes[] = {{"ecb", WARPAES_ECB},       {"cbc", WARPAES_CBC
                                  {"cfb128", WARPAES_CFB128}, {"cfb8", WARPAES_CFB8}, {"cfb1", WARPAES_CFB1},
                                  {"ofb", WARPAES_OFB},       {"ctr", WARPAES_CTR}};
 
-/// A flag's name for messages: text attached to a flag that takes a secret is part of the secret.
+/// Returns a flag's name for messages. Text that is attached to a flag for a secret is hidden, because it is part of
+/// the secret.
 std::string without_secret(const std::string& name) {
     for (const char* flag : {"pass", "kfile", "k", "K"}) {
         if (name.starts_with(flag)) return std::string(flag) + "…";
@@ -114,8 +115,8 @@ std::string without_secret(const std::string& name) {
     return name;
 }
 
-/// Parses aes-256-ctr, aes256 (CBC, as in openssl), in upper or lower case. Returns false if it is not the name of an
-/// AES cipher.
+/// Parses names such as aes-256-ctr and aes256 (CBC, as in openssl) in upper or lower case. Returns false if it is not
+/// the name of an AES cipher.
 bool parse_cipher(const std::string& flag, EncOptions& options) {
     std::string name = flag;
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -134,8 +135,8 @@ bool parse_cipher(const std::string& flag, EncOptions& options) {
     const auto* found =
         std::find_if(std::begin(enc_modes), std::end(enc_modes), [&](const EncMode& m) { return mode == m.name; });
     if (mode.size() > 4 && mode.substr(mode.size() - 4) == "-cts") {
-        throw UsageError(
-            fmt::format("-{}: ciphertext stealing is not supported; cbc pads, and ctr needs no padding", flag));
+        throw UsageError(fmt::format(
+            "-{}: ciphertext stealing is not supported; use cbc, which pads, or ctr, which needs no padding", flag));
     }
     if (found == std::end(enc_modes)) {
         std::vector<std::string> names;
@@ -158,7 +159,7 @@ EncOptions parse_enc_options(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         char* argument = argv[i];
         if (argument[0] != '-' || argument[1] == '\0') {
-            // After a secret, the argument may be the rest of it, split into words by a shell.
+            // After a secret, the argument may be the rest of the secret, which a shell has split into words.
             const bool secret = options.key != nullptr || options.pass != nullptr || options.passphrase != nullptr ||
                                 after(argument, "pass:") != nullptr;
             throw UsageError(
@@ -197,7 +198,8 @@ FirstLast parse_range(const std::string& text) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos) {
         throw UsageError(
-            fmt::format("--range: '{}' is not FIRST:LAST; '{}:{}' is one byte, '{}:' everything from there to the end",
+            fmt::format("--range: '{}' is not FIRST:LAST; '{}:{}' selects one byte, and '{}:' selects everything from "
+                        "that byte to the end",
                         text, text, text, text));
     }
     constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -221,9 +223,9 @@ Data
   -in FILE, -out FILE    default: standard input, standard output
   -e, -d                 encrypt (default), decrypt
   -a, -base64            ciphertext in base64
-  -A                     with -a: in a single line
-  -nopad                 ECB, CBC: no PKCS#7 padding; the length of the input
-                         must be a multiple of 16 bytes
+  -A                     with -a: on a single line
+  -nopad                 ECB, CBC: do not pad (PKCS#7); the length of the
+                         input must be a multiple of 16 bytes
   --range FIRST:LAST     write only bytes FIRST to LAST of the result, both
                          included; LAST is optional. Reads only the blocks that
                          contain them. For ECB and CTR; with -d also CBC and CFB
@@ -237,20 +239,19 @@ Key and IV
                          they are text; without this option, text is refused
   -iv HEX                16 bytes; for CTR the first counter block
 
-Passphrase, instead of a key (asked for if none is given)
+Passphrase instead of a key (if neither is given, the command prompts for one)
   -pass SOURCE           pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin
   -k PASSWORD, -kfile F  the passphrase, or a file with the passphrase as its
                          first line. Like openssl, -kfile uses at most 127 bytes
                          of the line, and -pass at most 1023
   -pbkdf2, -iter N       use PBKDF2 with 10000 rounds, or with N. Without these
-                         options: openssl's older, weak key derivation
+                         options: openssl's old, weak key derivation
   -md DIGEST             default: sha256
   -S HEX                 use this salt of 8 bytes, and do not store it
   -nosalt                use no salt
 
 How
-  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8 or cuda;
-                         `warpaes devices` lists them
+  --backend NAME         auto (default) or one that `warpaes devices` lists
   --device N             use this CUDA device; default: all
   --threads N, --chunk BYTES, --depth N
                          workers, bytes per chunk, chunks in flight; the
@@ -270,8 +271,8 @@ Examples
   tar c photos | warpaes enc -aes-256-cbc -pbkdf2 -pass file:pw > photos.enc
   warpaes enc -aes-128-ctr -d -K file:key -iv $IV -in a --range 1000:1099
 
-Exit status: 0, or the warpaes_status of the failure (`warpaes --help-all` lists
-them); 128 + N after signal N. A failed run leaves no output file.
+Exit status: 0, or the warpaes_status of the failure (see `warpaes --help-all`);
+128 + N after signal N. A failed run leaves no output file.
 )";
 }
 

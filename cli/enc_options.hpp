@@ -1,4 +1,4 @@
-// The command line of `warpaes enc`: the flags of `openssl enc`, with a single dash, and a few additional ones.
+// The command line of `warpaes enc`: the flags of `openssl enc`, with a single dash, and a few additional flags.
 #pragma once
 
 #include <warpaes/files.h>
@@ -50,7 +50,7 @@ EncOptions parse_enc_options(int argc, char** argv);
 
 const char* enc_help();
 
-/// "FIRST:LAST" or "FIRST:", inclusive. Throws UsageError.
+/// A range "FIRST:LAST" or "FIRST:". Both ends are included. parse_range() throws UsageError.
 struct FirstLast {
     std::uint64_t first = 0;
     std::uint64_t last = WARPAES_UNKNOWN;

@@ -27,14 +27,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* suffix = ".warpaes";
 
-/// The name of a result: the input's name with the suffix added or removed.
+/// Returns the name of a result: the input's name with the suffix added or removed.
 fs::path result_name(const fs::path& name, Action action) {
     if (action == Action::encrypt) return name.native() + suffix;
     return name.extension() == suffix && name.stem() != "" ? fs::path(name).replace_extension() : name;
 }
 
-/// The name in the output directory of a file or directory from the command line; none for "." and similar, whose
-/// content is placed there directly.
+/// Returns the name in the output directory of a file or directory from the command line. It is empty for ".", ".." and
+/// "/", whose content is placed directly in the output directory.
 fs::path own_name(const fs::path& path) {
     fs::path name = path.lexically_normal();
     if (!name.has_filename()) name = name.parent_path();  // "photos/"
@@ -42,7 +42,7 @@ fs::path own_name(const fs::path& path) {
     return name == "." || name == ".." || name == "/" ? fs::path() : name;
 }
 
-/// The file system's limit for a name, in bytes.
+/// Returns the file system's limit for a name, in bytes.
 std::size_t longest_name(const fs::path& path) {
     const long limit = ::pathconf(nearest_directory(path.parent_path()).c_str(), _PC_NAME_MAX);
     return limit > 0 ? static_cast<std::size_t>(limit) : NAME_MAX;
@@ -80,12 +80,12 @@ public:
         } else if (fs::is_directory(path, error)) {
             if (options_.action == Action::cat) {
                 throw Failure(WARPAES_ERROR_ARGUMENT,
-                              fmt::format("'{}' is a directory: give the files in it", argument));
+                              fmt::format("'{}' is a directory; give the files in it", argument));
             }
             if (!options_.output_dir && makes_files(options_.action)) {
                 throw Failure(
                     WARPAES_ERROR_ARGUMENT,
-                    fmt::format("'{}' is a directory: give --output-dir DIRECTORY for the results", argument));
+                    fmt::format("'{}' is a directory; give --output-dir DIRECTORY for the results", argument));
             }
             root_ = path;
             add_directory(path, own_name(path), options_.include.empty());
@@ -120,7 +120,7 @@ private:
         list_.files.push_back(std::move(task));
     }
 
-    /// Marks a file whose name is too long for the suffix.
+    /// Marks a file as failed if the name of its result is too long.
     void refuse_long_name(FileTask& task) const {
         const fs::path output(task.output);
         const std::size_t length = output.filename().native().size();
@@ -129,14 +129,14 @@ private:
         task.status = WARPAES_ERROR_WRITE;
         const bool has_suffix = names_ == nullptr && options_.action == Action::encrypt;
         task.error = fmt::format(
-            "output: the name is too long{}: it has {} bytes, and its file system allows {}. Give this file and -o "
-            "with a shorter name, or {}",
+            "output: the name is too long{}; it has {} bytes, and its file system allows {}. Give this file with -o "
+            "and a shorter name, or {}",
             has_suffix ? fmt::format(" for {}", suffix) : "", length, longest_name(output),
             has_suffix ? "encrypt a tar archive, or use --encrypt-names" : "another file system");
     }
 
-    /// Adds a directory from the command line, or the directory below its `root_`. `whole`: everything in it is
-    /// included.
+    /// Adds a directory from the command line, or a directory below it. If `whole` is set, everything in the directory
+    /// is included.
     void add_directory(const fs::path& directory, const fs::path& name, bool whole) {
         const std::size_t files = list_.files.size(), directories = list_.directories.size();
         std::vector<fs::directory_entry> entries;
@@ -162,7 +162,7 @@ private:
             const bool wanted = whole || is_matched(options_.include, below, folder);
             if (!wanted && !folder) continue;
             if (link) {
-                warn(fmt::format("'{}' is a symbolic link: skipped", entry.path().string()));
+                warn(fmt::format("'{}' is a symbolic link and was skipped", entry.path().string()));
             } else if (folder) {
                 if (!is_output_directory(entry.path())) add_directory(entry.path(), below, wanted);
             } else if (entry.is_regular_file(error)) {
@@ -172,14 +172,14 @@ private:
                     ++list_.foreign;
                 }
             } else {
-                warn(fmt::format("'{}' is not a regular file: skipped", entry.path().string()));
+                warn(fmt::format("'{}' is not a regular file and was skipped", entry.path().string()));
             }
         }
         if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
-    /// The path of a result with an encrypted name, below the output directory. Directories that hold the parts of a
-    /// long name get the attributes of `folder`.
+    /// Returns the path, below the output directory, of a result with an encrypted name. Directories that hold the
+    /// parts of a long name get the attributes of `folder`.
     fs::path place_of(const fs::path& folder, const fs::path& name) {
         const fs::path root(*options_.output_dir), parent = name.parent_path();
         fs::path place = names_->place(root, name);
@@ -198,11 +198,10 @@ private:
     void add_tree(const fs::path& root) {
         std::error_code error;
         if (!fs::is_directory(root, error)) {
-            throw Failure(
-                WARPAES_ERROR_NOT_FOUND,
-                fmt::format("'{}': --encrypted-names takes the directory that `encrypt --output-dir` wrote; --name "
-                            "chooses a file in it",
-                            root.string()));
+            throw Failure(WARPAES_ERROR_NOT_FOUND,
+                          fmt::format("'{}': not a directory; --encrypted-names requires the directory that `encrypt "
+                                      "--output-dir` wrote, and --name selects a file in it",
+                                      root.string()));
         }
         root_ = root;
         if (options_.names.empty()) add_stored({}, "", options_.include.empty());
@@ -210,13 +209,12 @@ private:
             const fs::path below = names_->place(root, name);
             if (fs::is_directory(fs::symlink_status(root / below, error))) {
                 throw Failure(WARPAES_ERROR_ARGUMENT,
-                              fmt::format("--name: '{}' is a folder; --include '{}/' takes its content", name, name));
+                              fmt::format("--name: '{}' is a folder; --include '{}/' selects its content", name, name));
             }
             if (!fs::exists(fs::symlink_status(root / below, error))) {
                 throw Failure(
                     WARPAES_ERROR_NOT_FOUND,
-                    fmt::format("--name: there is no '{}' in '{}' under these keys; `warpaes list` prints the "
-                                "names",
+                    fmt::format("--name: '{}' does not exist in '{}' under these keys; `warpaes list` prints the names",
                                 name, root.string()));
             }
             add_stored_file(below, name);
@@ -278,15 +276,15 @@ private:
         if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
-    /// Whether the directory is the output directory, which may be in one of the inputs and contain results of an
-    /// earlier run.
+    /// Whether the directory is the output directory, which may be inside an input and contain results of an earlier
+    /// run.
     [[nodiscard]] bool is_output_directory(const fs::path& path) const {
         std::error_code error;
         return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
     }
 
     /// A pattern with a slash matches the path, and one without a slash matches the name. A pattern that ends with a
-    /// slash matches only directories. For encrypted files it may also match the name of the result.
+    /// slash matches only directories. For encrypted files, the pattern may also match the name of the result.
     [[nodiscard]] bool is_matched(const std::vector<std::string>& patterns, const fs::path& below,
                                   bool directory) const {
         const fs::path plain = directory || names_ != nullptr ? below : result_name(below, Action::decrypt);
@@ -326,7 +324,7 @@ std::optional<Identity> identity(const fs::path& path) {
     return above;
 }
 
-/// Removes "x/.." where the directory x does not exist yet; once it exists, the path leads back through it.
+/// Removes "x/.." if the directory x does not exist yet. The path means the same once x has been created.
 fs::path without_detours(const fs::path& path) {
     fs::path way;
     std::error_code error;
@@ -341,7 +339,7 @@ fs::path without_detours(const fs::path& path) {
     return way;
 }
 
-/// A complete result replaces the file at its path, which must not be an unread input or another result.
+/// Throws Failure if a result would replace an input or another result.
 void refuse_clashes(const std::vector<FileTask>& tasks) {
     std::map<Identity, const FileTask*> inputs, outputs;
     for (const FileTask& task : tasks) {
@@ -371,12 +369,12 @@ FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* nam
     for (const std::string& file : options.files) lister.add(file);
     FileList list = lister.take();
     if (list.files.empty() && list.foreign == 0 && (!options.include.empty() || !options.exclude.empty())) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND, "--include and --exclude exclude every file");
+        throw Failure(WARPAES_ERROR_NOT_FOUND, "--include and --exclude exclude every file; change the patterns");
     }
     if (list.files.empty()) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
                       list.foreign == 0 ? "the arguments name no files"
-                                        : fmt::format("none of {} file{} looks encrypted; to process a file "
+                                        : fmt::format("no file looks encrypted (of {} file{}); to process a file "
                                                       "anyway, name it on the command line instead of its directory",
                                                       list.foreign, list.foreign == 1 ? "" : "s"));
     }
@@ -385,7 +383,8 @@ FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* nam
     }
     if (options.output_dir || list.files.size() > 1) refuse_clashes(list.files);
     if (list.foreign != 0) {
-        warn(fmt::format("{} file{} not look encrypted: skipped", list.foreign, list.foreign == 1 ? " does" : "s do"));
+        warn(fmt::format("{} file{} not look encrypted and {} skipped", list.foreign,
+                         list.foreign == 1 ? " does" : "s do", list.foreign == 1 ? "was" : "were"));
     }
     return list;
 }

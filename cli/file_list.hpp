@@ -17,14 +17,14 @@ using warpaes::Descriptor;
 
 struct FileTask {
     std::string input{};                    ///< empty: standard input
-    std::string output{};                   ///< empty: standard output, or none
-    std::filesystem::path root{};           ///< for a file found in a directory: that directory of the command line
-    std::filesystem::path below{};          ///< the path below it
-    std::filesystem::path stored_output{};  ///< with an encrypted name of the result: its path below --output-dir
+    std::string output{};                   ///< empty: standard output, or no output
+    std::filesystem::path root{};           ///< for a file found in a directory: the directory on the command line
+    std::filesystem::path below{};          ///< the path of the file below `root`
+    std::filesystem::path stored_output{};  ///< if the result's name is encrypted: its path below --output-dir
     std::string plain{};                    ///< with encrypted names: the plain path below the root of the tree
     bool stored = false;                    ///< the name of the input is encrypted
     std::uint64_t bytes = 0;                ///< size of a regular file
-    warpaes_status status = WARPAES_OK;     ///< false: the file is not processed; `error` is the reason
+    warpaes_status status = WARPAES_OK;     ///< not WARPAES_OK: the file is not processed, and `error` is the reason
     std::string error{};
 
     /// The name for messages.
@@ -42,13 +42,13 @@ struct DirectoryTask {
 
 struct FileList {
     std::vector<FileTask> files;
-    std::vector<DirectoryTask> directories;  ///< each before the directories in it
-    std::size_t foreign = 0;                 ///< number of files in directories that are not encrypted files
+    std::vector<DirectoryTask> directories;  ///< each directory precedes its subdirectories
+    std::size_t foreign = 0;                 ///< number of files found in directories that do not look encrypted
 };
 
-/// Lists the files in the order of the command line, and directories in sorted order. `unmarked` means that the files
-/// to decrypt have no mark that distinguishes them from others. `names` encrypts or decrypts the names for
-/// --encrypt-names and --encrypted-names; null without these options. Warns about everything that it skips. Throws
+/// Lists the files in the order of the command line, and the content of a directory in sorted order. If `unmarked` is
+/// set, encrypted files have no header that distinguishes them from other files. `names` encrypts or decrypts the names
+/// for --encrypt-names and --encrypted-names; null without these options. Warns about the files that it skips. Throws
 /// Failure for an input that does not exist, for an empty list, for two results with the same path, and for a result
 /// that would replace an input.
 FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* names);
@@ -62,8 +62,9 @@ struct ListedFile {
 /// because another user may have replaced the file or a directory. Throws Failure{NOT_FOUND}.
 ListedFile open_listed(const FileTask& task);
 
-/// For --skip-existing: the reason why the file at a result's path is not a result; nothing if it is a result, or if
-/// there is no file. `raw_template` is the template of a raw key whose files have no mark; otherwise nothing.
+/// For --skip-existing: returns the reason why the file at a result's path is not a result, or an empty string if it is
+/// a result or does not exist. `raw_template` is the template of a raw key whose files have no recognizable header;
+/// otherwise empty.
 std::string objection_to_result(const CryptOptions& options, const std::string& output,
                                 const std::string& raw_template);
 

@@ -23,21 +23,22 @@ struct Beginning {
 };
 
 constexpr Beginning beginnings[] = {
-    {"Salted__", "a file of `openssl enc`: `warpaes enc -d` opens it, with the same options as for encryption"},
-    {"U2FsdGVkX1", "a file of `openssl enc -a`: `warpaes enc -d -a` opens it, with the same options as for encryption"},
-    {"age-encryption.org/", "an age file: `age -d` opens it"},
-    {"-----BEGIN AGE ENCRYPTED FILE-----", "an age file: `age -d` opens it"},
-    {"-----BEGIN PGP MESSAGE-----", "an OpenPGP message: `gpg -d` opens it"},
-    {"\x84\x5e", "an OpenPGP message: `gpg -d` opens it"},  // encrypted to a key on curve 25519
-    {"\x85\x01\x0c\x03", "an OpenPGP message: `gpg -d` opens it"},
-    {"\x85\x02\x0c\x03", "an OpenPGP message: `gpg -d` opens it"},
-    {"\x8c\x0d\x04", "an OpenPGP message: `gpg -d` opens it"},  // encrypted with a passphrase
-    {"LUKS\xba\xbe", "a LUKS volume: `cryptsetup open` opens it"},
-    {"PK\x03\x04", "a zip archive: `unzip` opens it"},
-    {"7z\xbc\xaf\x27\x1c", "a 7z archive: `7z x` opens it"},
+    {"Salted__", "a file of `openssl enc`, which `warpaes enc -d` opens with the same options as for encryption"},
+    {"U2FsdGVkX1",
+     "a file of `openssl enc -a`, which `warpaes enc -d -a` opens with the same options as for encryption"},
+    {"age-encryption.org/", "an age file, which `age -d` opens"},
+    {"-----BEGIN AGE ENCRYPTED FILE-----", "an age file, which `age -d` opens"},
+    {"-----BEGIN PGP MESSAGE-----", "an OpenPGP message, which `gpg -d` opens"},
+    {"\x84\x5e", "an OpenPGP message, which `gpg -d` opens"},  // encrypted to a key on curve 25519
+    {"\x85\x01\x0c\x03", "an OpenPGP message, which `gpg -d` opens"},
+    {"\x85\x02\x0c\x03", "an OpenPGP message, which `gpg -d` opens"},
+    {"\x8c\x0d\x04", "an OpenPGP message, which `gpg -d` opens"},  // encrypted with a passphrase
+    {"LUKS\xba\xbe", "a LUKS volume, which `cryptsetup open` opens"},
+    {"PK\x03\x04", "a zip archive, which `unzip` opens"},
+    {"7z\xbc\xaf\x27\x1c", "a 7z archive, which `7z x` opens"},
     {"\x1f\x8b", "gzip data, which is not encrypted"},
     {"\x28\xb5\x2f\xfd", "zstd data, which is not encrypted"},
-    {"warpaes-own-1 ", "a file with its own keyset: omit -k, and give --passphrase or --kek"},
+    {"warpaes-own-1 ", "a file with its own keyset, so omit -k and give --passphrase or --kek"},
     {"{\"primaryKeyId\"", "a keyset; use it with -k"},
     {"{\n  \"primaryKeyId\"", "a keyset; use it with -k"},
 };

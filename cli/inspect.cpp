@@ -1,4 +1,4 @@
-// `warpaes inspect`: shows the public facts about an encrypted file.
+// `warpaes inspect`: shows the properties of an encrypted file that are readable without a key.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -41,7 +41,7 @@ anyone could have written the header.
   --raw                  with -k: use a key of 16 or 32 bytes unchanged, even
                          if it is text
   -t, --template NAME    assume this template (`warpaes keygen --help` lists
-                         them)
+                         the templates)
   --json                 print a JSON record
 )";
 
@@ -60,14 +60,14 @@ struct Fact {
 warpaes_file_info inspect(const std::string& path, const char* format) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {
-        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is a directory: give the files in it", path));
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is a directory; give the files in it", path));
     }
     if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
-        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a regular file: its length is unknown", path));
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a regular file, so its length is unknown", path));
     }
     if (has_own_keyset(path)) {
         throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' begins with its own keyset, which this command does not "
-                                                        "open: `warpaes verify` authenticates the file",
+                                                        "open; `warpaes verify` authenticates the file",
                                                         path));
     }
     warpaes_file_info info{};
@@ -76,20 +76,20 @@ warpaes_file_info inspect(const std::string& path, const char* format) {
     return info;
 }
 
-/// All templates that fit a file with this length and header.
+/// Returns all templates that fit a file with this length and header.
 std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes_file_info& seen) {
     std::vector<warpaes_file_info> list;
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) {
-        const std::string name = warpaes_template_name(i);
-        if (name.compare(0, 6, fmt::format("AES{}", seen.key_bits)) != 0) continue;
-        warpaes_file_info info{};
-        info.struct_size = sizeof info;
-        if (warpaes_file_inspect(path.c_str(), warpaes_template_name(i), &info) == WARPAES_OK) list.push_back(info);
+        const char* const name = warpaes_template_name(i);
+        const warpaes_template_info known = template_info(name);
+        if (known.has_mark == 0 || known.key_bits != seen.key_bits) continue;
+        warpaes_file_info info = WARPAES_FILE_INFO_INIT;
+        if (warpaes_file_inspect(path.c_str(), name, &info) == WARPAES_OK) list.push_back(info);
     }
     return list;
 }
 
-/// The facts that opening the file proves: its key and, from the last segment, the length of the plaintext.
+/// The facts that are known once the file is open: its key and, from the last segment, the length of the plaintext.
 struct Opened {
     warpaes_key_info key{};
     std::uint64_t plaintext_bytes = 0;
@@ -114,8 +114,7 @@ Opened open_with(const std::string& path, const Keys& keys, const std::string& a
     job.aad_len = aad.size();
     job.input_path = path.c_str();
     job.output_fd = nowhere.get();
-    job.flags =
-        opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // otherwise, only the first byte
+    job.flags = opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // a range: only the first byte
     warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
     check(warpaes_file_run(engine, &job, &result));
     for (std::size_t i = 0; i < warpaes_keyset_count(keys.keyset.get()); ++i) {
@@ -126,14 +125,9 @@ Opened open_with(const std::string& path, const Keys& keys, const std::string& a
     throw Failure(WARPAES_ERROR_INTERNAL, "the key that opened the file is not in the keyset");
 }
 
-const char* format_name(const warpaes_file_info& info) {
-    if (info.format == WARPAES_FORMAT_OPENSSL_ENC) return "openssl enc, with a passphrase";
-    return format_of_template(info.template_name).name;
-}
-
 json to_json(const warpaes_file_info& info) {
     const auto known = [](std::uint64_t value) { return value == 0 ? json() : json(value); };
-    return {{"format", format_name(info)},
+    return {{"format", info.format_name},
             {"template", *info.template_name != '\0' ? json(info.template_name) : json()},
             {"key_bits", known(info.key_bits)},
             {"file_bytes", info.file_bytes},
@@ -150,7 +144,7 @@ void print_facts(const std::string& path, const std::vector<Fact>& facts) {
 
 void print(const std::string& path, const warpaes_file_info& info, const std::vector<warpaes_file_info>& guesses,
            const std::string& key) {
-    std::string what = format_name(info);
+    std::string what = info.format_name;
     if (*info.template_name != '\0') what += fmt::format(", {}", info.template_name);
     if (*info.template_name == '\0' && info.key_bits != 0) what += fmt::format(", AES-{}", info.key_bits);
     std::vector<Fact> facts = {
@@ -170,7 +164,7 @@ void print(const std::string& path, const warpaes_file_info& info, const std::ve
     }
 }
 
-/// Opens the file with the first of `all` that can.
+/// Opens the file with the first keyset in `all` that can open it.
 std::pair<Opened, const Keys*> open_with_any(const std::string& path, const std::vector<Keys>& all,
                                              const std::string& aad, warpaes_engine* engine) {
     for (const Keys& keys : all) {
@@ -187,7 +181,7 @@ std::pair<Opened, const Keys*> open_with_any(const std::string& path, const std:
 
 json inspect_file(const std::string& path, const InspectOptions& o, const std::vector<Keys>& all,
                   const std::string& aad, warpaes_engine* engine) {
-    std::string key = "unknown: a file of this format does not name its key";
+    std::string key = "unknown, because files of this format do not name their key";
     json key_id;
     warpaes_file_info info{};
     std::vector<warpaes_file_info> guesses;
@@ -200,7 +194,7 @@ json inspect_file(const std::string& path, const InspectOptions& o, const std::v
         info.key_bits = opened.key.key_bits;
         info.segment_bytes = opened.key.segment_bytes;
         info.plaintext_bytes = opened.plaintext_bytes;
-        // Tink counts the header as part of the first segment. Parameters that match no template belong to Tink.
+        // Tink counts the header as part of the first segment. A key whose parameters match no template is a Tink key.
         if (*name == '\0') info.segments = (info.file_bytes + info.segment_bytes - 1) / info.segment_bytes;
     } else {
         info = inspect(path, o.keys.template_name ? o.keys.template_name->c_str() : nullptr);

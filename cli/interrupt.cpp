@@ -32,7 +32,7 @@ extern "C" void remember(int signal) {
         caught_at = at;
         ::alarm(patience);
     } else if (caught_at != 0 && at - caught_at >= 1000) {
-        // A program that forwards a signal to its children often causes a second one at the same time.
+        // A program that forwards a signal to its children often delivers it twice at about the same time.
         end_by(caught);
     }
     errno = error;
@@ -52,7 +52,7 @@ void catch_signals() {
     std::signal(SIGXFSZ, SIG_IGN);
     struct sigaction action {};
     action.sa_handler = remember;
-    // Without SA_RESTART, a blocking call returns and the job notices the signal.
+    // Without SA_RESTART, a signal interrupts a blocking call, so the job notices the signal.
     sigemptyset(&action.sa_mask);
     for (const int signal : ending_signals()) {
         struct sigaction before {};
@@ -67,7 +67,7 @@ int caught_signal() noexcept {
 }
 
 ssize_t read_or_interrupted(int fd, void* buffer, std::size_t bytes) noexcept {
-    // A signal that comes between the check and the wait stays pending until ppoll() unblocks it.
+    // A signal that arrives between the check and the wait stays pending until ppoll() unblocks it.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

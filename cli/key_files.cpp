@@ -19,7 +19,7 @@ struct NeededFile {
     ino_t inode;
 };
 
-/// The files of this process, which runs one command. They are added before the process starts threads.
+/// Files that this process needs. A process runs one command, and all files are added before it starts threads.
 std::vector<NeededFile>& needed_files() {
     static std::vector<NeededFile> files;
     return files;

@@ -42,11 +42,13 @@ public:
 
 void refuse_passphrase(const std::string& option, const std::string& place) {
     if (!looks_like_passphrase(place) || ::access(place.c_str(), F_OK) == 0) return;
-    throw Failure(WARPAES_ERROR_NOT_FOUND,
-                  fmt::format("{}: there is no file of this name, which is not repeated here because it may be a "
-                              "passphrase. Give a key file; for a keyset under a passphrase (`warpaes keygen "
-                              "--passphrase -o keyset.json`) the command asks for it",
-                              option));
+    throw Failure(
+        WARPAES_ERROR_NOT_FOUND,
+        fmt::format(
+            "{}: no file has this name, which is not repeated here because it may be a passphrase. Give a key file; "
+            "the command prompts for the passphrase of a keyset that `warpaes keygen --passphrase -o keyset.json` "
+            "created",
+            option));
 }
 
 void refuse_key(const std::string& option, const char* place) {

@@ -1,5 +1,5 @@
-// Reads the location of a key or a passphrase (src/places) for the command: signals end the read, warnings go to
-// standard error, and the files are recorded as files that the command needs.
+// Reads keys and passphrases from their locations (src/places) for the command: signals interrupt a read, warnings go
+// to standard error, and files are recorded as files that the command needs.
 #pragma once
 
 #include <memory>
@@ -26,17 +26,18 @@ void read_text(SecretText& text, const std::string& what, int fd);
 /// read it. Throws Failure.
 PlacedKey read_key_place(const std::string& option, const std::string& place);
 
-/// Like read_place(), for a passphrase. No message repeats the place, which may be the passphrase itself.
+/// Like read_key_place(), for a passphrase. No message repeats the place, which may be the passphrase itself.
 SecretBytes read_passphrase_place(const std::string& option, const std::string& place);
 
-/// Throws Failure{NOT_FOUND} if there is no file `place` and the text may be a passphrase; the sentence does not repeat
-/// it.
+/// Throws Failure{NOT_FOUND} if the file `place` does not exist and the text may be a passphrase. The message does not
+/// repeat the text.
 void refuse_passphrase(const std::string& option, const std::string& place);
 
 /// Throws UsageError for a key given instead of its location, because shell histories and process lists show it.
 void refuse_key(const std::string& option, const char* place);
 
-/// Tink's keyset of AES-GCM keys or a raw key, and the associated data of its keysets.
+/// A key-encryption key (a Tink keyset of AES-GCM keys or a raw key) and the associated data of the keysets that it
+/// encrypts.
 struct Kek {
     PlacedKey key;
     std::string aad;

@@ -48,13 +48,13 @@ Examples
 
 )";
 
-/// A line with the template's name and the key in hexadecimal.
+/// Returns a line with the template's name and the key in hexadecimal.
 SecretText random_raw_key(const std::string& format, std::size_t bytes) {
     SecretText text;
     text.fill([&format, bytes](char* room) {
         unsigned char key[32];
         if (::getrandom(key, bytes, 0) != static_cast<ssize_t>(bytes)) {
-            throw Failure(WARPAES_ERROR_INTERNAL, "the system provides no random numbers");
+            throw Failure(WARPAES_ERROR_INTERNAL, "cannot obtain random numbers from the system");
         }
         char* at = fmt::format_to(room, "{} ", format);
         for (std::size_t i = 0; i < bytes; ++i) at = fmt::format_to(at, "{:02x}", key[i]);
@@ -74,18 +74,19 @@ void check_output(const std::string& path) {
     if (is_file(path)) {
         refuse_existing_key_file(path);
     } else if (::isatty(STDOUT_FILENO) != 0) {
-        throw UsageError("keys are not written to a terminal: give -o FILE, or write to a pipe");
+        throw UsageError("keys are not written to a terminal; give -o FILE, or write to a pipe");
     }
 }
 
 void put(const std::string& path, std::string_view text, const std::string& what) {
     if (is_file(path)) {
         create_key_file(path, text);
-        say(fmt::format("{} written to '{}'.\nKeep a copy in another place: without it the encrypted files are lost.\n",
-                        what, one_line(path)));
+        say(fmt::format(
+            "{}.\nWritten to '{}'. Keep a copy in another place; without the key, the encrypted files are lost.\n",
+            what, one_line(path)));
         return;
     }
-    warn_if_others_can_read("standard output's file", STDOUT_FILENO);
+    warn_if_others_can_read("the file of standard output", STDOUT_FILENO);
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
         throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
     }
@@ -134,10 +135,10 @@ int run_keygen(int argc, char** argv) {
     std::optional<Lock> lock;
     if (wrapped) {
         lock = passphrase.take("the new keyset");
-        what += " under a passphrase";
+        what += ", encrypted under a passphrase";
     } else if (kek.place) {
         lock = Lock{.kek = kek.take()};
-        what += " under a key-encryption key";
+        what += ", encrypted under a key-encryption key";
     }
     const auto begin = std::chrono::steady_clock::now();
     const SecretText text = keyset_text(keyset.get(), lock);
@@ -145,8 +146,9 @@ int run_keygen(int argc, char** argv) {
     put(output, text.view(), what);
     if (kek.place) say("If you lose the key-encryption key or its associated data, you lose the files\n");
     if (wrapped) {
-        say(fmt::format("A guess at the passphrase takes {:.2f} s here and {}. If you forget it, you lose the files\n",
-                        taken.count(), cost_text(lock->cost)));
+        say(fmt::format(
+            "A passphrase guess takes {:.2f} s here and {}. If you forget the passphrase, you lose the files\n",
+            taken.count(), cost_text(lock->cost)));
     }
     return 0;
 }

@@ -38,7 +38,7 @@ void list_keys(KeyOptions options, bool as_json) {
     options.peek = true;
     const Keys keys = load_keys(options);
     refuse_unused_locks(options);
-    if (keys.raw) throw UsageError("KEYSET: is a raw key, not a keyset");
+    if (keys.raw) throw UsageError("KEYSET: a raw key is not a keyset; `warpaes keygen` creates a keyset");
     json list = json::array();
     if (!as_json) fmt::print("{:<10}  {:<9}  {:<7}  {}\n", "key", "state", "primary", "template");
     for (const warpaes_key_info& key : keys_of(keys.keyset.get())) {
@@ -63,8 +63,8 @@ void list_keys(KeyOptions options, bool as_json) {
     if (as_json) print_json(list, 2);
     if (keys.lock && !as_json) {
         flush_output();
-        say(fmt::format("Under a {}{}\n",
-                        keys.lock->has_passphrase() ? "passphrase; a guess takes " + cost_text(keys.lock->cost)
+        say(fmt::format("Encrypted under a {}{}\n",
+                        keys.lock->has_passphrase() ? "passphrase; a guess requires " + cost_text(keys.lock->cost)
                                                     : "key-encryption key",
                         keys.peeked ? "; without it, this list is not authenticated" : ""));
     }
@@ -78,12 +78,11 @@ constexpr const char* keys_help = R"(Usage: warpaes keys list [--json] KEYSET
 Lists and changes the keys of a keyset. Encryption uses the primary key;
 decryption tries every enabled key. A changed file has mode 0600.
 
-  list                   list the keys without their secrets; needs no
-                         passphrase and no key-encryption key
-  add                    add a new key and print its ID; --primary: make it the
-                         primary key
+  list                   list the keys, not their secrets; needs no passphrase
+  add                    add a new key and print its ID; --primary: also make
+                         it the primary key
   promote                make this key the primary key
-  disable, enable        stop using a key but keep it in the file; use it again
+  disable, enable        keep a key but stop using it; use it again
   destroy, remove        delete the key; destroy keeps its ID in the list
   passphrase             encrypt the keyset under a new passphrase; --remove:
                          store it unencrypted. In FILE.warpaes, only the keyset
@@ -94,21 +93,22 @@ decryption tries every enabled key. A changed file has mode 0600.
                          the passphrase of a keyset that has one: a file,
                          env:NAME, fd:N or exec:COMMAND. Default: ask
   --kek PLACE, --kek-aad TEXT
-                         the key-encryption key of an encrypted keyset (same
-                         places), and its associated data. With this option or
-                         --passphrase-from, the keyset must be encrypted
+                         the key-encryption key of an encrypted keyset, in a
+                         place as above, and its associated data. With this
+                         option or --passphrase-from, the keyset must be
+                         encrypted
   --new-passphrase-from PLACE, --passphrase-seconds S
                          for `passphrase`: the place of the new passphrase, and
                          the time of one guess in seconds
 
-Example: switch to a new key; existing files can still be read.
+Example: switch to a new key. Existing files can still be read.
   warpaes keys add --primary keyset.json
 
 )";
 
 /// Removes and parses the last word, which is a key's ID.
 std::uint32_t take_id(std::vector<std::string>& words) {
-    if (words.empty()) throw UsageError("ID: is missing; give the ID of a key (`warpaes keys list` shows the IDs)");
+    if (words.empty()) throw UsageError("ID: missing; give the ID of a key, which `warpaes keys list` shows");
     const std::string text = std::exchange(words.back(), {});
     words.pop_back();
     std::uint32_t id = 0;
@@ -136,26 +136,25 @@ void refuse_unknown_verb(int argc, char** argv) {
     if (verb == "rotate") throw UsageError("'rotate': use `warpaes keys add --primary KEYSET`");
     std::string all;
     for (const std::string& name : verbs) all += (all.empty() ? "" : ", ") + name;
-    if (verb.empty())
-        throw UsageError(fmt::format("there is no action; give one of {}; see `warpaes keys --help`", all));
+    if (verb.empty()) throw UsageError(fmt::format("no action; give one of {}, or see `warpaes keys --help`", all));
     const std::string hint = did_you_mean(verb, verbs);
     throw UsageError(fmt::format("'{}': unknown action{} give one of {}", verb, hint.empty() ? ";" : hint, all));
 }
 
 using Step = std::function<void(KeysetFile&)>;
 
-/// The place of the file to change.
+/// Returns the place of the file to change.
 KeysetPlace place_of_file(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
     if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
-        throw UsageError("KEYSET: is missing; see `warpaes keys --help`");
+        throw UsageError("KEYSET: missing; see `warpaes keys --help`");
     }
     KeysetPlace place = parse_keyset_place("KEYSET", options.keys.empty() ? variable : options.keys[0]);
     if (!place.path()) throw UsageError("KEYSET: must be a file, because this command modifies it");
     return place;
 }
 
-/// The path of the file to change.
+/// Returns the path of the file to change.
 std::string file_of(const KeyOptions& options) {
     return place_of_file(options).path().value_or("");
 }
@@ -186,7 +185,7 @@ int run_keys(int argc, char** argv) {
         made->callback([&, run, has_id] {
             if (has_id) id = take_id(words);
             options.keys.insert(options.keys.end(), words.begin(), words.end());
-            if (options.keys.size() > 1) throw UsageError("KEYSET: is given twice");
+            if (options.keys.size() > 1) throw UsageError("KEYSET: given twice; give it once");
             run();
         });
         return made;

@@ -31,11 +31,11 @@ bool is_same(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// A new file next to `path`, which is removed unless it replaces `path`. The folder is opened only once, so that
-/// another user who changes the path can neither redirect keys nor cause a different file to be replaced.
+/// A new file next to `path`, which is removed unless it replaces `path`. The folder is opened only once. Another user
+/// who changes the path can therefore neither redirect keys nor cause a different file to be replaced.
 class Draft {
 public:
-    /// `owner`: attributes of the file that it replaces. Changing another user's keyset does not change its owner.
+    /// `owner`: attributes of the file that the draft replaces, whose owner the new file keeps.
     Draft(const std::string& path, std::string_view content, const struct stat* owner = nullptr)
         : path_(path), content_(content), leaf_(std::filesystem::path(path).filename()) {
         const auto folder = std::filesystem::path(path).parent_path();
@@ -67,7 +67,8 @@ public:
         if (result != 0 && errno != EEXIST) result = link();
         if (result != 0 && errno != EEXIST) result = claim();
         if (result != 0 && errno == EEXIST) {
-            throw Failure(WARPAES_ERROR_EXISTS, fmt::format("'{}' exists, and keys are never overwritten", path_));
+            throw Failure(WARPAES_ERROR_EXISTS,
+                          fmt::format("'{}' exists, and keys are never overwritten; choose another name", path_));
         }
         if (result != 0) fail(WARPAES_ERROR_WRITE, "create", path_);
         settle();
@@ -81,7 +82,8 @@ private:
         fail(WARPAES_ERROR_WRITE, what, path);
     }
     /// Gives the new file the owner of the old one. Only the owner can read it. A file system without owners refuses
-    /// this, but there both files belong to the same user. The group may differ, because it cannot read the file.
+    /// the change, but both files then belong to the same user. The group may differ, because it has no permission to
+    /// read the file.
     static bool give_to(const struct stat& owner, int fd) {
         if (::fchown(fd, owner.st_uid, owner.st_gid) == 0) return true;
         const int error = errno;
@@ -90,7 +92,7 @@ private:
         errno = error;
         return false;
     }
-    /// Deriving a key from a passphrase takes a second, during which the user may interrupt it.
+    /// Deriving a key from a passphrase takes a second, and the user may interrupt the command during that time.
     static void refuse_if_interrupted() {
         if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
     }
@@ -106,13 +108,14 @@ private:
         }
         return -1;
     }
-    /// Where RENAME_NOREPLACE is not supported, link() does not replace a file either.
+    /// Used if RENAME_NOREPLACE is not supported: link() does not replace existing files either.
     int link() {
         const int result = ::linkat(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), 0);
         if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
         return result;
     }
-    /// Without links, the file replaces one that claims the name; without rename(), that one is written.
+    /// Used if links are not supported: the draft replaces an empty file that claims the name. If rename() is not
+    /// supported either, the content is written to the claiming file.
     int claim() {
         struct stat made {
         }, now{};
@@ -171,7 +174,7 @@ std::string resolved(const std::string& path) {
     return real.string();
 }
 
-/// Opens and locks the file. Tries again if another process has replaced it.
+/// Opens and locks the file. Tries again if another process replaces the file in the meantime.
 Descriptor open_locked(const std::string& path) {
     for (;;) {
         Descriptor file(path.c_str(), O_RDONLY);
@@ -193,11 +196,9 @@ Descriptor open_locked(const std::string& path) {
 void refuse_existing_key_file(const std::string& path) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0) {
-        throw Failure(
-            WARPAES_ERROR_EXISTS,
-            fmt::format("'{}' exists, and keys are never overwritten: choose another name, or put a new key in "
-                        "it with `warpaes keys add`",
-                        path));
+        throw Failure(WARPAES_ERROR_EXISTS, fmt::format("'{}' exists, and keys are never overwritten; choose another "
+                                                        "name, or add a key to it with `warpaes keys add`",
+                                                        path));
     }
 }
 
@@ -215,7 +216,7 @@ KeysetFile::KeysetFile(const KeysetPlace& place, const KeyOptions& options)
 }
 
 void KeysetFile::save() {
-    // Raises a cost that is below the minimum for new keysets.
+    // A cost below the minimum for new keysets is raised to the minimum.
     constexpr warpaes_scrypt least = WARPAES_SCRYPT_INIT;
     if (keys_.lock && keys_.lock->has_passphrase() && keys_.lock->cost.n * keys_.lock->cost.r < least.n * least.r)
         keys_.lock->cost = least;

@@ -1,4 +1,5 @@
-// Key files, which only their owner can read, which are complete or absent, and which one process changes at a time.
+// Key files. Only their owner can read them, they are complete or absent, and only one process changes a file at a
+// time.
 #pragma once
 
 #include <optional>
@@ -13,18 +14,19 @@ namespace cli {
 
 using warpaes::Descriptor;
 
-/// Throws Failure{EXISTS} if the file exists. Call it before asking for a passphrase.
+/// Throws Failure{EXISTS} if the file exists. Must be called before the prompt for a passphrase.
 void refuse_existing_key_file(const std::string& path);
-/// Makes a new file with mode 0600. Throws Failure{EXISTS} rather than replace one.
+/// Creates a file with mode 0600. Throws Failure{EXISTS} if the file exists.
 void create_key_file(const std::string& path, std::string_view content);
 
-/// A keyset that is being changed. Other processes that change it wait until this object is destroyed.
+/// A keyset file that is being changed. Other processes that want to change the file wait until this object is
+/// destroyed.
 class KeysetFile {
 public:
     /// `place` is the place of a file. `options` determine how to open the keyset if the place does not.
     KeysetFile(const KeysetPlace& place, const KeyOptions& options);
     [[nodiscard]] warpaes_keyset* keyset() const noexcept { return keys_.keyset.get(); }
-    /// The lock that save() encrypts it with.
+    /// The lock with which save() encrypts the keyset.
     [[nodiscard]] std::optional<Lock>& lock() noexcept { return keys_.lock; }
     /// Atomically replaces the file with the keyset, with mode 0600.
     void save();

@@ -1,4 +1,4 @@
-// Places of keysets (src/places); their errors become failures of the command.
+// Places of keysets (src/places). Errors of that code are converted to failures of the command.
 #pragma once
 
 #include <string>

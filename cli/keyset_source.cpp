@@ -32,12 +32,12 @@ Keyset from_json(const std::string& what, std::string_view text) {
         // UTF-16 and UTF-32 contain zero bytes; the library's message names these encodings.
         const bool has_zeros = text.find('\0') != std::string_view::npos;
         throw Failure(status,
-                      fmt::format("{}: is neither a keyset in Tink's JSON nor a key of 16 or 32 bytes, or of 32 "
-                                  "or 64 hexadecimal digits{}; `warpaes keygen` makes keysets",
+                      fmt::format("{}: neither a keyset in Tink's JSON format nor a key of 16 or 32 bytes, or of 32 or "
+                                  "64 hexadecimal digits{}; `warpaes keygen` creates keysets",
                                   what, has_zeros ? fmt::format(" ({})", warpaes_last_error()) : std::string()));
     }
     if (status != WARPAES_OK) {
-        throw Failure(status, fmt::format("{}: {}; `warpaes keygen` makes keysets", what, warpaes_last_error()));
+        throw Failure(status, fmt::format("{}: {}; `warpaes keygen` creates keysets", what, warpaes_last_error()));
     }
     return Keyset(keyset);
 }
@@ -48,10 +48,10 @@ void check_of(const std::string& what, warpaes_status status) {
 
 Keyset unwrap_under(const std::string& what, std::string_view text, const KekOptions& options, Lock& lock) {
     if (!options.place) {
-        throw UsageError(fmt::format(
-            "{}: is encrypted under a key: give --kek with FILE, env:NAME, fd:N or exec:COMMAND. If the key "
-            "is in a key manager, give -k exec:'warpaes keysources open URL FILE' instead",
-            what));
+        throw UsageError(
+            fmt::format("{}: encrypted under a key; give --kek with FILE, env:NAME, fd:N or exec:COMMAND. If the key "
+                        "is in a key manager, give -k exec:'warpaes keysources open URL FILE' instead",
+                        what));
     }
     lock.kek = options.take();
     const auto& [key, aad] = *lock.kek;
@@ -63,13 +63,12 @@ Keyset unwrap_under(const std::string& what, std::string_view text, const KekOpt
     return Keyset(keyset);
 }
 
-/// Throws unless an option opens keysets with this kind of lock, or no option opens any keyset.
+/// Throws if the keyset is encrypted under a passphrase but the options contain only a key-encryption key.
 void require_option_of(const std::string& what, const Lock& lock, const KeyOptions& options) {
     if (!lock.has_passphrase() || options.passphrase_from || !options.kek.place) return;
-    throw Failure(WARPAES_ERROR_KEYSET,
-                  fmt::format("{}: is encrypted under a passphrase, not under the key of {}: also give "
-                              "--passphrase-from if this is intended, or restore the keyset",
-                              what, options.kek.option));
+    throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: encrypted under a passphrase, not under the key of {}; also "
+                                                    "give --passphrase-from if this is intended, or restore the keyset",
+                                                    what, options.kek.option));
 }
 
 }  // namespace
@@ -77,7 +76,7 @@ void require_option_of(const std::string& what, const Lock& lock, const KeyOptio
 Keys unwrap_keyset(const std::string& what, std::string_view text, const KeyOptions& options) {
     Keys keys;
     Lock& lock = keys.lock.emplace();
-    // Refuses text that is not such a keyset, or a cost beyond the limits, before asking for the passphrase.
+    // Refuses text that is not an encrypted keyset, and a cost that exceeds the limits, before the passphrase prompt.
     warpaes_keyset* keyset = nullptr;
     check_of(what, warpaes_keyset_peek(text.data(), text.size(), &lock.cost, &keyset));
     keys.keyset.reset(keyset);
@@ -122,7 +121,7 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
     const auto refuse_template = [&] {
         if (!format || options.keys.size() > 1) return;
         throw UsageError(
-            fmt::format("--template: applies only to raw keys; the keys of {} determine their own formats", what));
+            fmt::format("--template: applies only to raw keys; the keyset in {} determines its formats", what));
     };
     if (options.raw && (text.size() == 16 || text.size() == 32)) {
         return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
@@ -145,8 +144,8 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
     return {std::move(keyset), false};
 }
 
-/// Throws if an unencrypted keyset has no mark although an option requires encryption, or if an encrypted one has the
-/// mark.
+/// Throws if an unencrypted keyset is not marked `clear:` although an option requires encryption, or if an encrypted
+/// keyset is marked `clear:`.
 void check_mark(const std::string& what, std::string_view text, bool marked, const KeyOptions& options) {
     const std::string opener = options.asks              ? "passphrase:"
                                : options.kek.place       ? options.kek.option
@@ -236,7 +235,7 @@ std::vector<Keys> load_each(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
     if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
         throw UsageError(
-            "no keys: give -k KEYSET, or set WARPAES_KEYSET; `warpaes keygen -o keyset.json` creates a keyset, and "
+            "no keys; give -k KEYSET, or set WARPAES_KEYSET; `warpaes keygen -o keyset.json` creates a keyset, and "
             "`warpaes encrypt --passphrase FILE` needs no keyset");
     }
     std::vector<Keys> all;
@@ -283,7 +282,7 @@ std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpa
         warpaes_reader_close(reader);
         return status == WARPAES_OK;
     };
-    if (opens(keyset)) return std::nullopt;  // an enabled key opens the file: the damage is further on
+    if (opens(keyset)) return std::nullopt;  // an enabled key opens the file, so the damage is further on
     for (std::size_t i = 0; i < warpaes_keyset_count(keyset); ++i) {
         warpaes_key_info info = WARPAES_KEY_INFO_INIT;
         check(warpaes_keyset_query(keyset, i, &info));

@@ -1,5 +1,5 @@
-// Example vectors, typed from their sources: SP 800-38A, appendix F; FIPS 197, appendix C; SP 800-38C, appendix C; for
-// XTS IEEE 1619, appendix B, and NIST's CAVP; for GCM its authors' paper; for CMAC NIST's examples to SP 800-38B.
+// Example vectors, copied from their sources: SP 800-38A, appendix F; FIPS 197, appendix C; SP 800-38C, appendix C;
+// IEEE 1619, appendix B, and NIST's CAVP (XTS); the paper by GCM's authors; NIST's examples for SP 800-38B (CMAC).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace vectors {
 
 struct Example {
-    std::string section;  ///< section of SP 800-38A for encryption; the next section is decryption
+    std::string section;  ///< section of SP 800-38A with the encryption; the next section contains the decryption
     std::string mode;
     std::string key;
     std::string iv;
@@ -85,7 +85,7 @@ inline const std::vector<Example> examples{
 
 }  // namespace sp800_38a
 
-/// The examples of FIPS 197, C.1 to C.3, with one block each.
+/// The examples of FIPS 197, C.1 to C.3, each of one block.
 inline const std::vector<Example> fips_197_appendix_c{
     {"C.1", "ECB", "000102030405060708090a0b0c0d0e0f", "", "00112233445566778899aabbccddeeff",
      "69c4e0d86a7b0430d8cdb78070b4c55a"},
@@ -162,7 +162,7 @@ struct XtsExample {
     std::string name;
     std::string key;
     std::string tweak_key;
-    std::string number;  ///< number of the one data unit, little-endian
+    std::string number;  ///< number of the single data unit, little-endian
     std::string plaintext;
     std::string ciphertext;
 };

@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 constexpr const char* list_help = R"(Usage: warpaes list [-k KEYS] DIR
 
 Prints the plain names in a directory of `warpaes encrypt --encrypt-names`, in
-order; folders end with '/'. It authenticates the names but does not read the
-files; `warpaes verify --encrypted-names` does. Exit status 0 means that every
-name decrypts. With -k dataset:PLACE, DIR is a path or URL of a dataset, and
-`warpaes bulk list` prints the names of its objects.
+order; folders end with '/'. The command authenticates the names but not the
+files, which `warpaes verify --encrypted-names` authenticates. The exit status
+is 0 if every name decrypts. With -k dataset:PLACE, DIR is a path or URL of a
+dataset, and `warpaes bulk list` prints the names of its objects.
 
   -k, --keys PLACE       keys as for `warpaes decrypt`, or dataset:PLACE
   --passphrase-from PLACE
@@ -43,7 +43,7 @@ Example
 /// The prefix of the place that holds the key of a `warpaes bulk` dataset.
 constexpr std::string_view dataset_prefix = "dataset:";
 
-/// Refuses options that the place of a dataset's key already contains, because they would have no effect.
+/// Refuses options that would have no effect on a dataset's key, because its place contains them.
 void refuse_options_of_files(const KeyOptions& options) {
     const char* option = options.kek.place         ? "--kek"
                          : options.passphrase_from ? "--passphrase-from"
@@ -52,8 +52,8 @@ void refuse_options_of_files(const KeyOptions& options) {
                                                    : nullptr;
     if (option == nullptr) return;
     throw UsageError(
-        fmt::format("{}: has no effect on the key of a dataset; omit it. `-k 'dataset:kek=PLACE;PLACE'` "
-                    "and `passphrase=` name what opens an encrypted keyset",
+        fmt::format("{}: has no effect on the key of a dataset; omit it. To open an encrypted keyset, use -k "
+                    "'dataset:kek=PLACE;PLACE' or -k 'dataset:passphrase=PLACE;PLACE'",
                     option));
 }
 
@@ -147,7 +147,7 @@ int run_list(int argc, char** argv) {
     }
     std::error_code error;
     if (!fs::is_directory(directory, error)) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("'{}': is not a directory", directory));
+        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("'{}': not a directory", directory));
     }
     const Keys keys = load_keys(options);
     refuse_unused_locks(options);

@@ -20,22 +20,22 @@ constexpr Command commands[] = {
     {"decrypt", "decrypt files, or a part of one", cli::run_decrypt, true},
     {"cat", "write the plaintext of files to standard output", cli::run_cat, true},
     {"verify", "authenticate files, without output", cli::run_verify, true},
-    {"reencrypt", "re-encrypt files under another key", cli::run_reencrypt, true},
+    {"reencrypt", "re-encrypt files under a different key", cli::run_reencrypt, true},
     {"list", "list the plain names of files with encrypted names", cli::run_list},
     {"inspect", "show an encrypted file's format and key", cli::run_inspect},
     {"keygen", "create a keyset", cli::run_keygen},
     {"keys", "list and rotate the keys of a keyset", cli::run_keys},
     {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
     {"bulk", "encrypt and re-encrypt datasets (Python package)", cli::run_in_package},
-    {"keysources", "wrap keysets under key managers (Python package)", cli::run_in_package},
+    {"keysources", "wrap keysets with key managers (Python package)", cli::run_in_package},
     {"model", "encrypt model folders (Python package)", cli::run_in_package},
     {"parquet", "encrypt Parquet files (Python package)", cli::run_in_package},
-    {"qkd", "encrypt files under quantum keys (Python package)", cli::run_in_package},
+    {"qkd", "encrypt files with quantum-distributed keys (Python package)", cli::run_in_package},
     {"provider", "provide AES to programs that use OpenSSL", cli::run_provider},
     {"devices", "list backends and devices", cli::run_devices},
     {"selftest", "run known-answer tests on every backend", cli::run_selftest},
     {"bench", "measure throughput", cli::run_bench},
-    {"plan", "predict the backend and the time of a call", cli::run_plan},
+    {"plan", "predict the backend and duration of a call", cli::run_plan},
     {"calibrate", "measure this machine for the planner", cli::run_calibrate},
     {"tune", "find the fastest launch parameters of a GPU", cli::run_tune},
     {"lab", "run published experiments (program warpaes-lab)", cli::run_lab},
@@ -54,7 +54,7 @@ void print_help(bool all) {
     for (const Command& command : commands) fmt::print("  {:<11}{}\n", command.name, command.summary);
     fmt::print(
         "\n`warpaes COMMAND --help` describes a command. `--version` prints the version;\n"
-        "`--help-all` adds the exit statuses.\n"
+        "`--help-all` also lists the exit statuses.\n"
         "\nExamples\n"
         "  warpaes devices\n"
         "  warpaes keygen -o keyset.json\n"
@@ -69,8 +69,8 @@ void print_help(bool all) {
     fmt::print("  {:>3}  ended by signal N\n", "128+N");
 }
 
-/// Whether `tar -I warpaes` runs the command: without arguments to encrypt, with -d to decrypt, between pipes or files,
-/// with the keys that the environment names.
+/// Whether the command runs as the filter of `tar -I warpaes`: with only -d, which decrypts, or without arguments,
+/// which encrypts. Without arguments, WARPAES_KEYSET must be set, and standard input and output must not be terminals.
 bool is_filter(int argc, char** argv) {
     if (argc == 2 && (std::strcmp(argv[1], "-d") == 0 || std::strcmp(argv[1], "--decrypt") == 0)) return true;
     const char* keys = std::getenv("WARPAES_KEYSET");
@@ -79,10 +79,10 @@ bool is_filter(int argc, char** argv) {
 
 int run(int argc, char** argv);
 
-/// `warpaes help COMMAND`: as `warpaes COMMAND --help`.
+/// Runs `warpaes help COMMAND` like `warpaes COMMAND --help`.
 int help_of_command(int argc, char** argv) {
     if (argc > 3)
-        throw cli::UsageError(fmt::format("'{}': unexpected argument; `warpaes help` takes one command", argv[3]));
+        throw cli::UsageError(fmt::format("'{}': unexpected argument; `warpaes help` accepts one command", argv[3]));
     std::string option = "--help";
     char* words[] = {argv[0], argv[2], option.data(), nullptr};
     return run(3, words);
@@ -124,7 +124,7 @@ int run(int argc, char** argv) {
     for (const Command& command : commands) names.emplace_back(command.name);
     if (::access(name, F_OK) == 0) {
         throw cli::UsageError(
-            fmt::format("'{}' is a file, not a command: use `warpaes encrypt` or `warpaes decrypt`", name));
+            fmt::format("'{}' is a file, not a command; use `warpaes encrypt` or `warpaes decrypt`", name));
     }
     const std::string hint = cli::did_you_mean(name, names);
     throw cli::UsageError(fmt::format("'{}': unknown command{} see `warpaes --help`", name, hint.empty() ? ";" : hint));

@@ -21,7 +21,7 @@ Number parse_number(const std::string& what, const std::string& text, Number lar
     return number;
 }
 
-/// 4096, 64k, 1M, 1MiB, …
+/// Parses a size such as 4096, 64k, 1M or 1MiB.
 inline std::uint64_t parse_bytes(const std::string& what, std::string text) {
     unsigned shift = 0;
     if (text.size() > 3 && text.compare(text.size() - 2, 2, "iB") == 0) text.resize(text.size() - 2);

@@ -35,9 +35,10 @@ Descriptor make_stored_directory(const fs::path& root, const fs::path& below) {
     Descriptor made = open_below(root, below, everybody);
     if (made.get() >= 0) return made;
     const int error = errno;
-    throw Failure(WARPAES_ERROR_WRITE,
-                  fmt::format("output: cannot create the directory '{}': {}{}", (root / below).string(),
-                              std::strerror(error), error == ENOTDIR ? "; links there are not followed" : ""));
+    throw Failure(
+        WARPAES_ERROR_WRITE,
+        fmt::format("output: cannot create the directory '{}': {}{}", (root / below).string(), std::strerror(error),
+                    error == ENOTDIR ? "; links in this directory are not followed" : ""));
 }
 
 MadeDirectory made_directory(const Descriptor& directory) {
@@ -88,8 +89,8 @@ void require_space(const std::string& directory, std::uint64_t bytes) {
     const auto unit = static_cast<std::uint64_t>(status.f_frsize > 0 ? status.f_frsize : status.f_bsize);
     if (bytes / unit <= status.f_bfree) return;
     throw Failure(WARPAES_ERROR_WRITE,
-                  fmt::format("--output-dir: the results need {}, and the file system of '{}' has {} free; free some "
-                              "space or give another directory; nothing was done",
+                  fmt::format("--output-dir: the results need {}, but the file system of '{}' has only {} free. "
+                              "Nothing was done; free some space or give another directory",
                               human_bytes(static_cast<double>(bytes)), place.string(),
                               human_bytes(static_cast<double>(status.f_bfree * unit))));
 }
@@ -110,7 +111,8 @@ void open_to_owner(const std::string& directory) {
     struct stat status {};
     const Descriptor file(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || (status.st_mode & 0700) == 0700) return;
-    (void)::fchmod(file.get(), (status.st_mode & 0777) | 0700);  // if this fails, creating a file there reports it
+    (void)::fchmod(file.get(), (status.st_mode & 0777) |
+                                   0700);  // if this fails, creating a file in the directory reports the error
 }
 
 void keep_attributes(const std::string& input, const MadeDirectory& output) {
@@ -119,15 +121,16 @@ void keep_attributes(const std::string& input, const MadeDirectory& output) {
     if (::stat(input.c_str(), &from) != 0) return;
     const Descriptor file(output.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     const bool open = file.get() >= 0 && ::fstat(file.get(), &to) == 0;
-    // Another user with write access to a parent directory could have replaced it with a link to a third user's
-    // directory.
+    // Another user with write access to a parent directory could have replaced this directory with a link to a third
+    // user's directory.
     if (open && (to.st_dev != output.device || to.st_ino != output.inode)) {
-        warn(fmt::format("'{}': another directory has replaced it and was not changed", output.path));
+        warn(fmt::format("'{}': replaced by another directory during the run; permissions and times were not set",
+                         output.path));
         return;
     }
     const timespec times[] = {from.st_atim, from.st_mtim};
     if (!open || ::fchmod(file.get(), from.st_mode & 0777) != 0 || ::futimens(file.get(), times) != 0) {
-        warn(fmt::format("'{}': cannot set permissions and time: {}", output.path, std::strerror(errno)));
+        warn(fmt::format("'{}': cannot set the permissions and times: {}", output.path, std::strerror(errno)));
     }
 }
 

@@ -34,23 +34,21 @@ void OutputNotes::add(std::uint32_t notes, const std::string& path) {
 void OutputNotes::tell() const {
     if (attributes_.files != 0) {
         warn(fmt::format(
-            "'{}'{}: complete, but the file system did not store the permissions or times; the mode is {:03o}",
+            "'{}'{}: complete, but the file system did not store the permissions or times; the file's mode is {:03o}",
             attributes_.first, others(attributes_.files), mode_of(attributes_.first)));
     }
     if (early_.files != 0) {
-        warn(
-            fmt::format("'{}'{}: complete, but the file system cannot rename files, so its name existed while it "
-                        "was written",
-                        early_.first, others(early_.files)));
+        warn(fmt::format("'{}'{}: complete, but visible during writing, because the file system cannot rename files",
+                         early_.first, others(early_.files)));
     }
 }
 
 void warn_if_open_to_others(const std::string& path) {
     if (const unsigned mode = mode_of(path); (mode & 077) != 0) {
-        warn(fmt::format(
-            "'{}' is open to other users of this machine, because its file system sets mode {:03o}; move it to one "
-            "that supports permissions",
-            path, mode));
+        warn(
+            fmt::format("'{}' is open to other users of this machine, because its file system sets mode {:03o}; move "
+                        "it to a file system that supports permissions",
+                        path, mode));
     }
 }
 

@@ -11,9 +11,9 @@ namespace cli {
 /// Collects the warnings for all outputs of a run, so that many files produce only one line.
 class OutputNotes {
 public:
-    /// `notes`: from warpaes_file_result. `path`: empty for standard output. Thread-safe.
+    /// Adds the `notes` of a warpaes_file_result. An empty `path` means standard output. Thread-safe.
     void add(std::uint32_t notes, const std::string& path);
-    /// Warns.
+    /// Prints the collected warnings.
     void tell() const;
 
 private:

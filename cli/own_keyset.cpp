@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t digits = 6, first_line = own_mark.size() + digits + 1;
 constexpr std::size_t page = 4096, most_front = std::size_t{64} << 10, most_slots = 16;
-/// The total limit for all slots of a front: 128 n r p bytes, the library's limit for one keyset.
+/// The limit for the sum of 128 n r p bytes over all slots of a front. It equals the library's limit for one keyset.
 constexpr std::uint64_t most_work = std::uint64_t{8} << 30;
 constexpr std::size_t most_kept = 1024;
 
@@ -46,7 +46,8 @@ void read_all(const std::string& what, int fd, char* at, std::size_t length) {
     }
 }
 
-/// Fills `slots` from `text`. A line that is not an encrypted keyset is skipped: an interrupted change leaves one.
+/// Fills `slots` from `text`. Lines that are not encrypted keysets are skipped, because an interrupted change leaves
+/// such a line.
 void find_slots(const std::string& what, Front& front) {
     std::uint64_t work = 0;
     for (std::size_t at = first_line; at < front.text.size();) {
@@ -58,26 +59,28 @@ void find_slots(const std::string& what, Front& front) {
         Front::Slot slot{.at = begin, .json = std::string(json)};
         const warpaes_status status = warpaes_keyset_peek(json.data(), json.size(), &slot.cost, nullptr);
         if (status != WARPAES_OK) {
-            // A cost beyond the limits is refused, not skipped. After an interrupted change, closing braces are
-            // missing.
+            // A keyset whose cost exceeds the limits is refused, not skipped. The line that an interrupted change
+            // leaves lacks closing braces.
             const bool whole = json.back() == '}' && std::ranges::count(json, '{') == std::ranges::count(json, '}');
             if (!whole || !is_wrapped(json)) continue;
-            throw Failure(status, fmt::format("{}: its own keyset: {}", what, warpaes_last_error()));
+            throw Failure(status,
+                          fmt::format("{}: the keyset at its start is invalid: {}", what, warpaes_last_error()));
         }
         if (slot.has_passphrase()) work += 128 * slot.cost.n * slot.cost.r * slot.cost.p;
         front.slots.push_back(std::move(slot));
         if (front.slots.size() > most_slots) {
-            throw Failure(WARPAES_ERROR_FORMAT,
-                          fmt::format("{}: has more than {} keysets at its start", what, most_slots));
+            throw Failure(
+                WARPAES_ERROR_FORMAT,
+                fmt::format("{}: more than {} keysets at its start, so the file was altered", what, most_slots));
         }
     }
     if (work > most_work) {
         throw Failure(WARPAES_ERROR_KEYSET,
-                      fmt::format("{}: testing a passphrase would take {} MiB of memory, and the limit is {}", what,
-                                  work >> 20, most_work >> 20));
+                      fmt::format("{}: testing a passphrase would require {} MiB of memory, but the limit is {} MiB",
+                                  what, work >> 20, most_work >> 20));
     }
     if (front.slots.empty()) {
-        throw Failure(WARPAES_ERROR_FORMAT, what + ": has no encrypted keyset at its start, so it was altered");
+        throw Failure(WARPAES_ERROR_FORMAT, what + ": no encrypted keyset at its start, so the file was altered");
     }
 }
 
@@ -93,8 +96,9 @@ std::string build(const std::vector<std::string>& slots) {
     }
     const std::size_t size = (used + longest + 1 + page - 1) / page * page;
     if (size > most_front || slots.size() > most_slots) {
-        throw UsageError(fmt::format("--to: a file has room for at most {} encrypted keysets and {} bytes of them",
-                                     most_slots, most_front));
+        throw UsageError(
+            fmt::format("--to: a file has room for at most {} encrypted keysets of {} bytes in total; give fewer keys",
+                        most_slots, most_front));
     }
     std::string text = fmt::format("{}{:0{}}\n", own_mark, size, digits);
     for (const std::string& slot : slots) text += slot + "\n";
@@ -122,8 +126,8 @@ Front read_front(const std::string& what, int fd, const std::string& option) {
     }
     if (!front.text.starts_with(own_mark)) {
         throw Failure(WARPAES_ERROR_FORMAT,
-                      fmt::format("{}: does not begin with its own keyset, but {} requires one: another file may "
-                                  "have replaced yours. A file under a separate keyset needs -k KEYSET",
+                      fmt::format("{}: does not begin with its own keyset, which {} requires; another file may have "
+                                  "replaced yours. For a file under a separate keyset, give -k KEYSET",
                                   what, option));
     }
     read_all(what, fd, front.text.data() + own_mark.size(), digits + 1);
@@ -204,7 +208,8 @@ NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::s
     }
     if (!under_passphrase && keks.empty()) {
         throw UsageError(
-            "own:: requires a passphrase or key for the keyset in the file: give --passphrase, or --to with the place "
+            "'own:': requires a passphrase or a key for the keyset in the file; give --passphrase, or --to with the "
+            "place "
             "of a key-encryption key");
     }
     warpaes_keyset* made = nullptr;
@@ -239,7 +244,8 @@ void write_at(const std::string& what, int fd, std::size_t at, std::string_view 
     }
 }
 
-/// Where `length` bytes and a line feed fit: from the beginning of a line, in place of spaces and empty lines.
+/// Returns a position at the beginning of a line where `length` bytes and a line feed fit in place of spaces and empty
+/// lines.
 std::optional<std::size_t> free_room(const Front& front, std::size_t length) {
     const std::string& text = front.text;
     for (std::size_t at = first_line; at < text.size(); ++at) {
@@ -261,7 +267,7 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open {}: {}", what, std::strerror(errno)));
     }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-        throw Failure(WARPAES_ERROR_STATE, what + ": another process is changing its passphrase: try again");
+        throw Failure(WARPAES_ERROR_STATE, what + ": another process is changing its passphrase; try again");
     }
     const Front front = read_front(what, file.get(), "`warpaes keys passphrase`");
     KeyOptions how = options;
@@ -270,7 +276,7 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
     std::shared_ptr<const Keys> keys;
     const Front::Slot* old = nullptr;
     OwnKeysets opener(how);
-    for (const Front::Slot& slot : front.slots) {  // one by one, to find the slot that was opened
+    for (const Front::Slot& slot : front.slots) {  // separately, to find the slot that the passphrase or key opens
         if (!is_opened_by(slot)) continue;
         try {
             Front only{front.text, {slot}};
@@ -287,7 +293,7 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
     const auto room = free_room(front, slot.size());
     if (!room) {
         throw Failure(WARPAES_ERROR_WRITE,
-                      what + ": has no room for another keyset: decrypt it and encrypt it with the new one");
+                      what + ": no room for another keyset; decrypt the file and encrypt it with the new passphrase");
     }
     if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
     write_at(what, file.get(), *room, slot + "\n");

@@ -12,35 +12,36 @@
 
 namespace cli {
 
-/// The beginning of such a file.
+/// The first bytes of a file with its own keyset.
 inline constexpr std::string_view own_mark = "warpaes-own-1 ";
 
-/// The front of a file: the same keyset in several slots, encrypted under a different passphrase or key in each.
+/// The front of a file: the same keyset in several slots, each encrypted under a different passphrase or key.
 struct Front {
     struct Slot {
-        std::size_t at;                             ///< in `text`
+        std::size_t at;                             ///< position in `text`
         std::string json;                           ///< an encrypted keyset
-        warpaes_scrypt cost = WARPAES_SCRYPT_INIT;  ///< n = 0: not under a passphrase
+        warpaes_scrypt cost = WARPAES_SCRYPT_INIT;  ///< n = 0: not encrypted under a passphrase
         [[nodiscard]] bool has_passphrase() const noexcept { return cost.n != 0; }
     };
     std::string text;
     std::vector<Slot> slots;
 };
 
-/// Whether the file at `path`, which must be readable more than once, has its own keyset.
+/// Whether the file at `path` has its own keyset. False for files that cannot be read twice.
 bool has_own_keyset(const std::string& path);
 
-/// Reads the keyset at the position of `fd`, which is then at the ciphertext. Before deriving any key, refuses a cost
-/// beyond the limit for one keyset. `option` is the option that requires an own keyset, for messages. Throws Failure.
+/// Reads the front at the position of `fd`. Afterwards, `fd` is positioned at the ciphertext. Refuses a front whose
+/// total cost exceeds the limit for one keyset, before any key is derived. For messages, `option` is the option that
+/// requires files with their own keysets. Throws Failure.
 Front read_front(const std::string& what, int fd, const std::string& option);
 
-/// Opens the keysets of many files, each only once. Thread-safe.
+/// Opens the keysets of many files, but each keyset only once. Thread-safe.
 class OwnKeysets {
 public:
     explicit OwnKeysets(KeyOptions options) : options_(std::move(options)) {}
     /// Throws Failure.
     std::shared_ptr<const Keys> open(const std::string& what, const Front& front);
-    /// Names the option or the place that requires an own keyset.
+    /// Returns the name of the option or place that requires files with their own keysets.
     [[nodiscard]] std::string option() const;
 
 private:
@@ -51,20 +52,21 @@ private:
     std::map<std::string, std::shared_ptr<const Keys>> opened_;  ///< keyed by the text of the slot
 };
 
-/// A new keyset, and the front for files that it encrypts.
+/// A new keyset and the front of the files that it encrypts.
 struct NewOwnKeyset {
     Keys keys;
     std::string front;
 };
 
-/// Encrypts a new keyset under the passphrase, if `options` has or asks for one, under its key-encryption key, and
-/// under those at the places `to`; one of them must be given. Throws Failure.
+/// Creates a keyset and encrypts it under the passphrase of `options`, if it specifies a passphrase, under the
+/// key-encryption key of `options`, and under the keys at the places `to`. At least one of these must be given. Throws
+/// Failure.
 NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::string>& to,
                              std::optional<double> seconds);
 
-/// Re-encrypts the keyset at the start of the file under a new passphrase, replacing the one that opens it. This is
-/// done in place, without reading the ciphertext. A crash leaves the old passphrase, the new one, or both. Throws
-/// Failure.
+/// Re-encrypts the keyset at the start of the file under a new passphrase. The new passphrase replaces the old
+/// passphrase that opened the keyset. The file is changed in place, and the ciphertext is not read. After a crash, the
+/// old passphrase, the new one or both open the file. Throws Failure.
 void change_own_passphrase(const std::string& path, const KeyOptions& options, const NewPassphrase& passphrase);
 
 }  // namespace cli

@@ -16,9 +16,8 @@ SecretBytes take_passphrase(const std::string& option, const std::optional<std::
     if (!place) {
         auto answer = prompt(question, new_one);
         if (!answer) {
-            throw UsageError(
-                fmt::format("{}: there is no terminal to ask for it; give {} FILE, env:NAME, fd:N or exec:COMMAND",
-                            question, option));
+            throw UsageError(fmt::format("{}: no terminal for a prompt; give {} FILE, env:NAME, fd:N or exec:COMMAND",
+                                         question, option));
         }
         return *answer;
     }
@@ -50,8 +49,9 @@ void refuse_passphrase_in_argument(int argc, char** argv) {
         if (value == nullptr) continue;
         conceal(value);
         throw UsageError(
-            "--passphrase: asks on the terminal and takes no value, because other processes can read command lines. To "
-            "read a passphrase from a place, give --passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
+            "--passphrase: accepts no value, because other processes can read command lines; the command prompts on "
+            "the "
+            "terminal. To read a passphrase from a place, give --passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
     }
 }
 

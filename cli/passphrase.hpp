@@ -1,4 +1,4 @@
-// Passphrases of keysets: from a file, a descriptor, the environment, a program, or the terminal.
+// Reads the passphrases of keysets from a file, a descriptor, the environment, a program or the terminal.
 #pragma once
 
 #include <warpaes/files.h>
@@ -13,13 +13,13 @@
 
 namespace cli {
 
-/// Reads one line of any bytes, without its line ending. `place` is a path, env:NAME, fd:N or exec:COMMAND, the value
-/// of `option`. Without a place, asks `question` on the terminal, twice if it is a `new_one`. Throws Failure; no
-/// message repeats a place, which may be the passphrase itself.
+/// Reads one line of arbitrary bytes, without its line ending. `place` is the value of `option`: a path, env:NAME, fd:N
+/// or exec:COMMAND. Without a place, asks `question` on the terminal, twice if `new_one` is set. Throws Failure. No
+/// message repeats the place, which may be the passphrase itself.
 SecretBytes take_passphrase(const std::string& option, const std::optional<std::string>& place,
                             const std::string& question, bool new_one);
 
-/// The lock of a keyset, kept for writing it back: a passphrase and its cost, or a key-encryption key.
+/// What is needed to encrypt a keyset again: a passphrase and its cost, or a key-encryption key.
 struct Lock {
     SecretBytes passphrase{};
     warpaes_scrypt cost = WARPAES_SCRYPT_INIT;  ///< n = 0: there is no passphrase
@@ -28,23 +28,23 @@ struct Lock {
     [[nodiscard]] bool has_passphrase() const noexcept { return kek == nullptr && cost.n != 0; }
 };
 
-/// The options for a new passphrase, as messages name them.
+/// The command-line options for a new passphrase.
 class NewPassphrase {
 public:
     explicit NewPassphrase(const char* from_option) : from_option_(from_option) {}
     void add_options(CLI::App& app);
-    /// Whether a place was specified.
+    /// Whether the command line specifies a place.
     [[nodiscard]] bool is_given() const noexcept { return from_.has_value(); }
     /// Throws UsageError if --passphrase-seconds was given without a passphrase.
     void refuse_cost() const;
-    /// Asks for the passphrase, and chooses the cost of a guess. The question contains `what`, the purpose of the
-    /// passphrase.
+    /// Reads the passphrase or prompts for it, and chooses the cost of a guess. The question contains `what`, the
+    /// purpose of the passphrase.
     [[nodiscard]] Lock take(const std::string& what) const;
 
 private:
     const char* from_option_;
     std::optional<std::string> from_;
-    std::optional<double> seconds_;  ///< nothing: 1
+    std::optional<double> seconds_;  ///< of one guess; nothing: 1
 };
 
 /// --passphrase is a flag, so an argument after it is probably a passphrase. Throws UsageError and hides that argument

@@ -36,11 +36,11 @@ backend that the library would choose and the reason, without running the call.
   --size N           size of each message, such as 1500, 64K, 1M or 1G
   --direction D      encrypt (default) or decrypt
   --key-bits N       128 (default), 192 or 256
-  --messages N       number of messages in one batch (default 1: no batch)
-  --keys N           number of distinct keys (default 1)
-  --batch            plan a batch, even of one message
-  --from PLACE       memory of the data: host (pageable, default), page-locked
-                     or device
+  --messages N       number of messages in one batch (default: 1, no batch)
+  --keys N           number of distinct keys (default: 1)
+  --batch            plan a batch, even if it contains one message
+  --from PLACE       memory that holds the data: host (pageable, default),
+                     page-locked or device
   --backend NAME     assume this backend
   --device N         assume this GPU
   --threads N        maximum number of host threads (default: all processors)
@@ -57,12 +57,12 @@ Examples
 warpaes_work to_work(const PlanOptions& o) {
     warpaes_work work = WARPAES_WORK_INIT;
     if (o.mode.empty() || o.bytes.empty()) {
-        throw UsageError("--mode and --size are missing; see `warpaes plan --help`");
+        throw UsageError("--mode and --size are required; see `warpaes plan --help`");
     }
     work.key_bits = o.key_bits;
     work.mode = mode_named(o.mode);
     if (o.direction != "encrypt" && o.direction != "decrypt") {
-        throw UsageError(fmt::format("--direction: must be encrypt or decrypt, not '{}'", o.direction));
+        throw UsageError(fmt::format("--direction: '{}' is neither encrypt nor decrypt", o.direction));
     }
     work.direction = o.direction == "encrypt" ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
     work.memory = memory_named(o.from);
@@ -79,12 +79,10 @@ std::string label(const std::string& name, int device) {
 
 void print_plan(const warpaes_work& work, const PlanOptions& o, const json& record) {
     const auto total = static_cast<double>(work.messages * work.message_len);
-    fmt::print("{} of {}, {} {}ion, AES-{}, {}\n\n",
+    fmt::print("{} of {}, {} {}ion, AES-{}, in {} memory\n\n",
                work.messages == 1 ? "1 message" : fmt::format("{} messages", work.messages),
                human_bytes(static_cast<double>(work.message_len)), o.mode, o.direction, work.key_bits,
-               work.memory == WARPAES_MEMORY_DEVICE        ? "in device memory"
-               : work.memory == WARPAES_MEMORY_PAGE_LOCKED ? "in page-locked host memory"
-                                                           : "in pageable host memory");
+               warpaes_memory_name(work.memory));
     fmt::print("{:<12}{:>12}{:>10}{:>9}\n", "backend", "predicted", "GB/s", "workers");
     for (const json& p : record["predictions"]) {
         const std::string name = label(p["backend"], p["device"]);
@@ -111,7 +109,7 @@ int run_plan(int argc, char** argv) {
     if (char** const grid = std::find_if(argv + 1, argv + argc, is_grid); grid != argv + argc) {
         std::rotate(argv + 1, grid, grid + 1);
         become("warpaes-plan-grid", argc - 1, argv + 1,
-               "`tools/build default warpaes_plan_grid` builds it in build/default/cli");
+               "build it in build/default/cli with `tools/build default warpaes_plan_grid`");
     }
     CLI::App app{"", "warpaes plan"};
     PlanOptions o;

@@ -25,10 +25,14 @@ warpaes_mode mode_named(const std::string& name) {
 }
 
 warpaes_memory memory_named(const std::string& name) {
-    if (name == "host" || name == "pageable") return WARPAES_MEMORY_PAGEABLE;
-    if (name == "page-locked") return WARPAES_MEMORY_PAGE_LOCKED;
-    if (name == "device") return WARPAES_MEMORY_DEVICE;
-    throw UsageError(fmt::format("--from: must be host, page-locked or device, not '{}'", name));
+    if (name == "host") return WARPAES_MEMORY_PAGEABLE;
+    std::string names = "host";
+    for (int value = 0; value != WARPAES_MEMORY_SHARED; ++value) {
+        const auto memory = static_cast<warpaes_memory>(value);
+        if (name == warpaes_memory_name(memory)) return memory;
+        names += fmt::format(", {}", warpaes_memory_name(memory));
+    }
+    throw UsageError(fmt::format("--from: must be one of {}, not '{}'", names, name));
 }
 
 json predictions_of(warpaes_engine* engine, const warpaes_work& work) {

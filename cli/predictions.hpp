@@ -1,4 +1,4 @@
-// Shared code of `warpaes plan` and related commands: names, and the library's predictions as JSON.
+// Code shared by `warpaes plan` and related commands: names of modes and memory, and the library's predictions as JSON.
 #pragma once
 
 #include <warpaes/planning.h>
@@ -9,11 +9,11 @@
 
 namespace cli {
 
-/// Throws UsageError if there is no such mode or memory.
+/// Return the mode or the memory with this name. Throw UsageError if the name is unknown.
 warpaes_mode mode_named(const std::string& name);
 warpaes_memory memory_named(const std::string& name);
 
-/// 0.00123 as "1.23 ms".
+/// Formats 0.00123 as "1.23 ms".
 std::string human_seconds(double seconds);
 
 nlohmann::json predictions_of(warpaes_engine* engine, const warpaes_work& work);

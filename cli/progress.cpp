@@ -13,7 +13,7 @@ namespace cli {
 
 namespace {
 
-/// The width of the terminal on standard error; without a terminal, lines can have any length.
+/// Returns the width of the terminal on standard error. Without a terminal, the width is unlimited.
 std::size_t columns() {
     winsize size{};
     if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return ~std::size_t{0};

@@ -37,7 +37,7 @@ public:
     /// `bytes` is the total for all files; update() gets each file's size.
     SharedProgress(bool shown, std::size_t files, std::uint64_t bytes)
         : line_(shown), single_(files == 1), total_(bytes) {}
-    /// `done` and `total` are bytes of one file. `before` is `done` in the file's previous call, or 0 in its first.
+    /// `done` and `total` are bytes of one file. `before` must be 0 in the first call for a file and is then updated.
     void update(std::uint64_t& before, std::uint64_t done, std::uint64_t total) {
         const std::lock_guard lock(mutex_);
         done_ += done - before;
@@ -58,7 +58,7 @@ private:
     std::uint64_t done_ = 0;
 };
 
-/// 1536 as "1.50 KiB".
+/// Formats 1536 as "1.50 KiB".
 std::string human_bytes(double bytes);
 
 }  // namespace cli

@@ -1,4 +1,4 @@
-// `warpaes provider`: adds the provider to OpenSSL's configuration, after a test, and removes it.
+// `warpaes provider`: tests the provider, adds it to OpenSSL's configuration, and removes it.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -38,25 +38,26 @@ Configures OpenSSL 3 so that programs that use it run AES with warpaes.
   check                  test the configuration in a child process, and print
                          the kernels in use
   remove                 remove the block
-  stats                  print the provider's counters for all programs, if the
-                         configuration names a counters file (also
-                         `warpaes provider-stats`)
+  stats                  print the provider's counters, summed over all
+                         programs, if the configuration names a counters file
+                         (also `warpaes provider-stats`)
 
-  --backend NAME         install: auto, aesni, vaes, armv8, cuda, or libcrypto,
-                         which leaves everything to OpenSSL
+  --backend NAME         install: auto or one that `warpaes devices` lists;
+                         libcrypto leaves everything to OpenSSL
   --cbc                  install: also provide CBC
-  --config FILE          use this openssl.cnf; default: that of `openssl`
+  --config FILE          use this openssl.cnf; default: the openssl.cnf of
+                         `openssl`
   --counters FILE        install: count in this file; stats: read it
   --json                 check, stats: print a JSON record
   --module FILE          install: the path of warpaes.so; default: the module
                          installed with this program
-  --threads N            install: threads for long updates; auto: the number
-                         that makes them fastest. Default: 1
+  --threads N            install: threads for long updates; auto: the fastest
+                         number of threads. Default: 1
   --threshold BYTES      install: minimum length of updates that may use several
                          threads or a GPU
 
-`install` as root refuses a module that other users can replace: install warpaes
-where only root can write.
+As root, `install` refuses a module that other users can replace. Install
+warpaes where only root can write.
 
 Examples
   sudo warpaes provider install
@@ -78,7 +79,7 @@ struct Ran {
 Ran openssl(const std::vector<std::string>& arguments, const std::string& config, const std::string& input = "") {
     std::array<int, 2> in{}, out{};
     if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
-        throw Failure(WARPAES_ERROR_INTERNAL, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+        throw Failure(WARPAES_ERROR_INTERNAL, fmt::format("cannot create a pipe: {}", std::strerror(errno)));
     }
     std::vector<std::string> words{"openssl"};
     words.insert(words.end(), arguments.begin(), arguments.end());
@@ -97,7 +98,7 @@ Ran openssl(const std::vector<std::string>& arguments, const std::string& config
     }
     ::close(in[0]);
     ::close(out[1]);
-    // The input is short enough for a pipe's buffer.
+    // The input fits in a pipe's buffer.
     (void)!::write(in[1], input.data(), input.size());
     ::close(in[1]);
     Ran ran;
@@ -112,12 +113,12 @@ Ran openssl(const std::vector<std::string>& arguments, const std::string& config
     ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (ran.status == 127) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      "the command openssl, which is needed to test the configuration, is missing; install it");
+                      "the `openssl` command, which tests the configuration, is not installed; install it");
     }
     return ran;
 }
 
-/// The text between the quotes in the output of `openssl version -d` and `-m`.
+/// Returns the path between the quotes in the output of `openssl version -d` or `-m`.
 std::string folder_of_openssl(const char* which) {
     const std::string text = openssl({"version", which}, "/dev/null").out;
     const auto first = text.find('"'), last = text.rfind('"');
@@ -170,10 +171,11 @@ std::string module_of(const ProviderOptions& options) {
     }
     throw Failure(WARPAES_ERROR_NOT_FOUND, options.module.empty()
                                                ? "warpaes.so is not installed with this program; give --module FILE"
-                                               : fmt::format("--module: there is no file '{}'", options.module));
+                                               : fmt::format("--module: the file '{}' does not exist", options.module));
 }
 
-/// Root's configuration applies to all programs that root runs, which then run the module's code.
+/// Throws Failure if root's configuration would load a module that another user can replace. All programs that root
+/// runs execute the module's code.
 void refuse_replaceable_module(const std::string& config, const std::string& module) {
     struct stat status {};
     if (::stat(config.c_str(), &status) != 0 || status.st_uid != 0) return;
@@ -182,12 +184,12 @@ void refuse_replaceable_module(const std::string& config, const std::string& mod
     throw Failure(
         WARPAES_ERROR_STATE,
         fmt::format(
-            "module '{}': {}, so another user could run code in programs of root. Install the module where only root "
-            "can write, as `sudo make install` or the package does, or copy it there and give --module FILE",
+            "module '{}': {}, so another user could run code in root's programs. Install the module where only root "
+            "can write, as `sudo make install` and the package do, or copy it to such a place and give --module FILE",
             module, *objection));
 }
 
-/// A new file next to `path` that replaces `path` or is removed.
+/// A new file next to `path`. It replaces `path` or is removed.
 class Replacement {
 public:
     Replacement(const std::string& path, const std::string& text)
@@ -203,8 +205,8 @@ public:
         if (made) return;
         if (file >= 0) (void)::unlink(name_.c_str());
         throw Failure(WARPAES_ERROR_WRITE,
-                      fmt::format("cannot write next to '{}': {}; run this as its owner, usually root", path,
-                                  std::strerror(error)));
+                      fmt::format("cannot create a file next to '{}': {}; run this command as the owner, usually root",
+                                  path, std::strerror(error)));
     }
     Replacement(const Replacement&) = delete;
     Replacement& operator=(const Replacement&) = delete;
@@ -235,7 +237,7 @@ struct Counts {
     explicit Counts(const std::string& path) {
         const std::string data = read_file(path);
         constexpr std::string_view mark = "warpaes1";
-        // No process has counted anything yet, or not since the file was truncated.
+        // No process has counted a call since the file was created or truncated.
         if (data.size() < sizeof numbers && mark.substr(0, data.size()) == data.substr(0, mark.size())) return;
         if (data.size() != sizeof numbers || data.compare(0, mark.size(), mark) != 0) {
             throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a counters file of the provider", path));
@@ -254,14 +256,14 @@ struct Counts {
 struct Checked {
     std::string wrong;  ///< a sentence; empty if no fault was found
     std::string build_info;
-    std::vector<std::string> unknown;  ///< names in the provider's section that the provider does not support
+    std::vector<std::string> unknown;  ///< parameters in the provider's section that the provider does not support
     std::vector<std::string> idle;     ///< settings that have no effect on this machine
 };
 
-/// Warns about unknown parameters. The provider cannot do so, because OpenSSL passes it only the parameters that it
-/// requests.
+/// Warns about unknown parameters. The provider cannot warn about them, because OpenSSL passes it only the parameters
+/// that it requests.
 std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
-    // The first four are OpenSSL's own.
+    // OpenSSL itself uses the first four.
     const std::vector<std::string> known{"identity", "soft_load", "module",        "activate", "backend", "threshold",
                                          "threads",  "device",    "device-memory", "cbc",      "counters"};
     std::vector<std::string> unknown;
@@ -275,32 +277,32 @@ std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     return unknown;
 }
 
-/// Settings that name an unusable GPU; with these, the provider computes on CPUs without a message. The command and the
-/// provider find the same GPUs.
+/// Returns the settings that name an unusable GPU. With such a setting, the provider computes on CPUs without reporting
+/// this. The command and the provider detect the same GPUs.
 std::vector<std::string> idle_settings(const OpensslConfig& config) {
     const std::string section = config.section_of_provider();
     const std::string backend = config.value(section, "backend"), device = config.value(section, "device");
     const bool may_use_gpu = backend.empty() || backend == "auto" || is_gpu(backend);
     if (!may_use_gpu || (!is_gpu(backend) && device.empty())) return {};
-    std::string why = "there is none";
+    std::string why = "it has none";
     std::vector<std::string> usable;
     for (const warpaes_backend_info& info : list_backends()) {
         if (!is_gpu(info.name)) continue;
         if (info.usable != 0) usable.push_back(std::to_string(info.device));
         if (info.usable == 0) why = info.reason;
     }
-    if (!is_gpu(backend) && usable.empty()) return {};  // "auto" requests a GPU only if there is one
+    if (!is_gpu(backend) && usable.empty()) return {};  // "auto" uses a GPU only if the machine has a GPU
     if (device.empty() ? !usable.empty() : std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
     const std::string name =
-        device.empty() ? fmt::format("backend = {}", gpu_backend) : fmt::format("device = {}", device);
+        device.empty() ? fmt::format("backend = {}", gpu_backend()) : fmt::format("device = {}", device);
     const std::string problem =
-        usable.empty() ? fmt::format("no GPU can be used on this machine: {}", why)
+        usable.empty() ? fmt::format("no GPU of this machine can be used ({})", why)
                        : fmt::format("this machine has no GPU {}; `warpaes devices` lists its GPUs", device);
-    return {fmt::format("[{}]: {}: {}. CPUs do all the work", section, name, problem)};
+    return {fmt::format("[{}]: {} has no effect, because {}; CPUs do all the work", section, name, problem)};
 }
 
-/// Tests the configuration in `path` with child processes: both providers are active, common operations work, AES gives
-/// the right result, and warpaes computed it.
+/// Tests the configuration in `path` with child processes. Checks that both providers are active, that common
+/// operations work, that AES returns the correct result, and that warpaes computed this result.
 Checked check_config(const std::string& path) {
     Checked checked;
     const OpensslConfig config(read_file(path), path);
@@ -314,7 +316,7 @@ Checked check_config(const std::string& path) {
     const Ran list = openssl({"list", "-providers", "-verbose"}, path);
     if (list.status != 0) return wrong("`openssl list -providers` fails: " + one_line(list.out));
     const auto at = list.out.find("\n  warpaes\n");
-    if (at == std::string::npos) return wrong("warpaes is not among the active providers");
+    if (at == std::string::npos) return wrong("the warpaes provider is not active");
     if (list.out.find("\n  default\n") == std::string::npos) {
         return wrong("the default provider is not active, so programs would lack most algorithms");
     }
@@ -328,10 +330,10 @@ Checked check_config(const std::string& path) {
         const Ran ran = openssl(used, path);
         if (ran.status != 0) return wrong(fmt::format("`openssl {}` fails: {}", used.front(), ran.out));
     }
-    // SP 800-38A, F.5.1, with counters in a temporary file.
+    // Runs SP 800-38A, F.5.1, with counters in a temporary file.
     std::string name = (fs::temp_directory_path() / "warpaes-check-XXXXXX").string(), counters = name;
     const int file = ::mkstemp(name.data()), other = ::mkstemp(counters.data());
-    if (file < 0 || other < 0) throw Failure(WARPAES_ERROR_WRITE, "cannot make a temporary file");
+    if (file < 0 || other < 0) throw Failure(WARPAES_ERROR_WRITE, "cannot create a temporary file");
     ::close(file);
     ::close(other);
     struct Remove {
@@ -340,7 +342,7 @@ Checked check_config(const std::string& path) {
             for (const char* n : names) (void)::unlink(n);
         }
     } const remove{{name.c_str(), counters.c_str()}};
-    // The test's configuration includes the file, so that relative includes in it still work.
+    // The test's configuration includes the file, so that relative includes in the file still work.
     std::ofstream(name) << ".include = " << path << "\n"
                         << fmt::format("[{}]\ncounters = {}\n", config.section_of_provider(), counters);
     const std::string plain = "\x6b\xc1\xbe\xe2\x2e\x40\x9f\x96\xe9\x3d\x7e\x11\x73\x93\x17\x2a";
@@ -351,7 +353,7 @@ Checked check_config(const std::string& path) {
         return wrong("AES-128-CTR returns a wrong result");
     }
     constexpr std::size_t ctr = 6;
-    if (Counts(counters).bytes(ctr, 0) == 0) return wrong("AES works, but another provider computes it");
+    if (Counts(counters).bytes(ctr, 0) == 0) return wrong("AES works, but a different provider computes it");
     return checked;
 }
 
@@ -377,21 +379,21 @@ int install(const ProviderOptions& options) {
         note(fmt::format("tested: {}\n", one_line(checked.build_info)));
     }
     next.take_its_place();
-    note(fmt::format(
-        "'{}' now activates default and warpaes, and prefers warpaes. Programs that are started from now on use "
-        "it.\n`warpaes provider remove` undoes it\n",
-        one_line(path)));
+    note(
+        fmt::format("'{}' now activates the providers `default` and `warpaes`, and prefers `warpaes`. Programs that "
+                    "start from now on use it.\nTo remove it, run `warpaes provider remove`\n",
+                    one_line(path)));
     return 0;
 }
 
 int remove_block(const ProviderOptions& options) {
     const std::string path = config_of(options), before = read_file(path), text = without_provider(before);
     if (text == before) {
-        note(fmt::format("'{}' has no block from warpaes; nothing to do\n", one_line(path)));
+        note(fmt::format("'{}' contains no block of warpaes; nothing was changed\n", one_line(path)));
         return 0;
     }
     Replacement(path, text).take_its_place();
-    note(fmt::format("'{}' has its previous content again\n", one_line(path)));
+    note(fmt::format("the block of warpaes was removed from '{}'\n", one_line(path)));
     return 0;
 }
 
@@ -401,9 +403,9 @@ int check_installed(const ProviderOptions& options) {
     const std::string module = config.value(config.section_of_provider(), "module");
     if (module.starts_with('/')) {
         std::error_code unknown;
-        if (!fs::exists(module, unknown)) {  // its package was removed
+        if (!fs::exists(module, unknown)) {  // for example, its package was removed
             throw Failure(WARPAES_ERROR_NOT_FOUND,
-                          fmt::format("'{}' names module '{}', which does not exist, so OpenSSL ignores it; "
+                          fmt::format("'{}' names the module '{}', which does not exist, so OpenSSL ignores it; "
                                       "`warpaes provider remove` removes the block",
                                       path, module));
         }
@@ -480,7 +482,7 @@ int run_provider(int argc, char** argv) {
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, provider_help)) return 0;
     if (o.verb.empty())
-        throw UsageError("there is no action; give install, check, remove or stats; see `warpaes provider --help`");
+        throw UsageError("no action; give install, check, remove or stats, or see `warpaes provider --help`");
     const std::vector<std::string> verbs{"install", "check", "remove", "stats"};
     if (std::find(verbs.begin(), verbs.end(), o.verb) == verbs.end()) {
         throw UsageError(fmt::format("provider: '{}' is not install, check, remove or stats{}", o.verb,
@@ -489,7 +491,7 @@ int run_provider(int argc, char** argv) {
     const auto is_for = [&](const char* option, std::initializer_list<std::string_view> taken_by) {
         if (app.count(option) == 0) return;
         if (std::find(taken_by.begin(), taken_by.end(), o.verb) != taken_by.end()) return;
-        throw UsageError(fmt::format("{}: has no effect on `provider {}`; leave it out", option, o.verb));
+        throw UsageError(fmt::format("{}: has no effect on `provider {}`; omit it", option, o.verb));
     };
     for (const char* option : {"--module", "--backend", "--threads", "--threshold", "--cbc"})
         is_for(option, {"install"});

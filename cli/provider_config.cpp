@@ -17,7 +17,7 @@ namespace {
 constexpr const char* block_begins = "# >>> warpaes: `warpaes provider remove` takes this block out again\n";
 constexpr const char* block_ends = "# <<< warpaes\n";
 
-/// The value without a comment and without quotes around it.
+/// Returns the value without a comment and without surrounding quotes.
 std::string plain_value(const std::string& text) {
     std::string value(trimmed(text.substr(0, text.find('#'))));
     const bool quoted = value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0];
@@ -120,7 +120,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     const auto add = [&](const std::string& section, const std::string& name, const std::string& value) {
         block += fmt::format("[{}]\n{} = {}\n", section, name, value);
     };
-    // Existing sections are reopened by name, so that their contents are kept.
+    // The block reopens existing sections by name, so their contents are kept.
     const auto section_at = [&](const std::string& section, const char* name, const char* otherwise) {
         std::string found = config.value(section, name);
         if (found.empty()) add(section, name, found = otherwise);
@@ -135,14 +135,15 @@ std::string with_provider(const std::string& text, const std::string& path, cons
             fmt::format("'{}' already names warpaes in section [{}], which this command did not write; remove it first",
                         path, providers));
     }
-    // The default provider is active only while no provider is named, so the block also names it.
+    // OpenSSL activates the default provider implicitly only if the configuration names no provider, so the block also
+    // names it.
     if (config.value(standard, "activate") != "1") add(standard, "activate", "1");
     const std::string algorithms = section_at(init, "alg_section", "warpaes_algorithms");
     const std::string preferred = config.value(algorithms, "default_properties");
     if (preferred.find("fips") != std::string::npos) {
-        throw Failure(WARPAES_ERROR_STATE,
-                      fmt::format("'{}' requires FIPS (default_properties = {}), and warpaes is not FIPS-validated",
-                                  path, preferred));
+        throw Failure(WARPAES_ERROR_STATE, fmt::format("'{}' requires FIPS (default_properties = {}), but warpaes is "
+                                                       "not FIPS-validated; use another configuration file",
+                                                       path, preferred));
     }
     if (preferred.find("provider") != std::string::npos) {
         throw Failure(WARPAES_ERROR_STATE,
@@ -154,7 +155,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     add(provider_section, "module", module);
     for (const auto& [name, value] : parameters) block += fmt::format("{} = {}\n", name, value);
     block += "activate = 1\n";
-    // The block begins on its own line, and all other bytes stay unchanged.
+    // The block must begin on a new line, and all other bytes must remain unchanged.
     if (!made.empty() && made.back() != '\n') {
         throw Failure(WARPAES_ERROR_FORMAT,
                       fmt::format("the last line of '{}' does not end with a line break; add one", path));

@@ -1,4 +1,4 @@
-// Adds the provider to an openssl.cnf, or removes it: text in, text out.
+// Adds the provider to the text of an openssl.cnf or removes it.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace cli {
 
-/// The values of names in the sections of openssl.cnf. Sections of the same name are merged; the later of two values
-/// wins.
+/// The values in the sections of openssl.cnf. Sections with the same name are merged. If a name has two values, the
+/// later value counts.
 class OpensslConfig {
 public:
-    /// `path`: the path of the text, whose `.include`s are read where they occur. Throws Failure.
+    /// `path` is the path of the text. Files named by `.include` are read where they are included. Throws Failure.
     OpensslConfig(const std::string& text, const std::string& path);
-    /// Empty if the name has no value. Names before the first section are in "default".
+    /// Returns the value of `name`, or an empty string. Names before the first section are in the section "default".
     [[nodiscard]] std::string value(const std::string& section, const std::string& name) const;
-    /// The names in a section, each once.
+    /// Returns the names in a section without duplicates.
     [[nodiscard]] std::vector<std::string> names(const std::string& section) const;
-    /// The name of the provider's section.
+    /// Returns the name of the provider's section.
     [[nodiscard]] std::string section_of_provider() const;
 
 private:
@@ -29,12 +29,13 @@ private:
 /// The name that this command gives to the provider's section.
 inline constexpr const char* provider_section = "warpaes_provider";
 
-/// `text` plus a block that activates the default provider and warpaes, and prefers warpaes. An existing block is
-/// replaced. `parameters`: lines for the provider's section. Throws Failure if the other text contradicts the block.
+/// Returns `text` plus a block that activates the default provider and warpaes, and prefers warpaes. Replaces an
+/// existing block. `parameters` are names and values for the provider's section. Throws Failure if the rest of the text
+/// contradicts the block.
 std::string with_provider(const std::string& text, const std::string& path, const std::string& module,
                           const std::vector<std::pair<std::string, std::string>>& parameters);
 
-/// `text` without the block; unchanged if there is none.
+/// Returns `text` without the block, or unchanged if it contains no block.
 std::string without_provider(const std::string& text);
 
 }  // namespace cli

@@ -7,12 +7,12 @@
 
 namespace cli {
 
-/// Prints a record and a newline. `indent`: spaces of indentation, if any. Bytes that are not UTF-8 are replaced with
-/// U+FFFD.
+/// Prints a record and a newline. `indent` is the number of spaces per level; if negative, the record is printed on one
+/// line. Bytes that are not UTF-8 are replaced with U+FFFD.
 void print_json(const nlohmann::json& record, int indent = -1, std::FILE* to = stdout);
 
-/// A record that is also stored in the file `path`, unless it is "". Without `force`, refuses to overwrite a file
-/// before anything is measured.
+/// A record that is also stored in the file `path`, unless it is "". Without `force`, the constructor refuses an
+/// existing file, before anything is measured.
 class RecordFile {
 public:
     RecordFile(std::string path, bool force);
@@ -25,7 +25,8 @@ private:
     bool force_;
 };
 
-/// File names are bytes. A name that is not UTF-8 is also written in hexadecimal digits, in the field `field` + "_hex".
+/// Stores a file name in a record. A name that is not UTF-8 is also stored in hexadecimal digits, in the field `field`
+/// + "_hex".
 void put_name(nlohmann::json& record, const std::string& field, const std::string& name);
 
 }  // namespace cli

@@ -19,7 +19,7 @@ struct WriterClose {
 };
 using Writer = std::unique_ptr<warpaes_writer, WriterClose>;
 
-/// A buffer for plaintext, large enough for every worker; wiped on destruction.
+/// A buffer for plaintext that is large enough to keep all workers busy. It is wiped on destruction.
 class Piece {
 public:
     explicit Piece(std::uint64_t bytes)
@@ -54,7 +54,7 @@ void refuse_irregular(const std::string& path) {
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
     }
     if (!S_ISREG(status.st_mode)) {
-        throw Failure(WARPAES_ERROR_ARGUMENT, "is not a regular file and cannot be replaced");
+        throw Failure(WARPAES_ERROR_ARGUMENT, "not a regular file, so it cannot be replaced");
     }
 }
 

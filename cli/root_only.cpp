@@ -20,8 +20,7 @@ std::optional<std::string> objection_to_root_only(const std::string& path) {
         if (S_ISLNK(status.st_mode)) return fmt::format("'{}' is a symbolic link", way.string());
         if (status.st_uid != 0) return fmt::format("'{}' belongs to user {}", way.string(), status.st_uid);
         if ((status.st_mode & 022) != 0) {
-            return fmt::format("'{}' can be written by other users (mode {:04o})", way.string(),
-                               status.st_mode & 07777);
+            return fmt::format("'{}' is writable by other users (mode {:04o})", way.string(), status.st_mode & 07777);
         }
     }
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Files that only root can change.
+// Checks that only root can change a file.
 #pragma once
 
 #include <optional>
@@ -6,9 +6,9 @@
 
 namespace cli {
 
-/// The reason why a user other than root can change or replace the file: its owner, its permissions, or those of a
-/// parent folder, including a sticky folder such as /tmp. Nothing if only root can. `path` is absolute and contains no
-/// links.
+/// Returns the reason why a user other than root may be able to change or replace the file, or nothing if only root
+/// can. The reason is the owner or the permissions of the file or of a parent folder (including a sticky folder such as
+/// /tmp), or a symbolic link in `path`, which must be absolute.
 std::optional<std::string> objection_to_root_only(const std::string& path);
 
 }  // namespace cli

@@ -1,4 +1,4 @@
-// Keys and passphrases in memory that are not moved and are wiped.
+// Keys and passphrases in memory that is never reallocated and is wiped.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ public:
     SecretBytes& operator=(const SecretBytes&) = default;
     ~SecretBytes() { explicit_bzero(bytes_.data(), bytes_.size()); }
 
-    /// Returns false if it is full.
+    /// Returns false if the object is full.
     bool push_back(char c) noexcept {
         if (size_ == capacity) return false;
         bytes_[size_++] = c;

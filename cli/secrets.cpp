@@ -35,7 +35,7 @@ SecretBytes read_all(const std::string& what, int fd, bool first_line = false) {
     for (char c = 0; read_byte(what, fd, c);) {
         if (first_line && c == '\n') break;
         if (!bytes.push_back(c)) {
-            throw UsageError(fmt::format("{}: is longer than {} bytes", what, SecretBytes::capacity));
+            throw UsageError(fmt::format("{}: longer than {} bytes", what, SecretBytes::capacity));
         }
     }
     return bytes;
@@ -59,7 +59,7 @@ int secret_fd(const std::string& what, const std::string& number) {
 }
 
 /// Reads a line as openssl does with BIO_gets() and a C string: at most `most` bytes, including the end of the line, up
-/// to the first NUL. Bytes that do not fit stay in the descriptor.
+/// to the first NUL. Bytes that do not fit remain unread.
 SecretBytes read_line(const std::string& what, int fd, std::size_t most) {
     SecretBytes line;
     bool ended = false;
@@ -67,22 +67,22 @@ SecretBytes read_line(const std::string& what, int fd, std::size_t most) {
         line.push_back(c);
         ended = c == '\n';
     }
-    if (line.size() == 0) throw UsageError(what + ": is empty");
+    if (line.size() == 0) throw UsageError(what + ": the first line is missing");
     if (!ended && line.size() == most) {
-        warn(fmt::format("{}: only the first {} bytes of this line are used, as by openssl; the rest is ignored", what,
+        warn(fmt::format("{}: only the first {} bytes of this line are used, as in openssl; the rest is ignored", what,
                          most));
     }
     const std::size_t nul = line.view().find('\0');
-    if (nul == 0) throw UsageError(what + ": begins with a NUL byte, which would be an empty passphrase");
+    if (nul == 0) throw UsageError(what + ": begins with a NUL byte, so the passphrase would be empty");
     if (nul != std::string_view::npos) {
-        warn(fmt::format("{}: the passphrase ends before byte {}, a NUL, as with openssl; the rest is ignored", what,
-                         nul + 1));
+        warn(fmt::format("{}: the passphrase ends before byte {}, which is a NUL, as in openssl; the rest is ignored",
+                         what, nul + 1));
         line.truncate(nul);
     }
     return line;
 }
 
-/// openssl's APP_PASS_LEN, and the size of the buffer of -kfile; each minus the NUL at its end.
+/// openssl's APP_PASS_LEN and the size of its buffer for -kfile, each minus the final NUL.
 constexpr std::size_t most_of_pass_line = 1023, most_of_kfile_line = 127;
 
 SecretBytes read_pass_line(const std::string& what, int fd) {
@@ -91,14 +91,14 @@ SecretBytes read_pass_line(const std::string& what, int fd) {
     return line;
 }
 
-/// openssl counts in such a way that it also refuses a passphrase of one character.
+/// Because of the way openssl counts, it also refuses a passphrase of one character.
 SecretBytes read_kfile_line(const std::string& what, int fd) {
     SecretBytes line = read_line(what, fd, most_of_kfile_line);
     while (line.size() > 1 && (line.view().back() == '\n' || line.view().back() == '\r'))
         line.truncate(line.size() - 1);
     if (line.size() == 1) {
         throw UsageError(what +
-                         ": its first line is empty or has one character, which openssl refuses here; use -pass file:");
+                         ": the first line is empty or has only one character, which openssl refuses; use -pass file:");
     }
     return line;
 }
@@ -107,13 +107,13 @@ SecretBytes copy(const std::string& what, const char* text) {
     SecretBytes bytes;
     for (; *text != '\0'; ++text) {
         if (!bytes.push_back(*text)) {
-            throw UsageError(fmt::format("{}: is longer than {} bytes", what, SecretBytes::capacity));
+            throw UsageError(fmt::format("{}: longer than {} bytes", what, SecretBytes::capacity));
         }
     }
     return bytes;
 }
 
-/// The owner of the memory that `digits` views wipes it.
+/// Decodes exactly `bytes` bytes. The caller wipes the memory of `digits`.
 void decode_exactly(const std::string& what, std::string_view digits, std::size_t bytes, int status,
                     unsigned char* out) {
     for (std::size_t i = 0; i < digits.size(); ++i) {
@@ -123,15 +123,15 @@ void decode_exactly(const std::string& what, std::string_view digits, std::size_
     }
     if (digits.size() != 2 * bytes) {
         throw Failure(static_cast<warpaes_status>(status),
-                      fmt::format("{}: must be {} hexadecimal digits ({} bytes), got {}; openssl would {}", what,
+                      fmt::format("{}: requires {} hexadecimal digits ({} bytes), not {}; openssl would {}", what,
                                   2 * bytes, bytes, digits.size(),
-                                  digits.size() < 2 * bytes ? "pad it with zeros: write them if they are intended"
-                                                            : "ignore the rest: leave it out"));
+                                  digits.size() < 2 * bytes ? "pad with zeros, so write them if they are intended"
+                                                            : "ignore the rest, so omit it"));
     }
     decode_hex(digits, out);
 }
 
-/// Turns the terminal's echo off until the object is destroyed.
+/// Turns off the terminal's echo until the object is destroyed.
 class SilentTerminal {
 public:
     explicit SilentTerminal(int fd) : fd_(fd) {
@@ -171,7 +171,7 @@ SecretBytes ask(int terminal, const std::string& question) {
 
 SecretBytes read_environment(const std::string& what, const std::string& name) {
     const char* value = std::getenv(name.c_str());
-    if (value == nullptr) throw UsageError(fmt::format("{}: there is no environment variable {}", what, name));
+    if (value == nullptr) throw UsageError(fmt::format("{}: the environment variable {} is not set", what, name));
     return copy(what, value);
 }
 
@@ -193,20 +193,20 @@ void conceal(char* argument) {
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice) {
     const SecretBytes bytes = copy(what, argument);
     conceal(argument);
-    warn(fmt::format("{} on the command line can be seen by other processes; {}", what, advice));
+    warn(fmt::format("{}: other processes can read a secret on the command line; {}", what, advice));
     return bytes;
 }
 
 SecretBytes read_passphrase(const std::string& what, char* argument) {
     if (const char* text = after(argument, "pass:")) {
         return take_argument(what, argument + (text - argument),
-                             "use env:NAME, file:PATH, fd:N or stdin, or leave it out to be asked");
+                             "use env:NAME, file:PATH, fd:N or stdin, or omit the option for a prompt");
     }
     if (const char* name = after(argument, "env:")) return read_environment(what, name);
     if (const char* path = after(argument, "file:")) return read_pass_line(what, open_secret(what, path).get());
     if (const char* fd = after(argument, "fd:")) return read_pass_line(what, secret_fd(what, fd));
     if (std::strcmp(argument, "stdin") == 0) return read_pass_line(what, secret_fd(what, "0"));
-    throw UsageError(fmt::format("{}: must be pass:PASSWORD, env:NAME, file:PATH, fd:N or stdin", what));
+    throw UsageError(fmt::format("{}: unknown source; give pass:PASSWORD, env:NAME, file:PATH, fd:N or stdin", what));
 }
 
 SecretBytes read_passphrase_file(const std::string& what, const std::string& path) {
@@ -217,7 +217,7 @@ SecretBytes read_passphrase_file(const std::string& what, const std::string& pat
 void refuse_text(const std::string& what, std::string_view key) {
     if (warpaes_keyset_check_raw(key.data(), key.size()) == WARPAES_OK) return;
     constexpr std::string_view subject = "key: ";
-    throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: {}. --raw uses these bytes as the key", what,
+    throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: {}. To use these bytes as the key, give --raw", what,
                                                     std::string_view(warpaes_last_error()).substr(subject.size())));
 }
 
@@ -234,15 +234,16 @@ SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes,
         text = read_environment(what, name);
     } else if (std::strcmp(argument, "prompt") == 0) {
         auto answer = prompt("Key in hexadecimal", false);
-        if (!answer) throw UsageError(fmt::format("{}: there is no terminal to ask for it", what));
+        if (!answer)
+            throw UsageError(fmt::format("{}: no terminal for a prompt; use file:PATH, env:NAME or fd:N", what));
         text = *answer;
     } else {
         text = take_argument(what, argument, "use file:PATH, env:NAME, fd:N or prompt");
     }
-    if (raw && !may_be_raw) throw UsageError("--raw: applies only to keys in files (-K file:PATH or fd:N)");
+    if (raw && !may_be_raw) throw UsageError("--raw: applies only to keys in files; give -K file:PATH or fd:N");
     if (raw && text.size() != bytes) {
-        throw Failure(WARPAES_ERROR_KEY_LENGTH,
-                      fmt::format("{}: has {} bytes, but a raw key for this cipher has {}", what, text.size(), bytes));
+        throw Failure(WARPAES_ERROR_KEY_LENGTH, fmt::format("{}: {} bytes, but a raw key for this cipher has {} bytes",
+                                                            what, text.size(), bytes));
     }
     if (raw) return text;
     if (may_be_raw && text.size() == bytes && !is_hex(trimmed(text.view()))) {

@@ -1,5 +1,5 @@
-// Reads keys and passphrases from a file, a descriptor, the environment or the terminal; or, with a warning, the
-// command line, which every process on the machine can read.
+// Reads keys and passphrases from a file, a descriptor, the environment or the terminal. They can also be read from the
+// command line, but with a warning, because every process on the machine can read it.
 #pragma once
 
 #include <optional>
@@ -21,32 +21,32 @@ using warpaes::places::trimmed;
 
 // In all functions, `what` is the name of the option in messages, and a failure throws Failure.
 
-/// The bytes of a key in hexadecimal: `-K 00ff…`, `file:PATH`, `env:NAME`, `fd:N` or `prompt`. A file may also hold the
-/// key itself, exactly `bytes` bytes that are not text; with `raw` any bytes. If `argument` is itself the secret, it is
-/// overwritten.
+/// Returns a key that is given in hexadecimal digits, or as `file:PATH`, `env:NAME`, `fd:N` or `prompt`. A file or
+/// descriptor can also contain the key itself: exactly `bytes` bytes that are not text, or any bytes if `raw` is set.
+/// If `argument` itself is the secret, it is overwritten.
 SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes, bool raw);
 
 /// Throws Failure{KEYSET} if a raw key is text (warpaes_keyset_check_raw). The message names --raw.
 void refuse_text(const std::string& what, std::string_view key);
 
-/// Decodes `hex`: an even number of digits, `bytes` bytes. `status` is the status for a wrong length.
+/// Decodes `hex`, which must be 2 `bytes` digits. `status` is the status for a wrong length.
 std::vector<unsigned char> parse_hex(const std::string& what, const std::string& hex, std::size_t bytes, int status);
 
-/// openssl's -pass: pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin. Takes as much of a line as openssl does, and warns
-/// if that is not the complete line.
+/// Reads the passphrase of openssl's -pass: pass:PASSWORD, env:NAME, file:PATH, fd:N or stdin. Uses as much of a line
+/// as openssl does, and warns if the line is longer.
 SecretBytes read_passphrase(const std::string& what, char* argument);
-/// openssl's -kfile: the first line of a file, as above; `-` is standard input.
+/// Reads the passphrase of openssl's -kfile from the first line of a file. `-` is standard input.
 SecretBytes read_passphrase_file(const std::string& what, const std::string& path);
-/// openssl's -k: the passphrase is the argument itself.
+/// Returns the secret `argument` itself, as for openssl's -k. Overwrites it and warns with the advice.
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice);
 
 /// Reads an environment variable.
 SecretBytes read_environment(const std::string& what, const std::string& name);
 
-/// Overwrites an argument, which may be null, with stars: other processes can read the command line.
+/// Overwrites an argument, which may be null, with asterisks, because other processes can read the command line.
 void conceal(char* argument);
 
-/// Asks on the terminal, without echo; twice if `confirm`. Returns nothing if there is no terminal.
+/// Asks on the terminal without echo, twice if `confirm` is set. Returns nothing if there is no terminal.
 std::optional<SecretBytes> prompt(const std::string& question, bool confirm);
 
 }  // namespace cli

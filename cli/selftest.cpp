@@ -1,5 +1,5 @@
-// `warpaes selftest`: the known answers of FIPS 197, SP 800-38A to C, IEEE 1619 and GCM on every backend that can run
-// here.
+// `warpaes selftest`: runs the known-answer tests of FIPS 197, SP 800-38A to C, IEEE 1619 and GCM on every usable
+// backend.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -27,7 +27,8 @@ constexpr const char* selftest_help = R"(Usage: warpaes selftest [--json]
 
 Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F), XTS, GCM,
 CCM and CMAC in both directions, and compares long messages with libcrypto, on
-every backend that can run here. Exit status 0 means that all tests passed.
+every backend that this machine can run. The exit status is 0 if all tests
+passed.
 
   --json   print a JSON record
 )";
@@ -86,8 +87,8 @@ struct Tagged {
     friend bool operator==(const Tagged&, const Tagged&) = default;
 };
 
-/// Encryption returns the ciphertext (CMAC: the text itself) and a tag as long as that of `input`. Decryption returns
-/// the text, or nothing if the tag is wrong.
+/// Encryption returns the ciphertext (CMAC: the text itself) and a tag of the same length as the tag of `input`.
+/// Decryption returns the text, or nothing if the tag is wrong.
 std::optional<Tagged> crypt_tagged(warpaes_engine* engine, warpaes_mode mode, warpaes_direction direction,
                                    const Bytes& key_bytes, const Bytes& iv, const Bytes& aad, const Tagged& input) {
     const Key key = create_key(key_bytes.data(), key_bytes.size());
@@ -104,7 +105,7 @@ std::optional<Tagged> crypt_tagged(warpaes_engine* engine, warpaes_mode mode, wa
     return output;
 }
 
-/// The names of the examples that one backend computed incorrectly.
+/// The number of examples that a backend computed, and the names of those with wrong results.
 struct Report {
     unsigned examples = 0;
     std::vector<std::string> wrong;
@@ -157,7 +158,8 @@ void run_tag_examples(warpaes_engine* engine, Report& report) {
     }
 }
 
-/// Compares a message that is long enough for every kernel's main loop and remainder, and for several chunks.
+/// Compares the results for a message that is long enough for every kernel's main loop and remainder, and for several
+/// chunks.
 void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report& report) {
     constexpr std::size_t blocks = 80'003;
     const Bytes key = from_hex(vectors::sp800_38a::key_256), iv = from_hex(vectors::sp800_38a::counter);

@@ -82,7 +82,7 @@ void StoredNames::decrypt(StoredEntry& entry, const std::string& folder) const {
     if (entry.error.starts_with(subject)) entry.error.erase(0, subject.size());
     if (!entry.error.starts_with("the name")) entry.error.insert(0, "the name ");
     if (entry.status == WARPAES_ERROR_AUTHENTICATION) {
-        entry.error = "the name is not authentic: no key opens it in this folder";
+        entry.error = "the name is not authentic; no key opens it in this folder";
     }
 }
 
@@ -111,7 +111,7 @@ void StoredNames::list_part(std::vector<StoredEntry>& entries, const fs::path& d
         decrypt(entry, folder);
         if (entry.status == WARPAES_OK && !entry.folder && (link || !each.is_regular_file(error))) {
             entry.status = WARPAES_ERROR_FORMAT;
-            entry.error = link ? "is a symbolic link, which warpaes never creates" : "is not a regular file";
+            entry.error = link ? "a symbolic link, which warpaes never creates" : "not a regular file";
         }
         entries.push_back(std::move(entry));
     }
@@ -129,7 +129,7 @@ std::vector<StoredEntry> StoredNames::list(const fs::path& directory, const std:
         for (std::size_t k = i; k < next; ++k) {
             entries[k].status = WARPAES_ERROR_FORMAT;
             entries[k].error =
-                fmt::format("{} entries have this plain name: keep one and move the others away", next - i);
+                fmt::format("{} entries have this plain name; keep one and move the others away", next - i);
         }
     }
     return entries;
@@ -149,7 +149,7 @@ std::string bound_aad(const std::string& plain, const std::string& aad) {
 }
 
 bool looks_like_stored_name(const std::string& name) {
-    constexpr std::size_t least = 28, most = 143;  // for a one-byte name, and for a part
+    constexpr std::size_t least = 28, most = 143;  // lengths of an encrypted one-byte name and of a part
     return name.size() >= least && name.size() <= most && std::all_of(name.begin(), name.end(), [](char c) {
                return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'v');
            });

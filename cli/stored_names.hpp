@@ -17,30 +17,30 @@ struct CryptOptions;
 
 /// An entry of a directory with encrypted names.
 struct StoredEntry {
-    std::string name{};                  ///< plain; empty if unknown
-    std::filesystem::path parts{};       ///< below the directory; a long name has several
-    bool folder = false;                 ///< else a regular file
-    warpaes_status status = WARPAES_OK;  ///< false: not used; `error` is the reason
+    std::string name{};                  ///< plain name; empty if unknown
+    std::filesystem::path parts{};       ///< path below the directory; a long name consists of several parts
+    bool folder = false;                 ///< otherwise a regular file
+    warpaes_status status = WARPAES_OK;  ///< not WARPAES_OK: the entry is unusable, and `error` is the reason
     std::string error{};
 };
 
-/// Not thread-safe.
+/// Encrypts and decrypts names. Not thread-safe.
 class StoredNames {
 public:
-    /// The first key of the first keyset encrypts names; decryption tries all keys in order. The keysets may be freed
-    /// afterwards.
+    /// The first key of the first keyset encrypts names; decryption tries all keys in order. The keysets can be freed
+    /// after the constructor returns.
     explicit StoredNames(const std::vector<const warpaes_keyset*>& keysets);
 
-    /// The parts of the encrypted form of `name` in the plain path `folder`.
+    /// Returns the parts of the encrypted form of `name` in the folder with the plain path `folder`.
     [[nodiscard]] std::filesystem::path encrypt(const std::string& folder, const std::string& name,
                                                 std::size_t key = 0) const;
 
-    /// The stored path below `root` of the plain path `plain`. Each part keeps the name that exists already, under any
-    /// of the keys; other parts are encrypted under the first key. Throws Failure.
+    /// Returns the stored path, below `root`, of the plain path `plain`. A part whose encrypted name already exists
+    /// under any of the keys keeps this name. Other parts are encrypted under the first key. Throws Failure.
     std::filesystem::path place(const std::filesystem::path& root, const std::filesystem::path& plain);
 
-    /// The content of a directory of the plain path `folder`, sorted by plain names. Two entries with the same plain
-    /// name are both refused. Throws Failure if the directory cannot be read.
+    /// Returns the content of a directory with the plain path `folder`, sorted by plain name. Entries that share a
+    /// plain name are refused. Throws Failure if the directory cannot be read.
     [[nodiscard]] std::vector<StoredEntry> list(const std::filesystem::path& directory,
                                                 const std::string& folder) const;
 
@@ -69,11 +69,12 @@ private:
     std::map<std::string, std::filesystem::path> places_;  ///< stored paths of folders, below the root
 };
 
-/// Of --encrypt-names and --encrypted-names, else null.
+/// Returns the object for --encrypt-names and --encrypted-names, or null without these options.
 std::unique_ptr<StoredNames> stored_names(const CryptOptions& options,
                                           const std::vector<const warpaes_keyset*>& keysets);
 
-/// The associated data of a file with an encrypted name: its plain path and the associated data of the command line.
+/// Returns the associated data of a file with an encrypted name: its plain path and the associated data from the
+/// command line.
 std::string bound_aad(const std::string& plain, const std::string& aad);
 
 /// Whether a file's name looks like an encrypted name.

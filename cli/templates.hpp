@@ -1,11 +1,10 @@
-// The formats of authenticated files, by the names of their templates.
+// The formats of authenticated files, which are identified by the names of their templates.
 #pragma once
 
 #include <warpaes/files.h>
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "command.hpp"
@@ -17,22 +16,19 @@ inline const char* default_template() {
     return warpaes_template_name(0);
 }
 
-/// A format that the command names, by the beginning of its templates' names.
-struct NamedFormat {
-    std::string_view prefix;
-    const char* name;
-    bool raw_only;  ///< it has raw keys and no keyset
-};
-inline const NamedFormat& format_of_template(std::string_view name) {
-    static constexpr NamedFormat c2sp{"C2SP", "C2SP chunked encryption", true}, tink{"", "Tink streaming AEAD", false};
-    return name.starts_with(c2sp.prefix) ? c2sp : tink;
+/// All zeros for an unknown name.
+inline warpaes_template_info template_info(const std::string& name) {
+    warpaes_template_info info = WARPAES_TEMPLATE_INFO_INIT;
+    (void)warpaes_template_query(name.c_str(), &info);
+    return info;
 }
 
+/// Whether it has raw keys and no keyset.
 inline bool is_raw_only(const std::string& name) {
-    return format_of_template(name).raw_only;
+    return template_info(name).raw_only != 0;
 }
 
-/// Throws UsageError, which suggests the closest name.
+/// Throws UsageError, which suggests the closest name, if no template has this name.
 inline void refuse_unknown_template(const std::string& name) {
     std::vector<std::string> known;
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) known.emplace_back(warpaes_template_name(i));
@@ -45,7 +41,7 @@ inline void refuse_unknown_template(const std::string& name) {
                      " `warpaes keygen --help` lists the templates");
 }
 
-/// The list of templates, for the end of a help text.
+/// Returns the list of templates for the end of a help text.
 inline std::string template_list() {
     std::string text = "Templates\n";
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) {

@@ -20,20 +20,20 @@ constexpr const char* tune_help = R"(Usage: warpaes tune [--device N] [--quick] 
        warpaes tune --show [--device N] [--json]
 
 Finds the fastest launch parameters of this GPU's kernels: threads, tables and
-the sizes at which other kernels take over. Before a value is measured, the
+the sizes from which other kernels are used. Before a value is measured, the
 GPU's output is compared with the CPU's. The best values are stored for this GPU
 in the file of `warpaes calibrate` (WARPAES_CALIBRATION), and later processes
 use them. They do not change the output of any call. A run takes half a minute
 on an idle GPU. Run `warpaes calibrate` afterwards, because the costs change.
 
-  --device N   the GPU's number; default: the first (`warpaes devices`)
+  --device N   the GPU's number (see `warpaes devices`); default: the first GPU
   --quick      measure each value fewer times
-  --dry-run    measure and print, but store nothing
-  --show       print the values in use, and measure nothing
+  --dry-run    measure and print, but do not store the values
+  --show       print the values in use without measuring
   --json       print a JSON record
 
 Without stored values, the library uses default values for the GPU's
-architecture. Only those for architecture 9.0 (H100, H200) were measured.
+architecture. Only the values for architecture 9.0 (H100, H200) were measured.
 
 Examples
   warpaes tune
@@ -55,7 +55,7 @@ std::vector<warpaes_launch_figure> figures_of(warpaes_engine* engine, int device
     return figures;
 }
 
-/// The callback for tuning: stores each step in `user`, a JSON object, under the figure's name.
+/// Callback for tuning. Stores each step under the figure's name in `user`, a JSON object.
 int keep(void* user, const warpaes_tuning_step* step) {
     json& values = *static_cast<json*>(user);
     values[step->name]["measured"] = step->works;
@@ -65,7 +65,7 @@ int keep(void* user, const warpaes_tuning_step* step) {
     return caught_signal();
 }
 
-/// The values tried and their relative times: "1024 1.000  768 1.013".
+/// Returns the values tried and their relative times, for example "1024 1.000  768 1.013".
 std::string tried(const json& values) {
     std::string out;
     for (const json& v : values) {
@@ -150,7 +150,7 @@ int run_tune(int argc, char** argv) {
     fmt::print("{}\n", record.contains("path")
                            ? fmt::format("stored in {}; run `warpaes calibrate` to measure the new costs",
                                          one_line(record["path"].get<std::string>()))
-                           : "stored nowhere");
+                           : "not stored");
     return 0;
 }
 

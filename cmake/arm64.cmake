@@ -1,5 +1,5 @@
-# Toolchain for 64-bit Arm: Debian's cross compiler, the libraries that tools/setup arm unpacked, and qemu-user to run
-# the result.
+# Toolchain for 64-bit Arm: Debian's cross compiler, the libraries that `tools/setup arm` unpacked, and qemu-user to run
+# the programs.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
@@ -12,5 +12,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
-# Headers that exist only for this architecture. find_package does not search for them.
+# These headers exist only for this architecture. find_package does not search for them.
 set(CMAKE_CXX_FLAGS_INIT "-isystem ${arm64_root}/usr/include/aarch64-linux-gnu")

@@ -1,5 +1,5 @@
-# Writes the tree's commit to OUTPUT, with a + if the tree has uncommitted changes. Modifies OUTPUT only if its content
-# changes.
+# Writes the tree's commit to OUTPUT, followed by + if the tree has uncommitted changes. Modifies OUTPUT only if its
+# content changes.
 cmake_minimum_required(VERSION 3.22)
 execute_process(COMMAND git rev-parse HEAD OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(commit)

@@ -1,4 +1,4 @@
-# Install rules: the library, its headers, the command, and the files for find_package and pkg-config.
+# Installs the library, its headers, the command, and the files for find_package and pkg-config.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS warpaes EXPORT warpaes LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -17,11 +17,25 @@ set(rpath "$ORIGIN/${libraries_from_bin}")
 if(TARGET warpaes_cli)
   set_target_properties(warpaes_cli PROPERTIES INSTALL_RPATH ${rpath})
   install(TARGETS warpaes_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  set(pages ${PROJECT_SOURCE_DIR}/cli/pages)
-  install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN *.1)
-  install(FILES ${pages}/warpaes.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME warpaes)
-  install(FILES ${pages}/_warpaes DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES ${pages}/warpaes.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  # Man pages and completions come from the command's help, so the command runs here.
+  find_package(Python3 3.9 COMPONENTS Interpreter)
+  if(NOT Python3_Interpreter_FOUND OR CMAKE_CROSSCOMPILING OR WARPAES_SANITIZE)
+    message(STATUS "No man pages and completions: they need Python 3.9, and a command that runs here, without sanitizers")
+  else()
+    set(pages ${PROJECT_BINARY_DIR}/pages)
+    set(generator ${PROJECT_SOURCE_DIR}/tools/command_pages.py)
+    add_custom_command(
+      OUTPUT ${pages}/warpaes.1
+      COMMAND ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:warpaes> ${Python3_EXECUTABLE} -B ${generator}
+              --warpaes $<TARGET_FILE:warpaes_cli> ${pages}
+      DEPENDS warpaes_cli ${generator}
+      VERBATIM)
+    add_custom_target(warpaes_pages ALL DEPENDS ${pages}/warpaes.1)
+    install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN *.1)
+    install(FILES ${pages}/warpaes.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME warpaes)
+    install(FILES ${pages}/_warpaes DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${pages}/warpaes.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  endif()
 endif()
 if(TARGET warpaes_provider)
   install(TARGETS warpaes_provider LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ossl-modules)

@@ -1,6 +1,6 @@
-# Links the library, the command and the Python package so that they run with WARPAES_OLD_GLIBC and later: with old
-# symbol versions, and with the compiler's C++ library linked statically. The compiler, its options and its headers are
-# unchanged. A function that is neither in the old glibc nor in old_glibc.cpp is a link error.
+# Links the library, the command and the Python package so that they run with glibc WARPAES_OLD_GLIBC and later. It
+# links with old symbol versions, and links the compiler's C++ library statically. The compiler, its options and its
+# headers are unchanged. Calling a function that neither the old glibc nor old_glibc.cpp defines is a link error.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(old_glibc ${PROJECT_BINARY_DIR}/old_glibc)
 execute_process(
@@ -17,6 +17,6 @@ foreach(target warpaes warpaes_python warpaes_cli)
   endif()
 endforeach()
 if(TARGET warpaes_cli)
-  # The compiler's own libraries refer to this machine's glibc.
+  # The compiler's own libraries contain references to this machine's glibc.
   target_link_options(warpaes_cli PRIVATE -Wl,--wrap=__libc_start_main -Wl,--allow-shlib-undefined)
 endif()

@@ -1,5 +1,5 @@
-// Functions that exist only in newer versions of glibc, for programs linked with the libraries of old_glibc.py. This
-// compiler's headers, its C++ library and libcrypto refer to them.
+// Defines functions that exist only in newer versions of glibc, for programs linked with the libraries from
+// old_glibc.py. The compiler's headers, its C++ library and libcrypto call these functions.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <spawn.h>
@@ -82,8 +82,8 @@ int fstatat64(int directory, const char* path, struct stat64* result, int flags)
     return ::fstatat(directory, path, reinterpret_cast<struct stat*>(result), flags);
 }
 
-// Since 2.32. Whether the process has only one thread. This code cannot detect a second thread, so counters are always
-// atomic.
+// Since 2.32. Nonzero while the process has only one thread. This code cannot detect a second thread, so the value is
+// always 0 and reference counts are always atomic.
 char __libc_single_threaded = 0;
 
 // 2.36
@@ -95,7 +95,8 @@ std::uint32_t arc4random() noexcept {
     return value;
 }
 
-// Since 2.30. Without it, a change of the wall clock changes a thread's waiting time, as in all programs of that time.
+// Since 2.30. Without it, changing the wall clock changes how long a thread waits, as in all programs built for older
+// versions.
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
     static auto* const real = newer<decltype(pthread_cond_clockwait)>("pthread_cond_clockwait");
     if (real != nullptr) return real(condition, mutex, clock, until);
@@ -153,8 +154,8 @@ int __isoc23_sscanf(const char* text, const char* format, ...) {
     return fields;
 }
 
-// Since 2.34. Earlier, a program contained the function that runs its constructors. Current startup files do not, so
-// nothing would run the constructors. Programs are linked with --wrap=__libc_start_main.
+// Since 2.34. Before 2.34, every program contained a function that runs its constructors. Current startup files omit
+// it, so with an old glibc nothing would run the constructors. Programs are linked with --wrap=__libc_start_main.
 using Main = int(int, char**, char**);
 using Initializer = void(int, char**, char**);
 extern Initializer* __preinit_array_start[] __attribute__((weak, visibility("hidden")));

@@ -1,8 +1,8 @@
 """Writes the libraries to link with for an older glibc: old_glibc.py VERSION FOLDER.
 
-They are made from this machine's glibc: each symbol in its newest version up to VERSION, in the library that had it
-then, with no code. A program linked with them runs with glibc VERSION and later. A symbol that VERSION does not have is
-a link error. old_glibc.cpp defines the missing symbols that the compiler's libraries need.
+They are stubs derived from this machine's glibc. They define each symbol in its newest version up to VERSION, in the
+library that contained it then. A program linked with them runs with glibc VERSION and later. Using a symbol that
+VERSION lacks is a link error. old_glibc.cpp defines the missing symbols that the compiler's libraries need.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ SYMBOL = re.compile(
     r"^ *\d+: +(?P<value>\w+) +(?P<size>\w+) +(?P<kind>FUNC|IFUNC|OBJECT) +(?P<binding>\w+) .* "
     r"(?P<name>\w+)@@?GLIBC_(?P<version>[\d.]+)$"
 )
-#: glibc 2.34 merged several libraries into one. This maps its symbols to the libraries that had contained them.
+#: glibc 2.34 merged several libraries into one. This dictionary maps the symbols to the libraries that contained them
+#: before.
 MOVED = {
     "libpthread.so.0": re.compile(r"(__)?pthread_|sem_"),
     "libdl.so.2": re.compile(r"dl"),
@@ -37,7 +38,7 @@ class Symbol(NamedTuple):
 
 
 def path_of(name: str) -> str:
-    """Return the path of a library or object that the compiler links."""
+    """Return the path of a library or object file that the compiler links."""
     return subprocess.run(["cc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -46,7 +47,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def symbols_of(library: str, limit: tuple[int, ...]) -> dict[str, list[Symbol]]:
-    """Return the library's symbols in their newest version up to the limit, by the library that contained them."""
+    """Return the symbols in their newest version up to the limit, grouped by the library that contained them."""
     listed = subprocess.run(
         ["readelf", "-W", "--dyn-syms", path_of(library)], capture_output=True, text=True, check=True
     )
@@ -66,8 +67,8 @@ def symbols_of(library: str, limit: tuple[int, ...]) -> dict[str, list[Symbol]]:
 
 
 def assembly(symbols: list[Symbol]) -> str:
-    """Write the assembly of a library. Functions have one byte. Variables keep their sizes, because a program may have
-    a copy of a variable."""
+    """Return the assembly source of a stub library. A function is one byte long. A variable keeps its size, because a
+    program may contain a copy of it."""
     lines = []
     for section, function in ((".text", True), (".data", False)):
         lines.append(section)

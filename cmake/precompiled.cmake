@@ -1,9 +1,11 @@
-# Third-party headers that most files include are precompiled once per set of options, because they take a third to a
-# half of a small file's compile time. A precompiled header is valid for one set of options, including optimization;
-# with a different set, g++ 12 crashes. Files with their own options have SKIP_PRECOMPILE_HEADERS. Precompiled headers
-# are not used with ccache, which does not support them (tools/build), nor with nvcc or clang, which is also strict
-# about warnings. precompiled_header(name LIBRARIES library… HEADERS header…): precompiles headers for targets with
-# these libraries' options, with the options of the calling directory.
+# Third-party headers that most files include are precompiled once for each set of compiler options, because parsing
+# them takes a third to a half of a small file's compile time. A precompiled header is valid for one set of options,
+# including optimization; with a different set, g++ 12 crashes. Files with their own options set
+# SKIP_PRECOMPILE_HEADERS. Precompiled headers are not used with nvcc or clang, or with ccache, which does not support
+# them (tools/build).
+#
+# precompiled_header(name LIBRARIES library… HEADERS header…): precompiles headers for targets that use these libraries'
+# options and the options of the calling directory.
 function(precompiled_header name)
   cmake_parse_arguments(PARSE_ARGV 1 a "" "" "LIBRARIES;HEADERS")
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT WARPAES_CUDA)

@@ -1,1 +1,1 @@
-// Compiled only for its precompiled header (precompiled.cmake).
+// This file is compiled only to create its precompiled header (precompiled.cmake).

@@ -1,7 +1,7 @@
 # Builds libwarpaes.a, for programs without a shared library. It is one object with the same exports as the shared
 # library (src/capi/exports.map), so no internal name collides with the program's. (Inline variables stay visible, under
 # C++ names that belong to warpaes.)
-set(rooms warpaes_places warpaes_format warpaes_message warpaes_engine warpaes_cpu warpaes_cuda warpaes_os warpaes_backend warpaes_base)
+set(rooms warpaes_places warpaes_format warpaes_message warpaes_engine warpaes_cpu warpaes_gpu warpaes_os warpaes_backend warpaes_base)
 list(TRANSFORM rooms REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE archives)
 if(WARPAES_CUDA)
   set(cudart $<TARGET_FILE:CUDA::cudart_static>)

@@ -1,5 +1,5 @@
-// Tests batches of the C ABI by offsets in an arena, with any numbers in the entries. Accepted entries write only to
-// their outputs, and write the same as libcrypto does for each entry.
+// Tests batches of the C ABI that use offsets into an arena, with arbitrary numbers in the entries. Accepted entries
+// write only to their outputs. They produce the same bytes as libcrypto does for each entry.
 #include <sanitizer/asan_interface.h>
 
 #include <cstring>
@@ -34,7 +34,7 @@ Bytes contents(const Arena& arena) {
     return {data_of(arena), data_of(arena) + arena_bytes};
 }
 
-/// One engine with its arena per process.
+/// One engine per process, with its arena.
 struct Place {
     Engine engine;
     Arena arena;
@@ -64,12 +64,12 @@ public:
     Places(const Places&) = delete;
     Places& operator=(const Places&) = delete;
 
-    /// Returns the engine of one backend. The workers of some engines are awake.
+    /// Returns an engine of one backend. The workers of some of these engines are awake.
     [[nodiscard]] const Place& any(Input& in) const {
         const std::size_t which = in.byte();
         return (which < 0xf0 ? asleep_ : awake_)[which % asleep_.size()];
     }
-    /// Returns the second engine, which processes entries one by one.
+    /// Returns the second engine, which processes the entries one by one.
     [[nodiscard]] const Place& reference() const { return reference_; }
 
 private:
@@ -114,7 +114,7 @@ warpaes_batch_entry any_entry(Input& in) {
     e.tag = any_elements(in, e.tag_len);
     e.keys = any_elements(in, e.key_len);
     if (in.below(64) == 0) e.length = in.number();
-    // Huge counts are used only with messages that cannot all lie in the arena. Otherwise the run would not end.
+    // Huge counts are used only with messages that do not all fit in the arena. Otherwise, the run would not end.
     if (in.below(32) == 0 && e.length != 0) {
         e.count = in.number();
         e.input.stride = in.number() | 1;
@@ -134,7 +134,8 @@ std::vector<warpaes_entry_result> run(const Place& place, const warpaes_batch_en
     (void)warpaes_batch_wait(batch, WARPAES_UNKNOWN);
     for (std::size_t i = 0; i < count; ++i) {
         const bool silent = *warpaes_batch_entry_error(batch, i) == '\0';
-        require(silent == (results[i].status == WARPAES_OK), "an error without a sentence, or a sentence without one");
+        require(silent == (results[i].status == WARPAES_OK),
+                "an error without a message, or a message without an error");
     }
     warpaes_batch_destroy(batch);
     return results;
@@ -154,7 +155,7 @@ public:
         if (e.key == nullptr) mark(readers_, e.keys, e.count, e.key_len);
     }
     [[nodiscard]] bool is_written(std::size_t at) const { return writers_[at] != 0; }
-    /// Returns whether a byte has two writers, or is read by an entry other than its writer.
+    /// Returns whether a byte has two writers, or has a reader other than its writer.
     [[nodiscard]] bool depends_on_order() const {
         for (std::size_t i = 0; i < arena_bytes; ++i) {
             if (writers_[i] == several) return true;
@@ -204,15 +205,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (done(i)) use.add(entries[i]);
     }
     for (std::size_t i = 0; i < arena_bytes; ++i) {
-        require(before[i] == after[i] || use.is_written(i), "a byte was written that belongs to no output");
+        require(before[i] == after[i] || use.is_written(i), "a byte outside all outputs was written");
     }
     if (use.depends_on_order()) return 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
         if (!done(i)) continue;
         const auto alone = run(places.reference(), &entries[i], 1, 0);
         require(alone[0].status == results[i].status && alone[0].failures == results[i].failures,
-                "libcrypto finds another status");
+                "libcrypto's status differs");
     }
-    require(contents(other) == after, "libcrypto makes something else of it");
+    require(contents(other) == after, "libcrypto's output differs");
     return 0;
 }

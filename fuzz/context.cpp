@@ -1,5 +1,5 @@
-// Runs any sequence of calls on a context, and compares it with a model that keeps the whole message and calls
-// libcrypto at the end.
+// Runs arbitrary sequences of calls on a context and compares it with a model. The model keeps the whole message and
+// calls libcrypto at the end.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -19,20 +19,20 @@ constexpr ModeTraits other_modes[] = {{WARPAES_GCM, "GCM", false, false},
                                       {WARPAES_CMAC, "CMAC", false, false},
                                       {WARPAES_XTS, "XTS", false, false}};
 
-/// The inputs and outputs of the context so far.
+/// The inputs and outputs of the context up to now.
 struct Model {
     const ModeTraits* mode = nullptr;
     bool encrypt = true;
     bool padded = false;
     Bytes iv;
     Bytes aad;
-    Bytes expected_tag;  ///< set by set_tag
+    Bytes expected_tag;  ///< the tag passed to set_tag
     Bytes input;
     Bytes output;
-    std::size_t unit = 0;                         ///< XTS
-    std::size_t text_length = 0, aad_length = 0;  ///< CCM, as announced
-    std::uint64_t skipped = 0;                    ///< CTR: the position of seek()
-    bool open = false;                            ///< between init or set_iv and final
+    std::size_t unit = 0;                         ///< XTS only: the length of a data unit
+    std::size_t text_length = 0, aad_length = 0;  ///< CCM only: the announced lengths
+    std::uint64_t skipped = 0;                    ///< CTR only: the position passed to seek()
+    bool open = false;                            ///< true from init or set_iv until final
 };
 
 class Machine {
@@ -93,11 +93,11 @@ public:
             return;
         }
         if (status == WARPAES_ERROR_BUFFER_TOO_SMALL) {
-            require(written > out.size() && written <= most, "the room that final asks for");
+            require(written > out.size() && written <= most, "the capacity that final reports");
             return;
         }
         check_end(status, out, written);
-        // After a refusal the message may continue. Success or a wrong tag ends it.
+        // After a refused call, the message may continue. Success or a wrong tag ends the message.
         model_.open = status != WARPAES_OK && status != WARPAES_ERROR_AUTHENTICATION;
     }
 
@@ -158,14 +158,15 @@ private:
 
     void add_aad() {
         std::size_t length = 1 + in_.below(in_.below(8) == 0 ? 900 : 40);
-        // For CCM this is usually all announced associated data, because text is refused before that.
+        // For CCM, this is usually all of the announced associated data, because text is refused until all of it has
+        // arrived.
         if (is(WARPAES_CCM) && model_.aad.size() < model_.aad_length && in_.below(8) != 0) {
             length = model_.aad_length - model_.aad.size();
         }
         const Bytes piece = in_.bytes(length);
         const warpaes_status status = warpaes_context_aad(context_.get(), piece.data(), piece.size());
         if (!model_.open || !has_tag() || is(WARPAES_CMAC) || !model_.input.empty()) {
-            require(status == WARPAES_ERROR_STATE, "associated data out of turn");
+            require(status == WARPAES_ERROR_STATE, "associated data in the wrong state");
             return;
         }
         if (is(WARPAES_CCM) && model_.aad.size() + piece.size() > model_.aad_length) {
@@ -176,7 +177,7 @@ private:
         model_.aad.insert(model_.aad.end(), piece.begin(), piece.end());
     }
 
-    /// Sets the right tag of the message so far, or a wrong one.
+    /// Sets the right tag of the message so far or a wrong tag.
     void tags() {
         Bytes tag(16);
         if (model_.open && has_tag() && !model_.encrypt) {
@@ -185,11 +186,11 @@ private:
         }
         tag.resize(!is(WARPAES_CCM) && in_.flag() ? 16 : 12);
         const warpaes_status set = warpaes_context_set_tag(context_.get(), tag.data(), tag.size());
-        require((set == WARPAES_OK) == (model_.open && has_tag() && !model_.encrypt), "set_tag out of turn");
+        require((set == WARPAES_OK) == (model_.open && has_tag() && !model_.encrypt), "set_tag in the wrong state");
         if (set == WARPAES_OK) model_.expected_tag = tag;
         if (model_.open || !has_tag() || !model_.encrypt) {
             require(warpaes_context_get_tag(context_.get(), tag.data(), tag.size()) != WARPAES_OK,
-                    "get_tag out of turn");
+                    "get_tag in the wrong state");
         }
     }
 
@@ -203,8 +204,8 @@ private:
                              .text = text,
                              .tag_bytes = gcm ? std::size_t{16} : std::size_t{12}});
     }
-    /// Returns the expected output for the input so far, and its tag. The plaintext is computed by encrypting the
-    /// ciphertext, which is the same operation in CTR.
+    /// Returns the expected output for the input so far, with its tag. The plaintext is computed by encrypting the
+    /// ciphertext, because encryption and decryption are the same operation in CTR.
     [[nodiscard]] oracle::Sealed right() const {
         oracle::Sealed made = sealed(model_.input);
         if (!model_.encrypt && !is(WARPAES_CMAC)) made.tag = sealed(made.text).tag;
@@ -216,14 +217,14 @@ private:
         const warpaes_status status = warpaes_context_get_iv(context_.get(), iv.data());
         const bool never = model_.mode == nullptr || is(WARPAES_ECB) || has_tag();
         require(status == WARPAES_OK || status == WARPAES_ERROR_STATE, "the status of get_iv");
-        require(status != WARPAES_OK || (model_.open && !never), "get_iv out of turn");
-        // Continues the message in a copy of the context that is set to the current IV. CTR is excluded, because the IV
-        // is also the origin of seek().
+        require(status != WARPAES_OK || (model_.open && !never), "get_iv in the wrong state");
+        // Continues the message in a copy of the context that is initialized with the current IV. CTR is excluded,
+        // because its IV is also the origin of seek().
         if (status != WARPAES_OK || is(WARPAES_CTR) || in_.flag()) return;
         warpaes_context* made = nullptr;
         expect_ok(warpaes_context_copy(context_.get(), &made), "copy");
         context_.reset(made);
-        expect_ok(warpaes_context_set_iv(context_.get(), iv.data(), iv.size()), "set_iv of what get_iv gave");
+        expect_ok(warpaes_context_set_iv(context_.get(), iv.data(), iv.size()), "set_iv with the result of get_iv");
     }
 
     void seek() {
@@ -254,7 +255,7 @@ private:
         const warpaes_context_options unknown = WARPAES_CONTEXT_OPTIONS_INIT;
         require(warpaes_context_init(context_.get(), &unknown) != WARPAES_OK, "an unknown mode");
         if (!model_.open) return;
-        // The interface does not define whether a refused call ends the message, so another message is started.
+        // The interface does not define whether a refused call ends the message, so the target starts another message.
         set_iv();
     }
 
@@ -276,8 +277,8 @@ private:
             return;
         }
         if (status == WARPAES_ERROR_BUFFER_TOO_SMALL) {
-            require(written > out.size(), "the room that update asks for");
-            require(tight || in_place, "update wants more room than it says");
+            require(written > out.size(), "the capacity that update reports");
+            require(tight || in_place, "update needs more capacity than it reports");
             return;  // nothing was consumed
         }
         if (is(WARPAES_CCM) && !text.empty() && model_.aad.size() != model_.aad_length) {
@@ -285,18 +286,18 @@ private:
             return;
         }
         if (is(WARPAES_CCM) && model_.input.size() + text.size() > model_.text_length) {
-            require(status == WARPAES_ERROR_DATA_LENGTH, "more text than announced");
+            require(status == WARPAES_ERROR_DATA_LENGTH, "more text than was announced");
             return;
         }
         expect_ok(status, "update");
-        require(written <= out.size(), "more output than there is room for");
+        require(written <= out.size(), "more output than the capacity");
         model_.input.insert(model_.input.end(), text.begin(), text.end());
         model_.output.insert(model_.output.end(), out.begin(), out.begin() + static_cast<std::ptrdiff_t>(written));
     }
 
     void check_end_with_tag(warpaes_status status) {
         if (!model_.encrypt && model_.expected_tag.empty()) {
-            require(status == WARPAES_ERROR_STATE, "final without the tag to expect");
+            require(status == WARPAES_ERROR_STATE, "final without the expected tag");
             return;
         }
         if (is(WARPAES_CCM) && model_.aad.size() != model_.aad_length) {
@@ -339,7 +340,7 @@ private:
         }
         const bool whole = m.input.size() % 16 == 0;
         if (m.mode->whole_blocks && !whole && !(m.padded && m.encrypt)) {
-            require(status == WARPAES_ERROR_DATA_LENGTH, "half a block was accepted");
+            require(status == WARPAES_ERROR_DATA_LENGTH, "an incomplete block was accepted");
             return;
         }
         Bytes text(static_cast<std::size_t>(m.skipped));
@@ -352,7 +353,7 @@ private:
         }
         expect_ok(status, "final");
         Bytes got = m.output;
-        require(written <= out.size(), "final writes too much");
+        require(written <= out.size(), "final wrote too much");
         got.insert(got.end(), out.begin(), out.begin() + static_cast<std::ptrdiff_t>(written));
         require(got == Bytes(expected->begin() + static_cast<std::ptrdiff_t>(m.skipped), expected->end()),
                 m.mode->name);

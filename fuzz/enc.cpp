@@ -1,5 +1,5 @@
-// Tests files in the format of `openssl enc`: any bytes as such a file, and files written by the library that are
-// damaged, truncated or on failing storage.
+// Tests files in the format of `openssl enc`. The files are arbitrary bytes, or files that the library wrote and that
+// are damaged, truncated or on failing storage.
 #include "file_job.hpp"
 
 namespace {
@@ -89,7 +89,7 @@ void round_trip(Input& in, const Options& options) {
     const JobResult opened = run_job(options.engine, options.towards(WARPAES_DECRYPT), sealed.output, reading);
     if (damaged) return;
     if (opened.status == WARPAES_OK) {
-        require(opened.output == text, "the round trip gives something else");
+        require(opened.output == text, "the round trip changes the text");
     } else {
         require(opened.disturbed, "our own file is refused");
     }

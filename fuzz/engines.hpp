@@ -1,5 +1,5 @@
-// Engines of the C++ headers. They are apart from handles.hpp, because programs that include headers of src cannot
-// include warpaes.hpp: both have an Error.
+// Engines for the C++ headers. They are declared outside handles.hpp, because programs that include headers from src
+// cannot include warpaes.hpp: both define an Error.
 #pragma once
 
 #include "input.hpp"

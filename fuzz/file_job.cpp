@@ -46,10 +46,11 @@ JobResult run_job(warpaes_engine* engine, warpaes_file_job job, const Bytes& inp
     JobResult result;
     warpaes_file_result told = WARPAES_FILE_RESULT_INIT;
     result.status = warpaes_file_run(engine, &job, &told);
-    require(told.status == result.status, "the result does not say what the call returned");
-    require((told.error[0] == '\0') == (result.status == WARPAES_OK), "an error without a sentence, or the reverse");
+    require(told.status == result.status, "the result's status differs from the returned status");
+    require((told.error[0] == '\0') == (result.status == WARPAES_OK),
+            "an error without a message, or a message without an error");
     result.disturbed = memory_os::disturbed();
-    if (result.status != WARPAES_OK) require(*warpaes_last_error() != '\0', "an error without a sentence");
+    if (result.status != WARPAES_OK) require(*warpaes_last_error() != '\0', "an error without a message");
     require(memory_os::open_descriptors() == descriptors, "a descriptor stays open");
     require(in->bytes == input, "the input was changed");
     const auto found = memory_os::files().find("/out");

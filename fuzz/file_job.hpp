@@ -1,4 +1,4 @@
-// Runs a file job on files in memory, with any kind of input and output, and with injected faults.
+// Runs a file job on files in memory, with any kind of input and output and with injected faults.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace fuzz {
 
-/// The kinds of input and output of a job, and the faults to inject.
+/// The kinds of a job's input and output, and the faults to inject.
 struct Circumstances {
     bool input_is_path = false;
     bool input_is_pipe = false;
     bool output_is_path = false;
     bool output_is_pipe = false;
-    unsigned failing_call = 0;  ///< number of the system call that fails; 0: none
+    unsigned failing_call = 0;  ///< number of the system call that fails, or 0 for none
     int error = 0;
     std::size_t step = 0;
 
@@ -26,11 +26,11 @@ struct Circumstances {
 struct JobResult {
     warpaes_status status = WARPAES_OK;
     bool disturbed = false;
-    Bytes output;  ///< with a descriptor, includes the bytes written before a failure
+    Bytes output;  ///< if the output is a descriptor, includes the bytes written before a failure
 };
 
-/// Runs `job` on `input`. Findings are a file that remains after a failure, a descriptor that stays open, and an error
-/// without a message. A failure without an injected fault is not a finding, because the input may be invalid.
+/// Runs `job` on `input`. Reports a finding if a file remains after a failure, a descriptor stays open, or an error has
+/// no message. A failure without an injected fault is not a finding, because the input may be invalid.
 JobResult run_job(warpaes_engine* engine, warpaes_file_job job, const Bytes& input, const Circumstances& how);
 
 }  // namespace fuzz

@@ -1,5 +1,5 @@
-// Implements tests/batch/memory.hpp for fuzzers: memory between protected pages, which is kept for the next message of
-// the same length. Until then, AddressSanitizer poisons it and the bytes before it.
+// Implements tests/batch/memory.hpp for fuzzers: memory between protected pages. Released memory is kept for the next
+// message of the same length. Until it is used again, AddressSanitizer poisons it and the bytes before it.
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
@@ -47,7 +47,7 @@ private:
         return first;
     }
 
-    std::map<std::size_t, std::vector<std::uint8_t*>> free_;  ///< by bytes
+    std::map<std::size_t, std::vector<std::uint8_t*>> free_;  ///< by size in bytes
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Handles of the C ABI, and the engines that all targets share: one for each CPU backend, created once, with one
-// thread.
+// Handles for the C ABI, and the engines that all targets share. There is one engine per CPU backend. It is created
+// once and has one thread.
 #pragma once
 
 #include <memory>
@@ -26,16 +26,16 @@ using Context = std::unique_ptr<warpaes_context, Destroy>;
 std::vector<Engine> make_engines();
 /// Returns one of the shared engines.
 warpaes_engine* any_engine(Input& input);
-/// Returns null if the length is not that of an AES key.
+/// Returns null if the length is not valid for an AES key.
 Key make_key(const Bytes& bytes);
 
 struct ModeTraits {
     warpaes_mode mode;
-    const char* name;  ///< mode name in the oracle
+    const char* name;  ///< name of the mode in the oracle
     bool whole_blocks;
-    bool range;  ///< decryption can start at any position
+    bool range;  ///< whether decryption can start at any position
 };
-/// The oracle's modes. GCM and XTS have separate functions (evp_oracle.hpp).
+/// The modes of the oracle. GCM and XTS have separate functions (evp_oracle.hpp).
 inline constexpr ModeTraits plain_modes[] = {
     {WARPAES_ECB, "ECB", true, true},    {WARPAES_CBC, "CBC", true, true},    {WARPAES_CFB128, "CFB128", false, true},
     {WARPAES_CFB8, "CFB8", false, true}, {WARPAES_CFB1, "CFB1", false, true}, {WARPAES_OFB, "OFB", false, false},

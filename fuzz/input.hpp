@@ -1,4 +1,4 @@
-// Splits a fuzzer's input into numbers and bytes from the front. Returns zeros once the input is used up.
+// Splits a fuzzer's input into numbers and bytes, starting at the front. Returns zeros after the end of the input.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ private:
     std::size_t size_;
 };
 
-/// Reports a finding, and aborts.
+/// Reports a finding and aborts.
 [[noreturn]] inline void fail(const std::string& what) {
     std::fprintf(stderr, "FINDING: %s\n", what.c_str());
     std::abort();

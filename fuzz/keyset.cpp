@@ -1,5 +1,5 @@
-// Tests keysets: any text as a keyset, and any sequence of operations on one. Writing and reading a keyset must not
-// change it.
+// Tests keysets: arbitrary text as a keyset, and arbitrary sequences of operations on a keyset. Writing and reading a
+// keyset must not change it.
 #include <cstring>
 #include <utility>
 
@@ -14,11 +14,11 @@ const std::uint8_t zeros[16] = {};
 std::string write(const Keyset& keyset) {
     std::size_t length = 0;
     const warpaes_status status = warpaes_keyset_write(keyset.get(), nullptr, 0, &length);
-    if (status == WARPAES_ERROR_KEYSET) return "";  // empty, or keys that the format cannot represent
+    if (status == WARPAES_ERROR_KEYSET) return "";  // no keys, or keys that the format cannot represent
     require(status == WARPAES_ERROR_BUFFER_TOO_SMALL, "a keyset in no bytes");
     std::vector<char> exact(length);
     expect_ok(warpaes_keyset_write(keyset.get(), exact.data(), exact.size(), &length), "keyset_write");
-    require(length == exact.size(), "another length than announced");
+    require(length == exact.size(), "a different length from the one reported");
     return {exact.begin(), exact.end()};
 }
 
@@ -28,9 +28,9 @@ Keyset parse(const std::string& text) {
     static const char nothing = 0;
     const warpaes_status status = warpaes_keyset_parse(exact.empty() ? &nothing : exact.data(), exact.size(), &made);
     if (status != WARPAES_OK) {
-        require(status == WARPAES_ERROR_KEYSET, "another status than KEYSET");
+        require(status == WARPAES_ERROR_KEYSET, "a status other than KEYSET");
         require(made == nullptr, "an error and a keyset");
-        require(std::strlen(warpaes_last_error()) > 8, "an error without a sentence");
+        require(std::strlen(warpaes_last_error()) > 8, "an error without a message");
     }
     return Keyset(made);
 }
@@ -41,8 +41,8 @@ void check_opened(warpaes_status status, const Keyset& inside) {
     require((status == WARPAES_OK) == (inside != nullptr), "a keyset that was refused, or none");
 }
 
-/// Treats any text as an encrypted keyset: reads its public part, and decrypts it if it is under a key or if the scrypt
-/// cost is small.
+/// Treats any text as an encrypted keyset. Reads its public part, and decrypts it if it is encrypted under a key or if
+/// the scrypt cost is small.
 void peek(const std::string& text) {
     const std::vector<char> exact(text.begin(), text.end());
     warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
@@ -50,7 +50,7 @@ void peek(const std::string& text) {
     const warpaes_status status = warpaes_keyset_peek(exact.data(), exact.size(), &cost, &made);
     const Keyset keyset(made);
     if (status != WARPAES_OK) {
-        require(status == WARPAES_ERROR_KEYSET, "another status than KEYSET");
+        require(status == WARPAES_ERROR_KEYSET, "a status other than KEYSET");
         require(made == nullptr, "an error and a keyset");
         return;
     }
@@ -68,15 +68,15 @@ void peek(const std::string& text) {
         check_opened(opened, Keyset(made));
         return;
     }
-    require(cost.n >= 2 && cost.r != 0 && cost.p != 0, "a cost that is none");
+    require(cost.n >= 2 && cost.r != 0 && cost.p != 0, "an invalid cost was accepted");
     require(cost.n <= (1u << 30) / 128 / cost.r && cost.n * cost.r <= (std::uint64_t{1} << 33) / 128 / cost.p,
-            "a cost that nobody should pay");
+            "an excessive cost was accepted");
     if (cost.n * cost.r * cost.p > 4096) return;
     const warpaes_status opened = warpaes_keyset_unwrap(exact.data(), exact.size(), "x", 1, &made);
     check_opened(opened, Keyset(made));
 }
 
-/// Treats any text as a key-encryption key: a keyset encrypted under it opens with it.
+/// Treats any text as a key-encryption key. A keyset that is encrypted under this key must open with it.
 void encrypt_under(const std::string& text) {
     static const Keyset plain = [] {
         warpaes_keyset* made = nullptr;
@@ -89,7 +89,7 @@ void encrypt_under(const std::string& text) {
     const warpaes_status status =
         warpaes_keyset_wrap_under(plain.get(), kek.data(), kek.size(), "aad", 3, json.data(), json.size(), &length);
     if (status != WARPAES_OK) {
-        require(status == WARPAES_ERROR_KEYSET, "another status than KEYSET");
+        require(status == WARPAES_ERROR_KEYSET, "a status other than KEYSET");
         return;
     }
     const auto open = [&](const void* aad, std::size_t bytes) {
@@ -100,8 +100,8 @@ void encrypt_under(const std::string& text) {
     };
     const auto [opened, inside] = open("aad", 3);
     expect_ok(opened, "keyset_unwrap_under");
-    require(write(inside) == write(plain), "another keyset comes out");
-    require(open(nullptr, 0).first == WARPAES_ERROR_AUTHENTICATION, "other associated data open it");
+    require(write(inside) == write(plain), "the decrypted keyset differs");
+    require(open(nullptr, 0).first == WARPAES_ERROR_AUTHENTICATION, "it opens with other associated data");
 }
 
 std::vector<warpaes_key_info> query(const Keyset& keyset) {
@@ -117,7 +117,7 @@ std::vector<warpaes_key_info> query(const Keyset& keyset) {
     require(primaries <= 1, "two primaries");
     warpaes_key_info beyond{};
     beyond.struct_size = sizeof beyond;
-    require(warpaes_keyset_query(keyset.get(), keys.size(), &beyond) != WARPAES_OK, "a key beyond the last");
+    require(warpaes_keyset_query(keyset.get(), keys.size(), &beyond) != WARPAES_OK, "a key past the last one");
     return keys;
 }
 
@@ -127,7 +127,7 @@ void check_fixed_point(const Keyset& keyset) {
     if (text.empty()) return;
     const Keyset again = parse(text);
     if (!again) fail(std::string("our own keyset is refused: ") + warpaes_last_error());
-    require(write(again) == text, "writing, reading and writing gives something else");
+    require(write(again) == text, "writing, reading and writing again changes the keyset");
     const auto before = query(keyset), after = query(again);
     require(before.size() == after.size(), "keys are lost in writing");
     for (std::size_t i = 0; i < before.size(); ++i) {

@@ -1,5 +1,5 @@
-// The system calls of src/base/os.hpp for files in memory, all in the directory "/". A test can make any call fail, and
-// can shorten reads and writes.
+// Implements the system calls of src/base/os.hpp for files in memory. All files are in the directory "/". A test can
+// make any call fail, and can shorten reads and writes.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct File {
 
 /// Returns the files by name.
 std::map<std::string, std::shared_ptr<File>>& files();
-/// Removes all files, descriptors and faults of the last run.
+/// Removes all files, descriptors and faults that the last run left.
 void reset();
 /// Opens a descriptor of `file`.
 int descriptor(std::shared_ptr<File> file);
-/// Makes the `nth` call from now, counted from 1, fail with `error` (0: none). Reads and writes move at most `step`
-/// bytes (0: all).
+/// Makes the `nth` call from now, counted from 1, fail with `error` (0: no call fails). Reads and writes move at most
+/// `step` bytes (0: no limit).
 void disturb(unsigned nth, int error, std::size_t step);
 /// Returns whether the requested failure has occurred.
 bool disturbed();

@@ -1,5 +1,5 @@
-// Tests one message of the C ABI with any fields. Valid messages are compared with libcrypto. No message may access
-// memory outside its buffers.
+// Tests single messages of the C ABI with arbitrary fields. Valid messages are compared with libcrypto. A message must
+// not access memory outside its buffers.
 #include "evp_oracle.hpp"
 #include "handles.hpp"
 
@@ -9,7 +9,7 @@ using namespace fuzz;
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
-/// Input at any alignment, and a poisoned output buffer of exactly `capacity` bytes, or output in place.
+/// Input with any alignment, and either a poisoned output buffer of exactly `capacity` bytes or output in place.
 struct Buffers {
     Bytes storage_in, storage_out;
     std::size_t shift_in, shift_out;
@@ -25,7 +25,7 @@ struct Buffers {
     std::uint8_t* output() { return in_place ? input() : storage_out.data() + shift_out; }
 };
 
-/// Tries random fields, which must be refused with a message or be harmless.
+/// Sets random fields. The message must be refused with an error message or be harmless.
 void anything(Input& in) {
     const Key key = make_key(in.bytes(in.pick(key_lengths)));
     const Key other = make_key(in.bytes(in.pick(key_lengths)));
@@ -57,10 +57,11 @@ void anything(Input& in) {
     m.output_capacity = (m.flags & WARPAES_LENGTH_IN_BITS) != 0 ? capacity * 8 : capacity;
     warpaes_result result = WARPAES_RESULT_INIT;
     const warpaes_status status = warpaes_crypt(engine, &m, &result);
-    require(status == result.status, "the result does not say what the call returned");
-    if (status != WARPAES_OK) require(*warpaes_last_error() != '\0', "an error without a sentence");
-    require((result.error[0] == '\0') == (status == WARPAES_OK), "an error without a sentence, or the reverse");
-    if (status == WARPAES_OK) require(result.output_len <= m.output_capacity, "more output than there is room for");
+    require(status == result.status, "the result's status differs from the returned status");
+    if (status != WARPAES_OK) require(*warpaes_last_error() != '\0', "an error without a message");
+    require((result.error[0] == '\0') == (status == WARPAES_OK),
+            "an error without a message, or a message without an error");
+    if (status == WARPAES_OK) require(result.output_len <= m.output_capacity, "more output than the capacity");
 }
 
 void plain_mode(Input& in) {
@@ -155,8 +156,8 @@ void gcm_message(Input& in) {
     const warpaes_status status = warpaes_crypt(engine, &m, nullptr);
     const Bytes got(buffers.output(), buffers.output() + text.size());
     if (damaged) {
-        // The probability of guessing a tag of four bytes is one in four billion.
-        require(status == WARPAES_ERROR_AUTHENTICATION, "damage was not noticed");
+        // The probability of guessing a four-byte tag is one in four billion.
+        require(status == WARPAES_ERROR_AUTHENTICATION, "damage was not detected");
         require(got == Bytes(text.size(), 0), "unauthenticated bytes are left in the output");
         return;
     }

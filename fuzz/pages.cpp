@@ -1,6 +1,6 @@
-// Tests the reader of whole pages (python/src/page_reader.cpp): pages of a column chunk in a file, altered in any way,
-// with any room and window, on one or several threads. It returns the same pages as decrypting them one after the
-// other. After a failure no plaintext is left.
+// Tests the reader of whole pages (python/src/page_reader.cpp) on the pages of a column chunk in a file, altered in any
+// way, with any room and window, on one or several threads. The reader must return the same pages as decrypting them
+// one after the other. After a failure, no plaintext must remain.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -57,7 +57,7 @@ struct Chunk {
     }
 };
 
-/// Alters the bytes in one way.
+/// Alters the bytes in a random way.
 void alter(Bytes& bytes, Input& in) {
     if (bytes.empty()) return;
     const std::size_t at = in.below(std::min<std::size_t>(bytes.size(), 65536));
@@ -72,7 +72,7 @@ void alter(Bytes& bytes, Input& in) {
         bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), in.below(300), in.byte());
         break;
     default: {
-        const std::uint64_t value = in.number();  // a length field, if there is one
+        const std::uint64_t value = in.number();  // a length field, if the position contains one
         for (std::size_t i = 0; i < 4 && at + i < bytes.size(); ++i) {
             bytes[at + i] = static_cast<std::uint8_t>(value >> 8 * i);
         }
@@ -80,7 +80,8 @@ void alter(Bytes& bytes, Input& in) {
     }
 }
 
-/// Returns the bytes of the first page according to its two length fields, or 0 if it does not end within `most` bytes.
+/// Returns the number of bytes in the first page according to its two length fields, or 0 if the page does not end
+/// within `most` bytes.
 std::size_t page_bytes(const std::uint8_t* at, std::size_t most) {
     std::size_t size = 0;
     for (int module = 0; module < 2; ++module) {
@@ -93,7 +94,7 @@ std::size_t page_bytes(const std::uint8_t* at, std::size_t most) {
     return size;
 }
 
-/// Returns the number of pages at the front of `modules` that end within `room` and decrypt, and their view.
+/// Returns the number of pages at the start of `modules` that fit in `room` and decrypt, and the view of these pages.
 std::size_t expected(warpaes_engine* engine, warpaes_parquet_chunk chunk, const Bytes& modules, std::size_t room,
                      Bytes& view) {
     const std::size_t whole = std::min(modules.size(), room);
@@ -175,15 +176,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
     Bytes view;
     const std::size_t most = expected(engine, chunk, modules, to.size(), view);
-    require(!read.no_memory && read.read_error == 0, "no memory, or a file that cannot be read");
+    require(!read.no_memory && read.read_error == 0, "a failure for lack of memory, or of a read");
     if (read.failed()) {
         require(changes != 0, "pages as they were written are refused");
-        require(to == Bytes(to.size(), 0), "a failure that leaves something");
-        require(!read.sentence.empty(), "a failure without a sentence");
+        require(to == Bytes(to.size(), 0), "a failure left plaintext");
+        require(!read.sentence.empty(), "a failure without a message");
         return 0;
     }
     require(read.sizes.size() <= most, "pages that do not decrypt");
-    require(changes != 0 || length > modules.size() || read.sizes.size() == most, "pages that are left out");
+    require(changes != 0 || length > modules.size() || read.sizes.size() == most, "pages are missing");
     std::uint64_t sum = 0;
     for (const std::uint64_t bytes : read.sizes) sum += bytes;
     require(sum <= view.size(), "pages that are too long");

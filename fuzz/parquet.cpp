@@ -1,5 +1,5 @@
-// Tests Parquet column chunks, with any bytes as modules, and with any bytes as an authentic page header. The view
-// describes a page, or is all zeros. Footers may be any bytes.
+// Tests Parquet column chunks with arbitrary bytes as modules, and with arbitrary bytes as an authentic page header.
+// The view describes a page or consists of zeros. Also tests arbitrary bytes as footers.
 #include "warpaes/parquet.h"
 
 #include <cstring>
@@ -24,7 +24,8 @@ warpaes_parquet_chunk chunk_of(const Bytes& modules, const Key& key, std::uint32
     return chunk;
 }
 
-/// Stages a chunk's image and decrypts it in place. Returns whether that succeeded; the result is then `view`.
+/// Stages a chunk's image and decrypts it in place. Returns whether decryption succeeded. If it did, the result is
+/// `view`.
 bool stage(warpaes_engine* engine, warpaes_parquet_chunk chunk, const std::vector<warpaes_parquet_page>& pages,
            const Bytes& view) {
     const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
@@ -38,7 +39,7 @@ bool stage(warpaes_engine* engine, warpaes_parquet_chunk chunk, const std::vecto
     }
     if (status != WARPAES_OK) return false;
     image.resize(view.size());
-    require(image == view, "a staged image that is not the view");
+    require(image == view, "the staged image differs from the view");
     return true;
 }
 
@@ -47,21 +48,21 @@ warpaes_status decrypt(warpaes_engine* engine, const warpaes_parquet_chunk& chun
     std::uint64_t count = 0, walked = 0;
     warpaes_status status = warpaes_parquet_walk(&chunk, nullptr, 0, &count, &walked);
     if (status != WARPAES_OK && status != WARPAES_ERROR_BUFFER_TOO_SMALL) {
-        require(status == WARPAES_ERROR_FORMAT, "another status of a walk");
+        require(status == WARPAES_ERROR_FORMAT, "the walk's status differs");
         return status;
     }
-    require(walked <= chunk.modules_len, "a walk beyond the modules");
-    require((status == WARPAES_OK) == (count == 0), "room for no pages");
+    require(walked <= chunk.modules_len, "a walk past the modules");
+    require((status == WARPAES_OK) == (count == 0), "no room for pages");
     std::vector<warpaes_parquet_page> pages(count);
     expect_ok(warpaes_parquet_walk(&chunk, pages.data(), count, nullptr, nullptr), "walk");
     view.assign(walked, 0xaa);
     status = warpaes_parquet_decrypt(engine, &chunk, pages.data(), count, view.data(), view.size());
     const bool staged = stage(engine, chunk, pages, status == WARPAES_OK ? view : Bytes());
-    require(staged == (status == WARPAES_OK), "a staged image of another status");
+    require(staged == (status == WARPAES_OK), "the staged image's status differs");
     if (status == WARPAES_OK || count == 0) return status;
     require(status == WARPAES_ERROR_AUTHENTICATION || status == WARPAES_ERROR_FORMAT, "another status");
-    require(std::strncmp(warpaes_last_error(), "row group 0, column 0, ", 23) == 0, "an error without its place");
-    require(view == Bytes(view.size(), 0), "a view that is not wiped");
+    require(std::strncmp(warpaes_last_error(), "row group 0, column 0, ", 23) == 0, "an error without its position");
+    require(view == Bytes(view.size(), 0), "the view was not wiped");
     return status;
 }
 
@@ -77,7 +78,7 @@ void check_header(warpaes_engine* engine, const Key& key, Input& in) {
     require(view[header.size() + 63] == 0, "the header's end");
 }
 
-/// Treats any bytes as the end of a file. Nothing outside it is read, and no byte of it is authentic.
+/// Treats arbitrary bytes as the end of a file. Nothing outside it may be read, and none of its bytes are authentic.
 void check_footer(warpaes_engine* engine, const Key& key, Input& in) {
     const bool plaintext = in.flag();
     Bytes footer = in.rest();
@@ -89,7 +90,7 @@ void check_footer(warpaes_engine* engine, const Key& key, Input& in) {
     require(bytes == footer.size(), "the footer's length");
     warpaes_parquet_footer facts = WARPAES_PARQUET_FOOTER_INIT;
     warpaes_status status = warpaes_parquet_inspect_footer(footer.data(), footer.size(), &facts);
-    if (status != WARPAES_OK) return require(status == WARPAES_ERROR_FORMAT, "another status of a footer");
+    if (status != WARPAES_OK) return require(status == WARPAES_ERROR_FORMAT, "an unexpected status for a footer");
     require(facts.metadata_len <= length, "metadata longer than the footer");
     const auto inside = [&](const void* part, std::uint64_t part_len) {
         const auto* const at = static_cast<const std::uint8_t*>(part);

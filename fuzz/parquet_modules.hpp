@@ -5,8 +5,8 @@
 
 namespace fuzz {
 
-/// Appends a GCM module of row group 0 and column 0, for a data page by its ordinal, or for the dictionary page if the
-/// ordinal is negative. `type`: the module type in Parquet's encryption.
+/// Appends a GCM module of row group 0 and column 0. The module belongs to the data page with this ordinal, or to the
+/// dictionary page if the ordinal is negative. `type` is the module type in Parquet's encryption.
 void seal(warpaes_engine* engine, const Key& key, const Bytes& aad, std::uint8_t type, int ordinal, const Bytes& text,
           Bytes& to);
 

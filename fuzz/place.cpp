@@ -1,5 +1,5 @@
-// Tests places of keysets: any text is refused with a message, or its parts can be joined to the same place again. Also
-// tries any text as a raw key, a passphrase or a secret.
+// Tests keyset places. Any text must be refused with a message, or its parts can be joined to form the same place
+// again. Also uses any text as a raw key, a passphrase or a secret.
 #include "places/place.hpp"
 
 #include <optional>
@@ -20,8 +20,8 @@ std::optional<KeysetPlace> parse(const std::string& text) {
     try {
         return parse_keyset_place("place", text);
     } catch (const warpaes::Error& error) {
-        require(error.status() == WARPAES_ERROR_ARGUMENT, "another status than ARGUMENT");
-        require(std::string_view(error.what()).starts_with("place: "), "a sentence that does not name the argument");
+        require(error.status() == WARPAES_ERROR_ARGUMENT, "a status other than ARGUMENT");
+        require(std::string_view(error.what()).starts_with("place: "), "a message that does not name the argument");
         return std::nullopt;
     }
 }
@@ -49,7 +49,7 @@ void check(const std::string& text) {
     require(same && same->location == place->location && same->passphrase == place->passphrase &&
                 same->kek == place->kek && same->kek_aad == place->kek_aad && same->asks == place->asks &&
                 same->clear == place->clear,
-            "parts that make another place");
+            "the joined parts are a different place");
 }
 
 template <typename Call>
@@ -57,7 +57,7 @@ void expect_sentence(const Call& call) {
     try {
         call();
     } catch (const warpaes::Error& error) {
-        require(std::string_view(error.what()).starts_with("place: "), "a sentence that does not name the argument");
+        require(std::string_view(error.what()).starts_with("place: "), "a message that does not name the argument");
     }
 }
 
@@ -67,10 +67,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string text(reinterpret_cast<const char*>(data), size);
     check(text);
     for (const std::string& name : variables_named_by(text)) {
-        require(text.find("env:" + name) != std::string::npos, "a variable that is not there");
+        require(text.find("env:" + name) != std::string::npos, "a variable that does not exist");
     }
     const RawKey raw = raw_key_in(text, warpaes_template_name);
-    require(raw.key.empty() || raw.key.size() == 16 || raw.key.size() == 32, "a raw key of another length");
+    require(raw.key.empty() || raw.key.size() == 16 || raw.key.size() == 32, "a raw key of an invalid length");
     (void)looks_like_key(text);
     expect_sentence([&] { refuse_unknown_kind("place", text); });
     expect_sentence([&] { (void)passphrase_in("place", text); });

@@ -1,5 +1,5 @@
-// Tests readers and writers with any sequence of calls on a known text: pieces of any size, any position, failing
-// storage, and damaged files.
+// Tests readers and writers with arbitrary sequences of calls on a known text. Calls use pieces of any size and any
+// position, and storage may fail or files may be damaged.
 #include <cstring>
 
 #include "sealed_files.hpp"
@@ -13,7 +13,7 @@ struct Destroy {
     void operator()(warpaes_writer* writer) const { warpaes_writer_close(writer); }
 };
 
-/// The source of a reader or sink of a writer: memory with callbacks that fail after `calls_left` calls.
+/// The source of a reader or the sink of a writer: memory whose callbacks fail after `calls_left` calls.
 struct Storage {
     Bytes bytes;
     std::size_t calls_left = SIZE_MAX;
@@ -29,7 +29,7 @@ struct Storage {
     }
     static int read(void* user, std::uint64_t offset, void* buffer, std::uint64_t length) {
         auto& self = *static_cast<Storage*>(user);
-        require(offset + length <= self.bytes.size(), "a read beyond the end");
+        require(offset + length <= self.bytes.size(), "a read past the end");
         std::memcpy(buffer, self.bytes.data() + offset, length);
         return self.call();
     }
@@ -71,7 +71,7 @@ void read(Input& in, warpaes_engine* engine) {
         return;
     }
     require(right_aad, "wrong associated data were accepted");
-    require(has_our_ends(key, storage.bytes), "a file was opened whose end is not its own");
+    require(has_our_ends(key, storage.bytes), "a file with a foreign end was opened");
     const std::uint64_t size = warpaes_reader_size(opened);
     if (authentic != nullptr) require(size == authentic->text.size(), "another length");
     for (int steps = 0; steps < 8 && !in.empty(); ++steps) {
@@ -84,17 +84,18 @@ void read(Input& in, warpaes_engine* engine) {
         const warpaes_status result =
             warpaes_reader_read(opened, offset, output.empty() ? &nothing : output.data(), length, &n);
         if (result == WARPAES_OK) {
-            require(offset <= size && n == std::min<std::uint64_t>(length, size - offset), "another number of bytes");
+            require(offset <= size && n == std::min<std::uint64_t>(length, size - offset),
+                    "a different number of bytes");
             output.resize(n);
             require(output == text_from(static_cast<std::size_t>(offset), n), "another text");
             continue;
         }
         if (offset > size) {
-            require(result == WARPAES_ERROR_RANGE, "a position beyond the end");
+            require(result == WARPAES_ERROR_RANGE, "a position past the end");
             continue;
         }
         require(authentic == nullptr || storage.failed, "our own segments are refused");
-        // Expects zeros up to the end of the text. Bytes past it are not written.
+        // Expects zeros up to the end of the text. Bytes past the end must not be written.
         const auto reach = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(length, size - offset));
         require(std::all_of(output.begin(), output.begin() + reach, [](auto b) { return b == 0; }),
                 "a failure leaves bytes in the output");
@@ -122,10 +123,11 @@ void write(Input& in, warpaes_engine* engine) {
     if (status == WARPAES_OK) status = warpaes_writer_finish(opened);
     if (status != WARPAES_OK) {
         require(storage.failed, "a write is refused");
-        if (opened != nullptr) require(warpaes_writer_finish(opened) == WARPAES_ERROR_STATE, "a failed writer goes on");
+        if (opened != nullptr)
+            require(warpaes_writer_finish(opened) == WARPAES_ERROR_STATE, "a failed writer continues");
         return;
     }
-    require(!storage.failed, "a failure of the sink was not noticed");
+    require(!storage.failed, "a failure of the sink was not reported");
     warpaes_source source{};
     source.struct_size = sizeof source;
     source.memory = storage.bytes.data();
@@ -137,7 +139,7 @@ void write(Input& in, warpaes_engine* engine) {
     std::uint64_t n = 0;
     expect_ok(warpaes_reader_read(again, 0, output.data(), output.size(), &n), "reading our own file");
     output.resize(n);
-    require(output == text_from(0, total), "the round trip gives something else");
+    require(output == text_from(0, total), "the round trip changes the text");
 }
 
 }  // namespace

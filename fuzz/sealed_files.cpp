@@ -22,7 +22,7 @@ Text field(char tag, const Text& content) {
     return text + content;
 }
 
-/// Returns one key of a Tink keyset as JSON. `mac_tag`: tag length of AES-CTR-HMAC, or 0 for AES-GCM-HKDF.
+/// Returns a key of a Tink keyset as JSON. `mac_tag` is the tag length for AES-CTR-HMAC, or 0 for AES-GCM-HKDF.
 Text tink_key(unsigned id, std::size_t segment, char aes_bytes, char mac_tag) {
     Text parameters(1, '\x08');
     append_varint(parameters, segment);
@@ -115,7 +115,7 @@ namespace {
 
 template <typename Wanted>
 const SealedFile* find_if(const StreamKey& key, std::size_t file_bytes, Wanted wanted) {
-    // Returns a lower bound of the text's length: the file's length less the largest header and tags.
+    // Computes a lower bound on the text's length: the file's length minus the largest header and tags.
     const std::size_t least = file_bytes - std::min(file_bytes, 56 + (file_bytes / 40 + 1) * 48);
     const auto& all = all_sealed();
     for (auto it = all.lower_bound({&key, least, false}); it != all.end(); ++it) {

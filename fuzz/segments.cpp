@@ -1,5 +1,5 @@
-// Tests GCM segments (gcm.hpp), which are entries of a batch, with any strides, gaps and tags, and some damaged
-// segments. Each segment is compared with libcrypto.
+// Tests GCM segments (gcm.hpp), which are entries of a batch, with any strides, gaps and tags. Some segments are
+// damaged. Each segment is compared with libcrypto.
 #include <warpaes/gcm.hpp>
 
 #include "engines.hpp"
@@ -24,7 +24,7 @@ struct Batch {
         if (in.below(3) == 0) plain_stride = segment + in.below(40);
         if (in.below(3) == 0) cipher_stride = segment + (inline_tags ? tag_bytes : 0) + in.below(40);
         nonces = in.bytes(12 * count);
-        // Makes all nonces different.
+        // Makes all nonces distinct.
         for (std::size_t i = 0; i < count; ++i) nonces[12 * i] = static_cast<std::uint8_t>(i);
         for (std::size_t i = 0; i < count; ++i) {
             texts.push_back(in.bytes(length(i)));
@@ -38,7 +38,7 @@ struct Batch {
     [[nodiscard]] std::size_t cipher_at(std::size_t i) const {
         return i * (cipher_stride != 0 ? cipher_stride : segment + (inline_tags ? tag_bytes : 0));
     }
-    /// The buffers end with the last segment.
+    /// The buffers end at the end of the last segment.
     [[nodiscard]] Bytes plaintext() const {
         Bytes bytes(count == 0 ? 0 : plain_at(count - 1) + last, 0xa5);
         for (std::size_t i = 0; i < count; ++i) put(bytes, plain_at(i), texts[i]);
@@ -121,7 +121,7 @@ void open(Input& in, const Batch& b) {
     const auto failures = static_cast<std::uint64_t>(std::count(damaged.begin(), damaged.end(), true));
     try {
         (void)warpaes::crypt_segments(b.engine, request(b, warpaes::Direction::decrypt, from, to, tags));
-        require(failures == 0, "damage was not noticed");
+        require(failures == 0, "damage was not detected");
     } catch (const warpaes::SegmentsError& error) {
         require(error.failures() == failures, "the number of failures");
         const auto first = std::find(damaged.begin(), damaged.end(), true) - damaged.begin();

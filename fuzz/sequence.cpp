@@ -1,6 +1,6 @@
-// Tests sequences of batches, single calls, segments and contexts with a few keys that are created and destroyed in
-// between. They run on every CPU backend or, as `sequence_gpu`, on the simulated GPU, including with messages in its
-// memory. Results are compared with libcrypto's. The operations are those in tests/batch/sequence.hpp, with the
+// Tests sequences of batches, single calls, segments and contexts with a few keys, which are created and destroyed
+// during the sequence. They run on every CPU backend or, as `sequence_gpu`, on the simulated GPU, also with messages in
+// its memory. The results are compared with libcrypto's. The operations are those in tests/batch/sequence.hpp, with the
 // fuzzer's input as random numbers.
 #include "sequence.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace warpaes::test;
 
-/// A simulated kernel spends most of its time starting and ending threads and filling tables.
+/// Simulated kernels spend most of their time starting and ending threads and filling tables.
 constexpr warpaes::LaunchTable few_threads{
     .tables = 2, .threads = 128, .own_key_threads = 64, .serial_warps = 1, .product_blocks = 1};
 
@@ -40,13 +40,14 @@ public:
     Places(const Places&) = delete;
     Places& operator=(const Places&) = delete;
 
-    /// Returns the engine of one backend. The workers of some engines are awake, and those of a GPU always are.
+    /// Returns an engine of one backend. The workers of some engines are awake. A GPU engine's workers are always
+    /// awake.
     [[nodiscard]] warpaes_engine* any(fuzz::Input& in) const {
         const std::size_t which = in.byte();
         if (gpu_ != nullptr) return gpu_.get();
         return (which < 0xf0 ? asleep_ : awake_)[which % asleep_.size()].get();
     }
-    /// Returns GPU memory, or null.
+    /// Returns the GPU memory, or null if there is none.
     [[nodiscard]] DeviceMemory* device() const { return device_.get(); }
 
 private:
@@ -61,8 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const Places places;
     fuzz::Input in(data, size);
     warpaes_engine* const engine = places.any(in);
-    // Keys are flushed, so that an input behaves the same each time.
-    fuzz::require(warpaes_engine_flush_keys(engine) == WARPAES_OK, "a flush has failed");
+    // Flushes the keys, so that an input has the same effect each time.
+    fuzz::require(warpaes_engine_flush_keys(engine) == WARPAES_OK, "a flush failed");
     Random random([&in] {
         const std::uint32_t low = in.byte();
         return low | std::uint32_t{in.byte()} << 8;

@@ -16,7 +16,8 @@ unsigned sleeping = 0;
 
 }  // namespace
 
-// The linker redirects calls from our objects to this function (--wrap). A worker calls it before it waits for work.
+// The linker replaces our objects' calls to OPENSSL_thread_stop with calls to this function (--wrap). A worker calls it
+// before it waits for work.
 extern "C" void __wrap_OPENSSL_thread_stop() {
     __real_OPENSSL_thread_stop();
     std::unique_lock lock(mutex);

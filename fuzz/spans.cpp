@@ -1,6 +1,6 @@
-// Tests the functions of the C++ headers that take spans, with any numbers and with buffers that end at their last
-// byte. Other targets check the results. This target checks that nothing outside the spans is accessed and that only
-// Error is thrown.
+// Tests the functions of the C++ headers that accept spans, with arbitrary numbers and with buffers that end with their
+// last byte. Other targets check the results. This target checks that nothing outside the spans is accessed and that
+// only Error is thrown.
 #include <cstring>
 #include <warpaes/drbg.hpp>
 #include <warpaes/gcm.hpp>
@@ -23,7 +23,7 @@ const warpaes::Key& key_of(Input& in) {
     return in.pick(keys);
 }
 
-/// Returns a small number, one near a boundary, or any number.
+/// Returns a small number, a number near a boundary, or any number.
 std::uint64_t any(Input& in) {
     switch (in.below(8)) {
     case 0:
@@ -39,7 +39,7 @@ std::uint64_t any(Input& in) {
     }
 }
 
-/// Separate memory for a span, so that AddressSanitizer checks the bytes before and after it.
+/// Separate memory for each span, so that AddressSanitizer checks the bytes before and after it.
 class Span {
 public:
     explicit Span(std::size_t size) : size_(size), memory_(new std::uint8_t[size]()) {}
@@ -281,7 +281,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         call(in);
     } catch (const warpaes::Error&) {
     } catch (const std::out_of_range&) {
-        // error of the reader's function
+        // an error of the reader's function
     }
     return 0;
 }

@@ -1,6 +1,6 @@
-// Tests file jobs on files of authenticated segments: any bytes as such a file, and damaged sealed files. They are
-// decrypted, verified, decrypted in part and inspected, including on failing storage. Only authenticated bytes may be
-// output.
+// Tests file jobs on files of authenticated segments: arbitrary bytes as such a file, and damaged sealed files. The
+// files are decrypted, verified, decrypted in part and inspected, also on failing storage. Only authenticated bytes may
+// be output.
 #include <cstring>
 
 #include "file_job.hpp"
@@ -20,7 +20,7 @@ warpaes_file_job job_for(const warpaes_keyset* keyset, warpaes_direction directi
     return job;
 }
 
-/// Regular files are written in any order, so bytes that have not been written are zero.
+/// Regular files are written in any order, so bytes that have not been written yet are zero.
 bool is_part(const Bytes& output, const Bytes& text) {
     if (output.size() > text.size()) return false;
     for (std::size_t i = 0; i < output.size(); ++i) {
@@ -37,13 +37,13 @@ void inspect(Input& in, const Bytes& file) {
     const char* name = in.flag() ? warpaes_template_name(in.below(warpaes_template_count())) : nullptr;
     const warpaes_status status = warpaes_file_inspect("/in", name, &info);
     require(memory_os::open_descriptors() == 0, "a descriptor stays open");
-    if (status != WARPAES_OK) return require(*warpaes_last_error() != '\0', "an error without a sentence");
-    require(info.file_bytes == file.size(), "another length of the file");
+    if (status != WARPAES_OK) return require(*warpaes_last_error() != '\0', "an error without a message");
+    require(info.file_bytes == file.size(), "a wrong length of the file");
     const bool unknown = name == nullptr && info.plaintext_bytes == WARPAES_UNKNOWN;
     require(unknown || info.plaintext_bytes <= info.file_bytes, "more plaintext than file");
 }
 
-/// The part of the text that a job requests: a range, or all of it.
+/// The part of the text that a job requests: a range or the whole text.
 struct Part {
     std::size_t first = 0;
     std::size_t end = 0;
@@ -75,7 +75,7 @@ void spoiled(Input& in, warpaes_engine* engine) {
     if (verifies) require(result.output.empty(), "verify has written");
     if (result.status == WARPAES_OK) {
         require(right_aad, "wrong associated data were accepted");
-        require(ranged || authentic != nullptr, "what is not authentic was accepted");
+        require(ranged || authentic != nullptr, "bytes that are not authentic were accepted");
         require(result.output == expected, "another text");
         require(verifies || result.output.size() == part.end - part.first, "another length");
         return;
@@ -84,7 +84,7 @@ void spoiled(Input& in, warpaes_engine* engine) {
     const bool cannot_seek = ranged && how.input_is_pipe;
     require(authentic == nullptr || outside || cannot_seek || result.disturbed, "our own file is refused");
     if (!right_aad)
-        require(is_part(result.output, Bytes(result.output.size(), 0)), "wrong associated data opened something");
+        require(is_part(result.output, Bytes(result.output.size(), 0)), "a file opened with wrong associated data");
     require(how.output_is_pipe ? result.output == expected : is_part(result.output, expected),
             "bytes that are not authentic were given out");
 }
@@ -103,9 +103,9 @@ void any_file(Input& in, warpaes_engine* engine) {
     const Bytes file = in.rest();
     const JobResult result = run_job(engine, job, file, how);
     if (job.direction == WARPAES_DECRYPT) {
-        if (begins_like_ours(file)) return;  // spoiled() covers these files, and checks the allowed output
-        require(result.output.empty(), "any bytes are a file");
-        require(result.status != WARPAES_OK, "any bytes are authentic");
+        if (begins_like_ours(file)) return;  // spoiled() covers such files and checks the allowed output
+        require(result.output.empty(), "arbitrary bytes were accepted as a file");
+        require(result.status != WARPAES_OK, "arbitrary bytes were accepted as authentic");
     } else if (result.status == WARPAES_OK) {
         const JobResult opened =
             run_job(engine, job_for(key.keyset, WARPAES_DECRYPT), result.output, Circumstances::calm());
@@ -113,7 +113,7 @@ void any_file(Input& in, warpaes_engine* engine) {
             run_job(engine, job_for(keyset_of_all(), WARPAES_DECRYPT), result.output, Circumstances::calm());
         require((opened.status == WARPAES_OK && opened.output == file) ||
                     (other.status == WARPAES_OK && other.output == file),
-                "the round trip gives something else");
+                "the round trip changes the text");
     }
 }
 

@@ -16,8 +16,8 @@ struct Compared {
     std::string unit;
     double a, b;
     std::optional<double> ratio;  ///< b / a; none if a is 0
-    /// Whether the figures differ by more than the wider spread, and the spreads do not overlap. None if either has no
-    /// spread.
+    /// Whether the figures differ by more than the wider spread, and the spreads do not overlap. None if a figure has
+    /// no spread.
     std::optional<bool> differs;
 };
 
@@ -26,7 +26,7 @@ struct Comparison {
     std::size_t only_a = 0, only_b = 0;  ///< number of figures that the other record does not contain
 };
 
-/// Compares all figures except published ones, which are the same in every record.
+/// Compares all figures except the published figures, which are the same in every record.
 Comparison compare(const Record& a, const Record& b);
 
 /// Label of a value on an axis: 65536 with the unit "B" is "64 KiB". Without a unit the label is the plain number.

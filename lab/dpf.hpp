@@ -1,5 +1,5 @@
 // Distributed point functions for two parties, based on a GGM tree (Boyle, Gilboa, Ishai, CCS 2016), and their use in
-// private information retrieval: each party sums the table's entries where its share of the bit is 1, and the sum of
+// private information retrieval. Each party sums the table's entries for which its share of the bit is 1. The sum of
 // both answers is the requested entry.
 #pragma once
 
@@ -29,7 +29,7 @@ struct DpfKey {
 
 /// Computes both children of a node with libcrypto.
 std::array<DpfNode, 2> children_of(Prg prg, const DpfNode& node);
-/// Makes the keys of both parties for entry `index` of 2^depth. `seed` determines the random roots.
+/// Creates the keys of both parties for entry `index` of 2^depth. `seed` determines the random roots.
 std::pair<DpfKey, DpfKey> make_dpf(Prg prg, std::uint64_t index, unsigned depth, std::uint64_t seed);
 /// Computes a party's node for one entry with libcrypto.
 DpfNode evaluate(Prg prg, const DpfKey& key, std::uint64_t index);

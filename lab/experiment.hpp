@@ -1,4 +1,4 @@
-// The description of an experiment. Each experiment is a value in one of the lists below; no other code names it.
+// The description of an experiment. Each experiment is a value in the list below; no other code names it.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ public:
     Interrupted() : std::runtime_error("interrupted") {}
 };
 
-/// An experiment cannot run on this machine. The text contains the reason and the requirement.
+/// Thrown if an experiment cannot run on this machine. The text contains the reason and the requirement.
 class LeftOut : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

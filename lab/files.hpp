@@ -22,7 +22,7 @@ public:
     File& operator=(File&& other) noexcept;
     ~File();
 
-    /// Fills all of `bytes`; throws if the file ends earlier.
+    /// Fills all of `bytes`; throws if the file contains fewer bytes.
     void read(std::uint64_t offset, std::span<std::uint8_t> bytes) const;
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) const;
     [[nodiscard]] std::uint64_t size() const;

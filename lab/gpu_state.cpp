@@ -14,7 +14,8 @@ constexpr const char* library_name = "libnvidia-ml.so.1";
 constexpr int of_multiprocessors = 1;  // NVML_CLOCK_SM
 constexpr int of_gpu = 0;              // NVML_TEMPERATURE_GPU
 
-/// The functions of NVML that the lab needs. dlopen() finds them by their C ABI, so nothing is linked.
+/// The functions of NVML that the lab uses. They are loaded with dlopen() and called through their C ABI, so the lab is
+/// not linked with NVML.
 class ManagementLibrary {
 public:
     explicit ManagementLibrary(int device) : handle_(dlopen(library_name, RTLD_NOW | RTLD_LOCAL)) {

@@ -21,8 +21,9 @@ struct GpuState {
 };
 using GpuReader = std::function<GpuState()>;
 
-/// Reads device `device` through the driver's management library (NVML), which is loaded when it is first needed. The
-/// reader returns nothing if the library or the device is missing; for a negative `device` the reader is empty.
+/// Returns a function that reads the state of device `device` through the driver's management library (NVML), which is
+/// loaded on first use. The function returns nothing if the library or the device is missing. For a negative `device`,
+/// the result is empty.
 GpuReader gpu_reader(int device);
 
 /// Samples a GPU ten times a second in its own thread, from construction until stop().

@@ -111,7 +111,7 @@ KeyRecovery::Outcome KeyRecovery::outcome(Contention model, std::span<const std:
     for (std::size_t byte = 0; byte < bytes; ++byte) {
         const std::array<double, values> of = correlations(model, byte);
         const double right = of[right_key[byte]];
-        // Equal coefficients rank in the middle, as when times never vary.
+        // Equal coefficients share the mean rank, for example if times never vary.
         double rank = 0;
         for (const double other : of) rank += other > right ? 1 : other == right ? 0.5 : 0;
         rank -= 0.5;

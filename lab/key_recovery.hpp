@@ -32,10 +32,10 @@ public:
     void add(std::span<const std::uint8_t> ciphertexts, std::span<const std::uint32_t> times);
     [[nodiscard]] std::size_t traces() const { return static_cast<std::size_t>(n_); }
 
-    /// Pearson's coefficient of each value of key byte `byte`; 0 where times or predictions do not vary.
+    /// Returns Pearson's coefficient of each value of key byte `byte`; 0 if times or predictions do not vary.
     [[nodiscard]] std::array<double, values> correlations(Contention model, std::size_t byte) const;
 
-    /// The attack's outcome, compared with the right round key.
+    /// The attack's outcome, compared with the correct round key.
     struct Outcome {
         std::array<std::uint8_t, bytes> key{};  ///< for each byte, the value with the largest coefficient
         unsigned right = 0;                     ///< number of bytes whose right value has the largest coefficient

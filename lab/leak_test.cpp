@@ -20,7 +20,7 @@ LeakTest::LeakTest(std::vector<double> first) {
     std::sort(first.begin(), first.end());
     origin_ = first[first.size() / 2];
     for (std::size_t i = 0; i < crops; ++i) {
-        // The thresholds of dudect: dense among the long times, with the last one at 99.9 %.
+        // The thresholds of dudect are dense among the long times. The last threshold is at 99.9 %.
         const double share = 1 - std::pow(0.5, 10 * static_cast<double>(i + 1) / crops);
         const auto at = static_cast<std::size_t>(share * static_cast<double>(first.size()));
         thresholds_[i] = first[std::min(at, first.size() - 1)] - origin_;
@@ -29,8 +29,8 @@ LeakTest::LeakTest(std::vector<double> first) {
 
 void LeakTest::add(unsigned kind, double time) {
     const double x = time - origin_;
-    // A crop keeps times equal to its threshold. Times that vary little are mostly equal; without that value, only
-    // outliers would remain.
+    // A crop keeps the times that equal its threshold. Times that vary little are mostly equal; without this value,
+    // only outliers would remain.
     const auto bucket = std::lower_bound(thresholds_.begin(), thresholds_.end(), x) - thresholds_.begin();
     buckets_[static_cast<std::size_t>(bucket)][kind].add(x);
     // The mean is unknown until enough times have been added.

@@ -9,7 +9,7 @@
 
 namespace lab {
 
-/// Count, sum and sum of squares of a class. Values should be near 0: a large common offset loses precision.
+/// Count, sum and sum of squares of a class. Values should be near 0, because a large common offset loses precision.
 class Moments {
 public:
     void add(double x) {
@@ -36,15 +36,16 @@ private:
 inline constexpr double no_doubt = 1e9;
 double welch_t(const Moments& a, const Moments& b);
 
-/// Compares the times of a fixed and of a random class, added one by one. Long times are usually caused by other
-/// programs, so the test is repeated on times cropped at each of 100 thresholds, and on the squared distances from the
-/// mean.
+/// Compares the times of a fixed class and a random class, which are added one by one. Long times are usually caused by
+/// other programs, so the test is repeated on times cropped at each of 100 thresholds, and on the squared distances
+/// from the mean.
 class LeakTest {
 public:
     static constexpr std::size_t crops = 100;
     static constexpr double enough = 10'000;  ///< minimum number of times for a test to count
 
-    /// `first` contains at least one time. The thresholds are its quantiles; these times are not part of the test.
+    /// `first` contains at least one time. The thresholds are the quantiles of `first`, whose times are not part of the
+    /// test.
     explicit LeakTest(std::vector<double> first);
     /// `kind`: 0 fixed, 1 random.
     void add(unsigned kind, double time);

@@ -18,7 +18,7 @@ unsigned available_processors();
 /// had uncommitted changes; "" if unknown.
 std::string commit_of_build();
 
-/// Number of processors of the whole machine, not only those this process may use.
+/// The number of processors of the complete machine, including processors that this process may not use.
 unsigned all_processors();
 /// Processor seconds (user, system and interrupts) of the whole machine since boot; none if the system does not report
 /// this.

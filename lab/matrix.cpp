@@ -24,7 +24,7 @@ std::optional<bool> Matrix::Row::agrees() const {
 namespace {
 
 /// Returns the verdict on [D]'s "same picture on both platforms", which concerns records of several machines: whether
-/// they agree on its other conclusions from surfaces.
+/// the records agree on [D]'s other conclusions from surfaces.
 Verdict same_picture(const Matrix& matrix) {
     constexpr const char* id = "D.both-platforms";
     std::vector<std::size_t> machines;  // the first record of each

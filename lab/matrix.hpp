@@ -12,7 +12,7 @@
 
 namespace lab {
 
-/// Returns a record's machine by its GPU's name, or its CPU's if the record used none.
+/// Returns the name of a record's machine: its GPU, or its CPU if the record used no GPU.
 std::string machine_name(const Record& record);
 
 struct Matrix {
@@ -23,7 +23,7 @@ struct Matrix {
     struct Row {
         const Claim* claim;
         std::vector<Verdict> verdicts;  ///< one for each column
-        /// Whether the records that decide it agree; none if fewer than two records decide it.
+        /// Whether the records that decide the conclusion agree; none if fewer than two records decide it.
         [[nodiscard]] std::optional<bool> agrees() const;
     };
     std::vector<Column> columns;

@@ -16,7 +16,7 @@ struct Summary {
 };
 Summary summarize(std::vector<double> samples);
 
-/// When to stop sampling: after at least `least` samples, once `seconds` have passed, and never after more than `most`.
+/// When to stop sampling: once `seconds` have passed, but after at least `least` and at most `most` samples.
 struct Effort {
     std::size_t least = 5, most = 31;
     double seconds = 0.2;
@@ -38,7 +38,7 @@ struct Counted {
 Counted sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works,
                         const std::function<double()>& counter);
 
-/// Returns the seconds by the host's clock, from `start` to now and from the beginning to the end of `work`.
+/// Return the seconds by the host's clock: from `start` to the call, and for the execution of `work`.
 double seconds_since(std::chrono::steady_clock::time_point start);
 double time_of(const std::function<void()>& work);
 

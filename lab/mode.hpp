@@ -1,5 +1,5 @@
-// The lab's names of modes of operation. They are in a separate header because a file may include it together with
-// <warpaes/warpaes.hpp>, which has its own names.
+// The lab's names of modes of operation. The header is separate from other headers, because a file may include it
+// together with <warpaes/warpaes.hpp>, which has its own names.
 #pragma once
 
 #include <cstdint>

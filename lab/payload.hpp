@@ -13,7 +13,7 @@
 namespace lab {
 
 /// `count` pieces of `size` bytes in a stream. The first is at `offset`; they are `stride` bytes apart (0: contiguous).
-/// Positions are offsets rather than pointers, so that they stay valid wherever the stream is stored.
+/// Positions are offsets, not pointers, so they remain valid if the stream is moved.
 struct Elements {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
@@ -68,16 +68,15 @@ struct LogicalMessage {
 };
 
 /// A payload in the format that the kernel reads. A message in a serial mode has one logical thread; a message in a
-/// parallel mode has one per block. Only the first logical thread of each message is stored.
+/// parallel mode has a logical thread for each block. Only the first logical thread of each message is stored.
 struct PreparedPayload {
     std::vector<LogicalMessage> messages;
     std::vector<std::uint32_t> first;  ///< first logical thread of each message, ascending
     std::uint32_t threads = 0;         ///< number of logical threads
 };
 
-/// `key_stream`: keys one after the other. Throws std::invalid_argument if elements are outside the streams, are not
-/// whole blocks or belong to an authenticated mode, if a key does not exist, or if there are more than 2^31 - 1
-/// threads.
+/// `key_stream`: concatenated keys. Throws std::invalid_argument if elements are outside the streams, are not whole
+/// blocks or belong to an authenticated mode, if a key does not exist, or if there are more than 2^31 - 1 threads.
 PreparedPayload prepare(const PayloadDescriptor& payload, std::size_t data_bytes,
                         std::span<const std::uint8_t> key_stream, KeySchedules& schedules);
 

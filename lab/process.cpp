@@ -45,7 +45,7 @@ private:
     std::array<int, 2> ends_{-1, -1};
 };
 
-/// Reads both pipes to their end, each as data becomes available.
+/// Reads both pipes to their ends, as data becomes available.
 void drain(int output, std::string& to_output, int errors, std::string& to_errors) {
     std::array<pollfd, 2> ends{{{output, POLLIN, 0}, {errors, POLLIN, 0}}};
     const std::array<std::string*, 2> texts{&to_output, &to_errors};

@@ -1,4 +1,4 @@
-// warpaes as its users call it, through the ABI on device memory: the baseline that experiments are compared with.
+// Calls warpaes through the ABI on device memory, as its users do. Experiments are compared with this baseline.
 #pragma once
 
 #include <cstddef>

@@ -94,9 +94,9 @@ inline constexpr std::array<Against, 5> against_manavski{{{2 << 10, 0.10, 0.50},
                                                           {4 << 20, 8.22, 6.16},
                                                           {8 << 20, 8.28, 6.00}}};
 
-/// Four threads per block were better than one and sixteen.
+/// Four threads per block were faster than one and sixteen.
 inline constexpr int best_threads_per_block = 4;
-/// In the time breakdown, computation dominates below the first size, and transfers dominate above the second.
+/// In the time breakdown, computation dominates below the first size, and transfers dominate above the second size.
 inline constexpr std::uint64_t compute_dominates_below = 32 << 10, transfers_dominate_above = 128 << 10;
 /// Gbit/s with transfers, and of the kernel without them above 1 MB.
 inline constexpr double headline_with_transfers_least = 6, headline_with_transfers_most = 7, headline_kernel = 20;
@@ -144,7 +144,7 @@ struct Overhead {
 };
 inline constexpr std::array<Overhead, 3> overhead{{{16'384, 0.16}, {512, 0.22}, {16, 0.45}}};
 
-/// Throughput of reads collapses when neighbouring streams are this many blocks apart, or more.
+/// The throughput of reads drops sharply if neighbouring streams are at least this many blocks apart.
 inline constexpr std::uint64_t stride_blocks = 128;
 
 /// The mixed payload: parallel messages of two sizes, serial messages of eight sizes, in seven orders.

@@ -82,7 +82,7 @@ json of(const std::optional<Sampled>& sampled) {
     return sampled ? json::array({sampled->low, sampled->median, sampled->high}) : json(nullptr);
 }
 
-/// Records of older builds lack some of these fields.
+/// Records of older builds do not contain all of these fields.
 std::optional<Sampled> to_sampled(const json& in, const char* name) {
     if (!in.contains(name) || in[name].is_null()) return {};
     return Sampled{in[name].at(0), in[name].at(1), in[name].at(2)};

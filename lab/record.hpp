@@ -14,7 +14,7 @@
 
 namespace lab {
 
-/// The error for a file that is not a record or has an unsupported schema. The text contains the reason.
+/// Thrown for a file that is not a record or has an unsupported schema. The text contains the reason.
 class RecordError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -74,7 +74,7 @@ struct Entry {
     std::string reason;
     std::string commit;  ///< commit of the build that ran it, in the format of Record::commit; "" if it has not run
     double seconds = 0;
-    /// Share of the machine's processor time that other processes used during the run; none if unknown.
+    /// The share of the machine's processor time that other processes used during the run; none if unknown.
     std::optional<double> load;
     /// The GPU's state during the run: multiprocessor clock in MHz, power in W, temperature in °C. None without a GPU,
     /// or if the state could not be read.
@@ -110,7 +110,7 @@ void save(const Record& record, const std::filesystem::path& path);
 /// "-", /dev/stdout, /dev/fd/1 or /proc/self/fd/1.
 bool is_standard_output(const std::filesystem::path& path);
 /// Replaces a file's contents with `text` in the same way; the new file has the permissions of the old one. A link is
-/// kept and leads to the new file. FIFOs, devices and open files named by their descriptor are written directly.
+/// kept and refers to the new file. FIFOs, devices and open files named by their descriptor are written directly.
 void replace_file(const std::filesystem::path& path, const std::string& text);
 
 /// Returns the record with figures of six significant digits, without verdicts, which the rules compute again, and

@@ -1,4 +1,4 @@
-// libcrypto's AES: the reference. Every output is compared with it before its time becomes a figure.
+// libcrypto's AES, the reference. Every output is compared with its output before a time is recorded as a figure.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class Reference {
 public:
     /// `key`: 16, 24 or 32 bytes.
     Reference(Mode mode, Direction direction, std::span<const std::uint8_t> key);
-    /// Processes one message. `iv`: 16 bytes; none for ECB. `output` is as long as `input`, and may be the same buffer.
+    /// Processes one message. `iv`: 16 bytes; none for ECB. `output` has the length of `input`, and may be the same
+    /// buffer.
     void run(std::span<const std::uint8_t> iv, std::span<const std::uint8_t> input, std::span<std::uint8_t> output);
     [[nodiscard]] std::vector<std::uint8_t> run(std::span<const std::uint8_t> iv, std::span<const std::uint8_t> input);
 

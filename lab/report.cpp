@@ -16,7 +16,7 @@ namespace lab {
 namespace {
 
 /// Escapes JSON for a script element, which must not contain `</script>` or `<!--`. U+2028 and U+2029 are also escaped:
-/// old JavaScript does not allow them in strings. In valid JSON all of these occur only inside strings.
+/// old JavaScript does not allow them in strings. In valid JSON, all of these sequences occur only inside strings.
 std::string for_script(std::string_view json) {
     constexpr std::pair<std::string_view, std::string_view> escapes[] = {
         {"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}};

@@ -58,7 +58,8 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
         entry.status = Status::not_run;
         entry.reason = "interrupted";
     } catch (const std::exception& error) {
-        // A signal also reaches the programs that an experiment started. They then fail, and so does the experiment.
+        // A signal also reaches the programs that an experiment started. These programs then fail, and so does the
+        // experiment.
         entry.status = conditions.interrupted() ? Status::not_run : Status::failed;
         entry.reason = conditions.interrupted() ? "interrupted" : error.what();
     }

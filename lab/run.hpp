@@ -13,16 +13,15 @@
 
 namespace lab {
 
-/// Estimates the remaining time of a run: the experiments' own estimates, scaled by the ratio of measured to estimated
-/// time of those that are done.
+/// Estimates the remaining time of a run: the estimates of the remaining experiments, scaled by the ratio of measured
+/// to estimated time of the completed experiments.
 class TimeLeft {
 public:
     /// `estimates`: seconds of each experiment of the run.
     explicit TimeLeft(std::vector<double> estimates) : estimates_(std::move(estimates)) {}
     /// Records that the experiment is done and took `seconds`.
     void finished(std::size_t index, double seconds);
-    /// Records that the experiment is done but its duration says nothing about the others, because it was left out or
-    /// failed.
+    /// Records that the experiment is done but was omitted or failed, so its duration is not used for the estimate.
     void skipped(std::size_t index);
     /// Remaining seconds. Experiment `index` has run for `elapsed` seconds and completed the share `done`.
     [[nodiscard]] double seconds(std::size_t index, double elapsed, double done) const;
@@ -48,8 +47,9 @@ struct Conditions {
     std::string no_gpu = "there is no GPU";   ///< reason, if context.gpu is -1
     GpuReader state;                          ///< reads the GPU's state; empty: it stays unknown
     std::filesystem::path path;               ///< where the record is stored
-    /// Time limit of this call. An experiment whose estimate exceeds the remaining time is not started, unless it would
-    /// be the first. An experiment that is still running at the limit is interrupted. None: no limit.
+    /// Time limit of this call. An experiment whose estimate exceeds the remaining time is not started, unless it is
+    /// the first experiment of the call. An experiment that is still running at the limit is interrupted. None: no
+    /// limit.
     std::optional<double> seconds;
     std::function<void(const Progress&)> progress = [](const Progress&) {};
     std::function<void(const Entry&)> finished = [](const Entry&) {};  ///< after each experiment, however it ended

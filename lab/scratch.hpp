@@ -6,8 +6,8 @@
 namespace lab {
 
 /// A new folder, removed with its contents on destruction. With an empty parent no folder is created, and path() is
-/// empty. The folder of a killed process remains; the next process that creates one in the same parent
-/// removes it. A live process holds a lock inside its folder.
+/// empty. The folder of a killed process remains until the next process that creates a folder in the same parent
+/// removes it. A running process holds a lock inside its folder.
 class ScratchFolder {
 public:
     /// Throws std::system_error.

@@ -49,7 +49,8 @@ private:
     warpaes::Message message_;
 };
 
-/// An input file, its text, and the expected output. A shorter file is a prefix: its output is a prefix of `expected`.
+/// An input file, its text, and the expected output. A shorter file is a prefix of this file, and its output is a
+/// prefix of `expected`.
 struct Texts {
     File input, output;
     std::vector<std::uint8_t> plain, expected, key;

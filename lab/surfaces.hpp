@@ -1,5 +1,5 @@
-// [D]'s measurement: a file is processed through a buffer; the time is a surface over the file length and the buffer
-// length.
+// [D]'s measurement: a file is processed through a buffer, and the time is a surface over the lengths of the file and
+// the buffer.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ public:
     virtual ~BufferCipher() = default;
     /// Returns the buffer, which holds the input before the call and the output afterwards.
     virtual std::span<std::uint8_t> buffer() = 0;
-    /// Processes the first `bytes` bytes of the buffer, whole blocks, in place; complete on return.
+    /// Processes the first `bytes` bytes of the buffer, whole blocks, in place. The work is complete when the function
+    /// returns.
     virtual void run(std::size_t bytes) = 0;
 };
 
@@ -37,7 +38,7 @@ extern const Implementation in_plain_cpp;  ///< T-tables, one thread
 extern const Implementation with_aes_ni;   ///< production's `aesni` backend, one thread
 extern const Implementation on_cuda;       ///< [D]'s kernel, copies included; lab/experiments/d_cuda.cpp
 
-/// Seconds to read, encrypt or decrypt, and write a file, buffer by buffer.
+/// The seconds to read, encrypt or decrypt, and write a file, buffer by buffer.
 struct Surface {
     std::string implementation;
     unsigned key_bits;

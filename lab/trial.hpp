@@ -63,7 +63,7 @@ public:
     /// Runs `work` on the first `bytes` bytes. Throws Mismatch, with `what`, unless the output equals the expected one
     /// and nothing is written beyond it.
     void verify(const std::string& what, const Work& work, std::size_t bytes) const;
-    /// Verifies, then measures GB/s by events around launches; several short launches are timed together.
+    /// Verifies the work, then measures GB/s by events around launches. Several short launches are timed together.
     [[nodiscard]] Summary speed(const Effort& effort, const std::string& what, const Work& work,
                                 std::size_t bytes) const;
 

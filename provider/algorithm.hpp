@@ -1,4 +1,4 @@
-// The fixed properties of ciphers, and the provider functions that report them.
+// Fixed properties of ciphers, and the provider functions that report them.
 #pragma once
 
 #include <openssl/evp.h>
@@ -10,7 +10,7 @@
 namespace warpaes::provider {
 
 struct Algorithm {
-    const char* names;  ///< as in the default provider, OIDs included
+    const char* names;  ///< as in the default provider, including OIDs
     Kind kind;
     unsigned mode;  ///< EVP_CIPH_*_MODE
     bool aead;
@@ -46,7 +46,7 @@ int get_params_of(OSSL_PARAM params[]) noexcept {
     return get_params(A, params);
 }
 
-/// A cipher's own functions; cipher_functions() makes OpenSSL's dispatch table of them.
+/// A cipher's own functions. cipher_functions() creates OpenSSL's dispatch table from them.
 struct CipherCalls {
     void* (*create)(void* provider);
     void (*free)(void* context);
@@ -56,14 +56,14 @@ struct CipherCalls {
                 const OSSL_PARAM params[], bool enc);
     OSSL_FUNC_cipher_update_fn* update;
     OSSL_FUNC_cipher_final_fn* final;
-    OSSL_FUNC_cipher_cipher_fn* cipher;  ///< null: no function for EVP_Cipher()
+    OSSL_FUNC_cipher_cipher_fn* cipher;  ///< null if the cipher has no function for EVP_Cipher()
     OSSL_FUNC_cipher_get_ctx_params_fn* get_params;
     OSSL_FUNC_cipher_set_ctx_params_fn* set_params;
     OSSL_FUNC_cipher_gettable_ctx_params_fn* gettable;
     OSSL_FUNC_cipher_settable_ctx_params_fn* settable;
 };
 
-/// For a context that owns no other memory.
+/// Frees a context that owns no other memory.
 template <class Type>
 void free_plain(void* context) noexcept {
     free_context(static_cast<Type*>(context));
@@ -100,26 +100,26 @@ const OSSL_DISPATCH* cipher_functions() noexcept {
     return list;
 }
 
-/// The tag length of GCM, GCM-SIV and SIV.
+/// Tag length of GCM, GCM-SIV and SIV.
 inline constexpr std::size_t tag_bytes = 16;
-/// A length that was not set.
+/// Represents a length that has not been set.
 inline constexpr std::size_t not_set = ~std::size_t{0};
-/// Lengths in a TLS 1.2 record in GCM and CCM: the fixed and the explicit part of the IV, and the associated data.
+/// Lengths for TLS 1.2 records in GCM and CCM: the fixed and the explicit parts of the IV, and the associated data.
 inline constexpr std::size_t tls_fixed_bytes = 4, tls_explicit_bytes = 8, tls_aad_bytes = 13;
 
-/// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL has since 3.4.
+/// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL defines since version 3.4.
 inline constexpr const char* iv_generated = "iv-generated";
 
 // Parameter lists that several ciphers share.
 const OSSL_PARAM* aead_gettable_ctx_params(void* context, void* provider) noexcept;
 const OSSL_PARAM* aead_settable_ctx_params(void* context, void* provider) noexcept;
 
-/// The AES cipher with this name, or null. `name` is a name like "AES-128-CBC", an alias or an OID, in upper or lower
-/// case.
+/// Returns the AES cipher with this name, or null. `name` is a name like "AES-128-CBC", an alias or an OID, in upper or
+/// lower case.
 const Algorithm* find_algorithm(std::span<const Entry> entries, const char* name) noexcept;
 
-// Access to single parameters. They return false and raise an error if a parameter is present but cannot be read or
-// written.
+// Access to single parameters. The functions return false and raise an error if a parameter is present but cannot be
+// read or written.
 inline bool set_size(const Context* context, OSSL_PARAM params[], const char* name, std::size_t value) noexcept {
     OSSL_PARAM* const p = OSSL_PARAM_locate(params, name);
     if (p == nullptr || OSSL_PARAM_set_size_t(p, value) == 1) return true;
@@ -132,8 +132,8 @@ inline bool set_uint(const Context* context, OSSL_PARAM params[], const char* na
     WARPAES_RAISE(context, PROV_R_FAILED_TO_SET_PARAMETER);
     return false;
 }
-/// Fast path for EVP, which queries a single length whenever a key or an IV is set. Returns 1 if `params` is such a
-/// query and has been answered.
+/// Fast path for EVP, which queries a single length whenever a key or an IV is set. Returns 1 if `params` was such a
+/// query, which has then been answered.
 inline int answer_length(OSSL_PARAM params[], std::size_t keylen, std::size_t ivlen) noexcept {
     if (params == nullptr || params[0].key == nullptr || params[1].key != nullptr) return 0;
     if (std::strcmp(params[0].key, OSSL_CIPHER_PARAM_KEYLEN) == 0) return OSSL_PARAM_set_size_t(params, keylen);
@@ -157,8 +157,8 @@ inline bool get_size(const Context* context, const OSSL_PARAM params[], const ch
     WARPAES_RAISE(context, PROV_R_FAILED_TO_GET_PARAMETER);
     return false;
 }
-/// For GCM and CCM: stores the associated data of a TLS 1.2 record, if `params` contains it, and also the length of the
-/// text. `tag` is the length of the record's tag. If the data is not that of such a record, the error is `refused`.
+/// For GCM and CCM: if `params` contains the associated data of a TLS 1.2 record, stores the data and the length of the
+/// text. `tag` is the length of the record's tag. If the data is invalid, the error is `refused`.
 template <class Aead>
 bool set_tls_aad(Aead& c, const OSSL_PARAM params[], std::size_t tag, int refused) noexcept {
     const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD);

@@ -22,15 +22,15 @@ namespace {
 
 std::atomic<std::uint64_t> forked{0};
 
-/// The number of forks between the first process and this one. The module is never unloaded, so the handler stays
-/// valid.
+/// Returns the number of forks between the first process and this process. The module is never unloaded, so the handler
+/// stays valid.
 std::uint64_t forks() noexcept {
     static const int registered = ::pthread_atfork(nullptr, nullptr, [] { forked.fetch_add(1); });
     (void)registered;
     return forked.load(std::memory_order_relaxed);
 }
 
-/// The CPU backend that a plan would choose.
+/// Returns the CPU backend that a plan would choose.
 std::string best_on_cpu() {
     std::string best = "libcrypto";
     for (const Backend* const backend : all_backends()) {
@@ -46,7 +46,7 @@ bool Bulk::wants(std::uint64_t bytes) const noexcept {
 }
 
 bool Bulk::on_device(const void* in, const void* out) const noexcept {
-    // The query calls CUDA, which a child process must not do.
+    // The query calls CUDA, which a process created by fork() must not do.
     if (!settings_.device_memory || forks() != 0 || all_memory_is_the_hosts()) return false;
     const auto lies_there = [](const void* p) { return p != nullptr && device_of(p) >= 0; };
     return lies_there(in) || lies_there(out);
@@ -61,7 +61,7 @@ Engine* Bulk::engine(Slot& slot, bool cpus, bool waits) noexcept {
     if (const Made* const made = found()) return made->engine;
     std::uint64_t before = slot.making.load(std::memory_order_relaxed);
     if (before == here + 1 || !slot.making.compare_exchange_strong(before, here + 1)) {
-        // Waits only for a thread of this process; a child has a different fork count.
+        // Waits only for threads of this process, because a child process has a different fork count.
         while (waits && found() == nullptr && slot.making.load() == here + 1) ::sched_yield();
         const Made* const made = found();
         return made != nullptr ? made->engine : nullptr;
@@ -83,7 +83,7 @@ Engine* Bulk::engine(Slot& slot, bool cpus, bool waits) noexcept {
     } catch (...) {
         // The provider works without an engine. `warpaes provider check` reports a missing backend.
     }
-    // The parent's entry is not freed: its threads do not exist here, and its locks may be held.
+    // The parent's entry is not freed, because its threads do not exist in this process and its locks may be held.
     if (const Made* const next = new (std::nothrow) Made{here, engine}) {
         slot.made.store(next, std::memory_order_release);
     } else {
@@ -106,7 +106,7 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
     Engine* const engine = this->engine(any_, false, false);
     if (engine == nullptr) return outcome;
     try {
-        // The query for the buffers' memory calls CUDA, which a child process must not do.
+        // The query for the buffers' memory calls CUDA, which a process created by fork() must not do.
         Executor executor = forks() == 0 ? Executor(*engine, r.input, r.output) : Executor(*engine);
         if (here) {
             const Plan plan = engine->plan({.mode = r.mode,
@@ -134,7 +134,7 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
                 stretch.digest = &*digest;
                 stretch.first_block = r.first_block;
             }
-            outcome = Bulked::failed;  // from now on, in-place input may be overwritten
+            outcome = Bulked::failed;  // from this point on, in-place input may be overwritten
             executor.run(stretch);
             const bool on_gpu = executor.ran().device >= 0 && (executor.ran().notes & WARPAES_NOTE_DEVICE_FAILED) == 0;
             outcome = Bulked::done;

@@ -1,4 +1,4 @@
-// Long updates: they use the engine if its plan predicts that several threads or a GPU pay off.
+// Processing of long updates with the engine, if its plan predicts that several threads or a GPU are faster.
 #pragma once
 
 #include <atomic>
@@ -17,54 +17,55 @@ namespace warpaes::provider {
 struct Settings;
 struct Key;
 
-/// A stretch of complete blocks of a message in a parallel direction, or a data unit of XTS.
+/// Complete consecutive blocks of a message in a direction that can be parallelized, or an XTS data unit.
 struct BulkRun {
     Mode mode;
     Direction direction;
     const Key* key;
-    const Key* tweak_key;       ///< XTS
-    const std::uint8_t* chain;  ///< one block, as in Run; for GCM, J0
+    const Key* tweak_key;       ///< only for XTS
+    const std::uint8_t* chain;  ///< one block (see Run); J0 for GCM
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t bytes;
-    std::uint64_t first_block;  ///< GCM: the stretch's first block in the message
-    std::uint8_t* digest;       ///< GCM: receives the stretch's own digest, one block
+    std::uint64_t first_block;  ///< GCM: number in the message of the first block
+    std::uint8_t* digest;       ///< GCM: receives the GHASH digest of these blocks, 16 bytes
 };
 
-/// done: the whole update is done. untouched: nothing was done, and the CPU kernels must process the update. failed:
-/// the output is undefined.
+/// done: the entire update has been processed. untouched: nothing was done, and the CPU kernels must process the
+/// update. failed: the output is undefined.
 enum class Bulked { done, untouched, failed };
 
 /// The engine for one set of settings. A child process of fork() gets a separate engine without GPUs, because a CUDA
-/// context does not survive fork(). No lock is held across fork(): an engine that a thread of the parent was creating
-/// is abandoned in the child.
+/// context does not survive fork(). No lock is held across fork(). If a thread of the parent was creating an engine,
+/// the child abandons that engine.
 class Bulk {
 public:
     explicit Bulk(const Settings& settings) : settings_(settings) {}
 
-    /// Never throws.
+    /// Processes an update with the engine if this pays off, or if its text is in device memory. Never throws.
     Bulked run(Kind kind, const BulkRun& run) noexcept;
 
-    /// This process's engine without GPUs; creates it if needed. Null if there is no memory for it.
+    /// Returns this process's engine without GPUs, which is created if necessary, or null if memory is exhausted.
     Engine* engine_of_cpus() noexcept;
 
-    /// Whether an update of `bytes` bytes is long enough for run().
+    /// Returns whether an update of `bytes` bytes is long enough for run().
     [[nodiscard]] bool wants(std::uint64_t bytes) const noexcept;
-    /// Whether `in` or `out` is in device memory, which CPU kernels cannot access. Such an update must go through
-    /// run() and consist of complete blocks. Always false unless the settings allow applications to pass such pointers.
+    /// Returns whether `in` or `out` is in device memory, which CPU kernels cannot access. Such an update must consist
+    /// of complete blocks and be processed by run(). Always false unless the settings permit applications to pass
+    /// device pointers.
     [[nodiscard]] bool on_device(const void* in, const void* out) const noexcept;
 
 private:
     struct Made {
         std::uint64_t forks;
-        Engine* engine;  ///< null: creation failed
+        Engine* engine;  ///< null if creation failed
     };
-    /// Holds an engine, or a mark that one is being created.
+    /// Contains an engine, or a mark that a thread is creating an engine.
     struct Slot {
         std::atomic<const Made*> made{nullptr};
         std::atomic<std::uint64_t> making{0};  ///< fork count of the creating process, plus one
     };
-    /// Also null while another thread creates the engine, unless `waits`.
+    /// Returns null on failure and, unless `waits` is set, while another thread is creating the engine.
     Engine* engine(Slot& slot, bool cpus, bool waits) noexcept;
 
     const Settings& settings_;

@@ -11,11 +11,11 @@ namespace {
 struct Ccm : Context {
     Key key;
     const cpu::UpdateKernels* kernels;
-    alignas(16) std::uint8_t nonce[16];  ///< block B0 or a counter block: flags, nonce, length or block number
+    alignas(16) std::uint8_t nonce[16];  ///< block B0 or a counter block: flags, nonce, and length or block number
     alignas(16) std::uint8_t mac[16];
-    alignas(16) std::uint8_t buf[16];  ///< the tag; before a TLS record, its associated data
+    alignas(16) std::uint8_t buf[16];  ///< the tag or, before a TLS record, its associated data
     std::uint8_t iv[16];
-    std::uint64_t blocks;  ///< bytes processed by the cipher under this key
+    std::uint64_t blocks;  ///< number of blocks processed by the cipher under this key
     std::size_t keylen, l, m, tls_aad_len, tls_aad_pad;
     bool enc, key_set, iv_set, tag_set, len_set;
 };
@@ -24,7 +24,7 @@ std::size_t iv_length(const Ccm& c) noexcept {
     return 15 - c.l;
 }
 
-/// Makes block B0 in `nonce` from the IV and the text length.
+/// Creates block B0 in `nonce` from the IV and the text length.
 void set_nonce(Ccm& c, std::size_t length) noexcept {
     const unsigned l = c.nonce[0] & 7u;
     std::memset(c.nonce + 8, 0, 4);
@@ -66,7 +66,7 @@ void add_aad(Ccm& c, const Byte* aad, std::size_t bytes) noexcept {
     }
 }
 
-/// Processes the complete text and leaves the tag in `mac`.
+/// Processes the complete text and stores the tag in `mac`.
 bool crypt(Ccm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     const Byte flags = c.nonce[0];
     if ((flags & 0x40) == 0) {
@@ -150,7 +150,7 @@ bool crypt_some(Ccm& c, Byte* out, std::size_t* written, const Byte* in, std::si
     *written = 0;
     if (!c.key_set) return false;
     if (c.tls_aad_len != not_set) return tls_record(c, out, written, in, bytes);
-    if (in == nullptr && out != nullptr) return true;  // a final call outputs nothing
+    if (in == nullptr && out != nullptr) return true;  // a final call has no output
     if (!c.iv_set) return false;
     if (out == nullptr) {
         if (in == nullptr) {
@@ -238,7 +238,7 @@ int ccm_get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
         OSSL_PARAM* const p = OSSL_PARAM_locate(params, name);
         if (p == nullptr) continue;
         if (iv_length(c) > p->data_size) return WARPAES_RAISE(&c, PROV_R_INVALID_IV_LENGTH);
-        // As many bytes as fit, but not past the end of the IV. The default provider reads past the end.
+        // Copies as many bytes as fit, but does not read past the end of the IV, as the default provider does.
         const std::size_t bytes = p->data_size < sizeof c.iv ? p->data_size : sizeof c.iv;
         if (OSSL_PARAM_set_octet_string(p, c.iv, bytes) != 1 && OSSL_PARAM_set_octet_ptr(p, c.iv, bytes) != 1) {
             return WARPAES_RAISE(&c, PROV_R_FAILED_TO_SET_PARAMETER);
@@ -284,8 +284,8 @@ int ccm_update(void* context, Byte* out, std::size_t* outl, std::size_t outsize,
     return 1;
 }
 
-/// Ends a message without text: makes or compares its tag, as OpenSSL has done since 3.0.22 and 3.5.9. Earlier releases
-/// accept any tag for such a message.
+/// Ends a message without text: computes or compares its tag, as OpenSSL 3.0.22, 3.5.9 and later releases do. Earlier
+/// releases accept any tag for such a message.
 int ccm_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     const Byte in = 0;

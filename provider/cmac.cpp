@@ -1,4 +1,4 @@
-// CMAC as an EVP_MAC. AES uses this provider's code; any other cipher uses OpenSSL's own.
+// CMAC as an EVP_MAC. AES uses this provider's code, and other ciphers use OpenSSL's own code.
 #include "base/clean_stack.hpp"
 #include "provider/algorithm.hpp"
 #include "provider/delegate.hpp"
@@ -12,9 +12,9 @@ namespace {
 struct Cmac : Context {
     Key key;
     CmacState state;
-    const Algorithm* chosen;  ///< AES cipher that has no key yet
-    const Algorithm* cipher;  ///< AES cipher that has a key
-    EVP_MAC_CTX* other;       ///< for any other cipher, which handles all calls
+    const Algorithm* chosen;  ///< AES cipher that does not have a key yet
+    const Algorithm* cipher;  ///< AES cipher that already has a key
+    EVP_MAC_CTX* other;       ///< context for any other cipher, which handles all calls
     bool ready;
 };
 

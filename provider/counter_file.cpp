@@ -30,12 +30,12 @@ constexpr int steps = 200;
 constexpr timespec step{0, 50'000};
 
 int open_file(const char* path) noexcept {
-    // O_NONBLOCK: opening a pipe or similar file must not block.
+    // O_NONBLOCK is used because opening a pipe or a similar file must not block.
     return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 }
 
-/// Holds the file's lock during its lifetime. The lock belongs to the process: its threads share it, and so do all its
-/// descriptors of the file.
+/// Holds the file's lock during its lifetime. The lock belongs to the process, and is shared by its threads and by all
+/// its descriptors of the file.
 class Lock {
 public:
     Lock(int file, bool patient) noexcept : file_(file) {
@@ -66,7 +66,7 @@ private:
     bool held_ = false;
 };
 
-/// Reads the file's numbers: zeros if it is new or was truncated. Returns false if it is not a counter file.
+/// Reads the file's numbers, which are zeros if it is new or was truncated. Returns false if it is not a counter file.
 bool read_numbers(int file, Numbers& numbers) noexcept {
     char bytes[sizeof numbers + 1];
     const ssize_t n = ::pread(file, bytes, sizeof bytes, 0);
@@ -82,7 +82,7 @@ bool read_numbers(int file, Numbers& numbers) noexcept {
     return n == sizeof numbers;  // a longer file belongs to a different version
 }
 
-/// A write beyond the limit would kill the process.
+/// Returns whether the file may have this size. A write beyond the limit would kill the process.
 bool may_write(std::size_t bytes) noexcept {
     rlimit limit{};
     return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
@@ -92,7 +92,7 @@ bool may_write(std::size_t bytes) noexcept {
 
 int CounterFile::file() noexcept {
     struct stat about {};
-    // Some hosts close descriptors that they did not open, so the number may now belong to a different file.
+    // Some hosts close descriptors that they did not open, so the descriptor may now belong to a different file.
     const bool ours = file_ >= 0 && ::fstat(file_, &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
     if (ours && about.st_nlink != 0) return file_;
     if (ours) ::close(file_);
@@ -113,7 +113,8 @@ bool CounterFile::open(const std::string& path, std::string& why) {
         std::atomic_flag& flag;
         ~Free() { flag.clear(std::memory_order_seq_cst); }
     } const free{busy_};
-    // Only the thread that holds `busy_` reads the name. It changes atomically, so a child of fork() has either name.
+    // Only the thread that holds `busy_` reads the name. The name changes atomically, so a child of fork() has either
+    // the old or the new name.
     std::unique_ptr<const std::string> before(path_.exchange(new std::string(path), std::memory_order_acq_rel));
     const bool same = before != nullptr && *before == path;
     if (!same) {
@@ -127,7 +128,7 @@ bool CounterFile::open(const std::string& path, std::string& why) {
     if (opened < 0 && error != 0) {
         why = "counters: cannot open '" + path + "': " + std::strerror(error);
     } else if (opened < 0 || !read_numbers(opened, numbers)) {
-        why = "counters: '" + path + "' is not a counters file of this version; name another file, or delete it";
+        why = "counters: '" + path + "' is not a counters file of this version; name a different file, or delete it";
     } else {
         return true;
     }
@@ -171,7 +172,7 @@ bool CounterFile::add_to_file() noexcept {
 void CounterFile::write_down() noexcept {
     const int error = errno;
     waiting_.store(true, std::memory_order_seq_cst);
-    // If another thread is writing, it checks for new counts when it is done, so this thread can return.
+    // If another thread is writing, it checks for new counts when it has finished, so this thread can return.
     while (waiting_.load(std::memory_order_seq_cst) && !busy_.test_and_set(std::memory_order_seq_cst)) {
         waiting_.store(false, std::memory_order_seq_cst);
         const bool done = is_open() && add_to_file();

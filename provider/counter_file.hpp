@@ -1,5 +1,5 @@
-// A file of counters that several processes share. It is never mapped: a process that may write it may also truncate
-// it, and access to a truncated mapping kills the process.
+// A file of counters that several processes share. It is never mapped, because any process that may write to the file
+// may also truncate it, and accessing a truncated mapping kills the process.
 #pragma once
 
 #include <sys/types.h>
@@ -11,12 +11,12 @@
 
 namespace warpaes::provider {
 
-/// One object per process; each child process has its own. Counts are added to the file immediately, under a file lock;
-/// those that cannot be added wait for the next call. It takes no lock that others could hold for a long time, and
-/// releases no lock in a child.
+/// One object per process; each child process has its own. Counts are added to the file immediately, under a file lock.
+/// Counts that cannot be added wait for the next call. The object acquires no lock that other threads or processes
+/// could hold for a long time, and releases no lock in a child process.
 class CounterFile {
 public:
-    /// Uses this file from now on. Returns false, with the reason in `why`, if it cannot be opened or is not a counter
+    /// Starts using a file. Returns false, with the reason in `why`, if the file cannot be opened or is not a counter
     /// file.
     bool open(const std::string& path, std::string& why);
     [[nodiscard]] bool is_open() const noexcept { return path_.load(std::memory_order_acquire) != nullptr; }
@@ -25,7 +25,7 @@ public:
     void add_load() noexcept;
 
     /// For a fork() handler in the child. The parent will write the waiting counts, and `busy_` may be held by a thread
-    /// that does not exist here.
+    /// that does not exist in the child.
     void forked() noexcept;
 
 private:
@@ -34,7 +34,7 @@ private:
     [[nodiscard]] int file() noexcept;
 
     std::atomic<const std::string*> path_{nullptr};
-    std::atomic_flag busy_;             ///< set while a thread writes
+    std::atomic_flag busy_;             ///< set while a thread is writing
     std::atomic<bool> waiting_{false};  ///< `counts_` may be nonzero
     std::atomic<bool> patient_{true};   ///< false: the last attempt to lock the file failed
     Counters counts_{};

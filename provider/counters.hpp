@@ -1,5 +1,5 @@
-// Counts the provider's work: calls and bytes by algorithm and by backend. The counts are kept in the process and, if
-// the configuration names a file, also in that file, summed over all processes that use it.
+// Counts of the provider's work: calls and bytes, by algorithm and by backend. The counts are kept in the process and,
+// if the configuration names a file, also in that file, summed over all processes that use it.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ inline constexpr std::size_t kinds = 15;
 inline constexpr std::array<const char*, kinds> kind_names{"ECB", "CBC", "CFB", "CFB8",    "CFB1", "OFB",  "CTR", "XTS",
                                                            "GCM", "CCM", "SIV", "GCM-SIV", "WRAP", "CMAC", "GMAC"};
 
-/// Where work ran: kernels on the calling thread; the engine, on several threads; a GPU; or OpenSSL's own code, for
-/// work that only it can do.
+/// Where work ran: in kernels on the calling thread, in the engine on several threads, on a GPU, or in OpenSSL's own
+/// code, for work that only OpenSSL can do.
 enum class Where : std::uint32_t { kernels, engine, gpu, delegated };
 inline constexpr std::size_t wheres = 4;
 inline constexpr std::array<const char*, wheres> where_names{"kernels", "threads", "gpu", "delegated"};
 
-/// The layout is the same in memory and in the file (counter_file.hpp).
+/// The counters, which have the same layout in memory and in the file (counter_file.hpp).
 struct Counters {
     struct Cell {
         std::atomic<std::uint64_t> calls, bytes;
@@ -37,15 +37,15 @@ struct Counters {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// The counters of only this process.
+/// Returns the counters of this process only.
 Counters& process_counters() noexcept;
-/// Also counts in this file from now on. Returns false, with the reason in `why`, if it cannot be opened.
+/// Starts to count also in a file. Returns false, with the reason in `why`, if the file cannot be opened.
 bool share_counters(const std::string& path, std::string& why);
 /// Adds to the process's counters and to the file.
 void count(Kind kind, Where where, std::uint64_t calls, std::uint64_t bytes) noexcept;
 void count_load() noexcept;
 
-/// A context's local count: an atomic addition, visible to other processors, costs as much as a short message.
+/// A context's local count, because an atomic addition to a shared counter costs as much as a short message.
 struct Tally {
     Kind kind;
     std::uint32_t calls;

@@ -110,7 +110,7 @@ bool crypt_blocks(Gcm& c, const Byte* in, Byte* out, std::size_t blocks) noexcep
                                                        .first_block = m.text_bytes / 16,
                                                        .digest = digest->data()});
         if (outcome == Bulked::failed) {
-            // Part of the text may have been output, so nothing else may be encrypted under the same counters.
+            // Part of the text may have been output, so no other text may be encrypted under the same counters.
             c.iv_state = IvState::finished;
             m.spoiled = true;
             return false;
@@ -171,11 +171,12 @@ bool crypt(Gcm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     return true;
 }
 
-/// Turns the digest into the tag.
+/// Converts the digest to the tag.
 void finish(Gcm& c) noexcept {
     GcmMessage& m = c.message;
     const std::uint64_t last = m.text_bytes != 0 ? m.text_bytes : m.aad_bytes;
-    // The current block, whose bytes are already in the digest, and the lengths.
+    // The first block completes the current block, whose bytes are already in the digest. The second contains the
+    // lengths.
     Byte blocks[32] = {};
     const Block lengths = store_element(length_block(m.aad_bytes, m.text_bytes));
     std::memcpy(blocks + 16, lengths.data(), 16);
@@ -205,7 +206,7 @@ bool generate_iv(Gcm& c) noexcept {
     return true;
 }
 
-/// The next IV in the sequence that tlsivfixed started.
+/// Produces the next IV in the sequence that tlsivfixed started.
 bool next_iv(Gcm& c, Byte* out, std::size_t bytes) noexcept {
     if (!c.iv_gen || !c.key_set) return false;
     set_iv(c);
@@ -226,7 +227,7 @@ bool set_iv_end(Gcm& c, const Byte* in, std::size_t bytes) noexcept {
 }
 
 bool set_iv_fixed(Gcm& c, const Byte* iv, std::size_t bytes) noexcept {
-    if (bytes == not_set) {  // restores the whole IV
+    if (bytes == not_set) {  // restores the complete IV
         std::memcpy(c.iv, iv, c.ivlen);
     } else {
         if (bytes < tls_fixed_bytes || c.ivlen < bytes || c.ivlen - bytes < tls_explicit_bytes) return false;
@@ -238,7 +239,7 @@ bool set_iv_fixed(Gcm& c, const Byte* iv, std::size_t bytes) noexcept {
     return true;
 }
 
-/// Processes a TLS 1.2 record in place: the explicit part of the IV, the text, the tag.
+/// Processes a TLS 1.2 record in place. It consists of the explicit part of the IV, the text and the tag.
 bool tls_record(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
     const auto crypt_record = [&]() -> bool {
         if (!c.key_set || out != in || bytes < tls_explicit_bytes + tag_bytes) return false;
@@ -386,7 +387,7 @@ int gcm_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv,
         clear_registers();
         c.key_set = true;
         c.tls_enc_records = 0;
-        // The default provider would continue with a counter of zero.
+        // The message ends, whereas the default provider would continue with a counter of zero.
         if (c.iv_state == IvState::copied) c.iv_state = IvState::finished;
     }
     return gcm_set_ctx_params(context, params);

@@ -11,8 +11,8 @@ enum class IvState { none, buffered, copied, finished };
 /// The state of a message in progress.
 struct GcmMessage {
     alignas(16) std::uint8_t counter[16];     ///< the next counter block
-    alignas(16) std::uint8_t digest[16];      ///< bytes of the current block are XORed in one by one
-    alignas(16) std::uint8_t key_stream[16];  ///< bytes of the current block
+    alignas(16) std::uint8_t digest[16];      ///< GHASH digest; bytes of the current block are XORed in individually
+    alignas(16) std::uint8_t key_stream[16];  ///< key stream for the current block
     alignas(16) std::uint8_t mask[16];        ///< E(J0)
     alignas(16) std::uint8_t j0[16];
     std::uint64_t aad_bytes, text_bytes;
@@ -29,7 +29,7 @@ struct Gcm : Context {
     IvState iv_state;
     bool enc, key_set, iv_gen, iv_random;
     std::uint64_t tls_enc_records;
-    alignas(16) std::uint8_t buf[16];  ///< the tag; before a TLS record, its associated data
+    alignas(16) std::uint8_t buf[16];  ///< the tag or, before a TLS record, its associated data
     std::uint8_t iv[128];
 };
 

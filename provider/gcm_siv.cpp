@@ -1,5 +1,5 @@
-// GCM-SIV (RFC 8452) with the parameters that OpenSSL has defined for it since 3.2: associated data in any number of
-// updates, and the text in one.
+// GCM-SIV (RFC 8452) with the parameters that OpenSSL defines for it since version 3.2: associated data in any number
+// of updates, and the text in one update.
 #include <openssl/crypto.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct GcmSiv : Context {
     std::uint8_t* aad;  ///< all associated data so far
     std::size_t aad_bytes, aad_room, keylen;
     bool enc, key_set, iv_set, tag_set, done, speed;
-    bool failed;  ///< final also fails, and does not check the tag of an empty text
+    bool failed;  ///< the final call also fails, and does not check the tag of an empty text
 };
 
 void drop_aad(GcmSiv& c) noexcept {
@@ -42,7 +42,7 @@ bool add_aad(GcmSiv& c, const Byte* data, std::size_t bytes) noexcept {
     const std::size_t whole = c.aad_bytes + bytes;
     if (whole < bytes) return false;
     if (whole > c.aad_room) {
-        // realloc is not used, because it would leave a copy.
+        // realloc() is not used, because it could leave a copy of the data.
         const std::size_t room = std::max(whole, c.aad_bytes <= SIZE_MAX / 2 ? 2 * c.aad_bytes : whole);
         auto* const all = static_cast<Byte*>(std::malloc(room));
         if (all == nullptr) return false;

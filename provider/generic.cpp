@@ -42,7 +42,7 @@ int generic_init(void* context, const Byte* key, std::size_t keylen, const Byte*
     return generic_set_ctx_params(context, params);
 }
 
-/// A TLS record, up to TLS 1.2, which OpenSSL's own code processes.
+/// Processes a TLS record (up to TLS 1.2) with OpenSSL's own code.
 int tls_record(Generic& c, Byte* out, std::size_t* outl, const Byte* in, std::size_t inl) noexcept {
     if (in == nullptr || in != out || !c.pad || c.algorithm->kind != Kind::cbc) {
         return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
@@ -71,7 +71,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
         return WARPAES_RAISE(&c, PROV_R_NO_KEY_SET);
     if (c.tlsversion > 0) [[unlikely]]
         return outsize < inl ? WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED) : tls_record(c, out, outl, in, inl);
-    // The common case.
+    // The common case: complete blocks, and no waiting input.
     if (c.bufsz == 0 && inl % block == 0 && (c.enc || !c.pad) && inl != 0) [[likely]] {
         if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
         WARPAES_REFUSE_OVERLAP(&c, in, inl, out, inl);
@@ -80,7 +80,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
         return 1;
     }
 
-    // Waiting input is copied by the CPU, which cannot read device memory.
+    // The CPU copies waiting input, but cannot read device memory.
     if (c.device_memory && c.provider->settings()->bulk->on_device(in, out)) {
         return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
     }
@@ -125,7 +125,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
     return 1;
 }
 
-/// Removes the padding. Not constant-time: like all of EVP, it assumes authenticated padding.
+/// Removes the padding. This is not constant-time, because EVP assumes that padding is authenticated.
 int unpad(Generic& c) noexcept {
     const unsigned pad = c.buf[15];
     if (pad == 0 || pad > 16) return WARPAES_RAISE(&c, PROV_R_BAD_DECRYPT);
@@ -172,7 +172,7 @@ int block_final(void* context, Byte* out, std::size_t* outl, std::size_t outsize
     return 1;
 }
 
-/// The size in bytes of a text of this length, which for CFB1 may be in bits.
+/// Returns the size in bytes of a text of this length, which may be in bits for CFB1.
 std::size_t bytes_of(const Generic& c, std::size_t length) noexcept {
     return c.use_bits && c.tally.kind == Kind::cfb1 ? length / 8 + (length % 8 != 0 ? 1 : 0) : length;
 }
@@ -187,7 +187,7 @@ int stream_update(void* context, Byte* out, std::size_t* outl, std::size_t outsi
         return 1;
     }
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
-    if (overlap_in_part(in, inl, out, inl)) [[unlikely]]  // may be in bits for CFB1
+    if (overlap_in_part(in, inl, out, inl)) [[unlikely]]  // lengths may be in bits for CFB1
         WARPAES_REFUSE_OVERLAP(&c, in, bytes_of(c, inl), out, bytes_of(c, inl));
     if (text(c, out, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
     *outl = inl;
@@ -201,7 +201,7 @@ int stream_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*
     return 1;
 }
 
-/// For EVP_Cipher: there is no padding, and no input is held back. ECB and CBC ignore an incomplete block.
+/// Implements EVP_Cipher(), which adds no padding and holds back no input. ECB and CBC ignore an incomplete block.
 int generic_cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
                    std::size_t inl) noexcept {
     Generic& c = *static_cast<Generic*>(context);
@@ -305,7 +305,7 @@ int generic_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     }
     if (!get_uint(&c, params, OSSL_CIPHER_PARAM_NUM, value, given)) return 0;
     if (given) {
-        // OpenSSL releases differ here: some accept any number and read past the block.
+        // OpenSSL releases differ. Some accept any number and read past the block.
         if (value >= sizeof c.buf) return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
         c.num = value;
     }

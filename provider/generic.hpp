@@ -1,4 +1,4 @@
-// The context and the parameters that ECB, CBC, CFB, OFB, CTR and XTS share.
+// The context and the parameters that are shared by ECB, CBC, CFB, OFB, CTR and XTS.
 #pragma once
 
 #include "base/clean_stack.hpp"
@@ -8,10 +8,10 @@
 namespace warpaes::provider {
 
 struct Generic;
-/// Processes text, in complete blocks or of any length depending on the mode. The context has a key. Returns 0 on
-/// failure.
+/// Processes text, in complete blocks or of any length, depending on the mode. The context must have a key. Returns 0
+/// on failure.
 using TextFunction = int (*)(Generic& c, unsigned char* out, const unsigned char* in, std::size_t bytes) noexcept;
-/// `device_memory` is whether text may be there.
+/// Returns the function for a cipher. `device_memory`: whether text may be in device memory.
 TextFunction text_function(Kind kind, bool device_memory) noexcept;
 
 struct Generic : Context {
@@ -19,17 +19,17 @@ struct Generic : Context {
     TextFunction text;
     const Algorithm* algorithm;
     const cpu::UpdateKernels* kernels;
-    alignas(16) std::uint8_t iv[16];   ///< current value
-    alignas(16) std::uint8_t oiv[16];  ///< value as set by the caller
-    alignas(16) std::uint8_t buf[16];  ///< ECB, CBC: waiting input; CTR: key stream of the current block
+    alignas(16) std::uint8_t iv[16];   ///< current IV
+    alignas(16) std::uint8_t oiv[16];  ///< IV as set by the caller
+    alignas(16) std::uint8_t buf[16];  ///< waiting input (ECB, CBC) or key stream of the current block (CTR)
     std::size_t bufsz;
     std::size_t ivlen, keylen, blocksize;
-    unsigned num;  ///< CFB128, OFB, CTR: used bytes of the current block
+    unsigned num;  ///< number of used bytes in the current block (CFB128, OFB, CTR)
     unsigned tlsversion;
     std::size_t tlsmacsize;
     bool enc, pad, use_bits, key_set, iv_set;
-    bool device_memory;   ///< text may be there
-    EVP_CIPHER_CTX* tls;  ///< CBC: set after the first TLS record, until new parameters
+    bool device_memory;   ///< text may be in device memory
+    EVP_CIPHER_CTX* tls;  ///< set from the first TLS record until new parameters are set (CBC)
 };
 
 Generic* make_generic(void* provider, const Algorithm& algorithm) noexcept;
@@ -48,13 +48,13 @@ void* new_generic(void* provider) noexcept {
 }
 
 /// At this length and above, the provider overwrites data that kernels have left in vector registers and on the stack,
-/// as every library call does. Shorter updates are not cleaned up, as in libcrypto, because cleaning would take as long
-/// as the update itself: for 1 KiB of CTR it costs more than the kernel saves.
+/// as every library call does. Shorter updates are not cleaned up, as in libcrypto, because this would take as long as
+/// the update itself: for 1 KiB of CTR, it would cost more than the kernel saves.
 inline constexpr std::size_t cleaned_bytes = 2048;
 static_assert(cleaned_bytes <= cpu::update_table_bytes);
 
-/// Wraps all the work on an update of `bytes` bytes, because the code around a kernel leaves as much text there as the
-/// kernel itself.
+/// Wraps all the work on an update of `bytes` bytes, because the code around a kernel leaves as much text in registers
+/// and on the stack as the kernel itself.
 template <typename Work>
 auto cleaned(std::size_t bytes, const Work& work) {
     if (bytes < cleaned_bytes) [[likely]]

@@ -1,4 +1,4 @@
-// GMAC as an EVP_MAC: GCM without text. AES uses this provider's GCM; any other cipher uses OpenSSL's own code.
+// GMAC (GCM without text) as an EVP_MAC. AES uses this provider's GCM, and other ciphers use OpenSSL's own code.
 #include "provider/delegate.hpp"
 #include "provider/gcm.hpp"
 
@@ -7,7 +7,7 @@ namespace warpaes::provider {
 namespace {
 
 struct Gmac : Context {
-    Gcm* gcm;            ///< set once an AES cipher is chosen
+    Gcm* gcm;            ///< set after an AES cipher has been chosen
     EVP_MAC_CTX* other;  ///< for any other cipher
 };
 

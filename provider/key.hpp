@@ -8,25 +8,25 @@
 
 namespace warpaes::provider {
 
-/// One key schedule, as in the default provider. set() determines which of the two schedules it is.
+/// An AES key with one key schedule, as in the default provider. set() selects the cipher's or the inverse schedule.
 struct Key {
     alignas(64) std::uint8_t schedule[240];
     std::uint8_t bytes[32];
     std::uint32_t length;  ///< length of `bytes`
-    std::uint32_t rounds;  ///< 0: no key set
+    std::uint32_t rounds;  ///< 0 if no key is set
     bool inverse;          ///< schedule of the equivalent inverse cipher
     const cpu::serial::Kernels* serial;
 
     void set(const std::uint8_t* key, std::size_t key_bytes, bool inverse_cipher) noexcept;
     [[nodiscard]] bool is_set() const noexcept { return rounds != 0; }
-    /// Processes one block; `to` may be `from`.
+    /// Processes one block. `to` may be equal to `from`.
     void block(const std::uint8_t* from, std::uint8_t* to) const {
         (inverse ? serial->ecb_inverse : serial->ecb)(schedule, from, to, 1);
     }
 };
 
-/// The powers of H for GHASH; for keys with the cipher's schedule. Most of them are computed on first use, because a
-/// key may serve only one short message.
+/// The powers of H for GHASH, for keys with the cipher's schedule. Most of the powers are computed on first use,
+/// because a key may serve only one short message.
 struct HashPowers {
     alignas(64) std::uint8_t powers[cpu::update_powers_bytes];
     bool extended;
@@ -35,7 +35,8 @@ struct HashPowers {
         key.serial->make_few_powers(key.schedule, powers);
         extended = false;
     }
-    /// Whether to use a kernel for few blocks, which needs few powers. If not, makes sure that all powers are computed.
+    /// Returns whether to use a kernel for few blocks, which needs few powers. Otherwise, computes all powers if
+    /// necessary.
     bool few(const cpu::UpdateKernels& kernels, std::size_t blocks) noexcept {
         if (blocks <= cpu::few_powers) return true;
         if (!extended) kernels.extend_powers(powers);

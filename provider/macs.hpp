@@ -1,4 +1,4 @@
-// CMAC under an AES key schedule, update by update.
+// CMAC with an AES key schedule, computed update by update.
 #pragma once
 
 #include <openssl/crypto.h>
@@ -11,12 +11,12 @@
 
 namespace warpaes::provider {
 
-/// Holds back up to a complete block, because the last block is treated differently.
+/// The state of a CMAC. Up to one complete block is held back, because the last block is processed differently.
 struct CmacState {
     alignas(16) std::uint8_t chain[16];
     alignas(16) std::uint8_t last[16];
     CmacSubkeys subkeys;
-    std::size_t used;  ///< bytes in `last`
+    std::size_t used;  ///< number of bytes in `last`
 
     void set_key(const Key& key) noexcept {
         Block zero{};

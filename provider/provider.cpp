@@ -28,7 +28,7 @@ Providers& providers() {
     return *all;
 }
 
-/// Returns an unused Provider, which gets this handle.
+/// Returns an unused Provider and sets its handle.
 Provider* take(const OSSL_CORE_HANDLE* handle) {
     Providers& all = providers();
     const std::lock_guard lock(all.mutex);
@@ -46,7 +46,7 @@ Provider* take(const OSSL_CORE_HANDLE* handle) {
 
 using Algorithms = std::vector<OSSL_ALGORITHM>;
 
-/// Does not claim "fips=yes" or any other property that users might rely on.
+/// The properties do not include "fips=yes" or any other property that users might rely on.
 constexpr const char* properties = "provider=warpaes";
 
 Algorithms ciphers(bool cbc) {
@@ -83,7 +83,7 @@ const OSSL_ALGORITHM* query(void* context, int operation, int* no_cache) noexcep
     return nullptr;
 }
 
-/// Names like "warpaes-gcm-kernels-bytes", which `warpaes provider-stats` also reads.
+/// Parameter names such as "warpaes-gcm-kernels-bytes", which `warpaes provider-stats` also uses.
 struct CounterNames {
     static constexpr std::size_t count = kinds * wheres * 2;
     std::array<std::string, count> names;
@@ -121,7 +121,7 @@ const OSSL_PARAM* gettable_provider_params(void* /*context*/) noexcept {
     }
 }
 
-/// Describes the kernels that run, or the reason why none do.
+/// Describes the kernels in use, or the reason why the provider offers no algorithms.
 const char* about(const Settings& s) {
     static thread_local std::string text;
     text = "warpaes " WARPAES_VERSION ", ";
@@ -171,7 +171,7 @@ void teardown(void* context) noexcept {
 
 namespace {
 
-/// Passes variable arguments as a va_list, which the core function takes.
+/// Passes variable arguments as a va_list, which the core function requires.
 void set_error(OSSL_FUNC_core_vset_error_fn* set, const OSSL_CORE_HANDLE* to, std::uint32_t code, const char* format,
                ...) noexcept {
     va_list arguments;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/engine.hpp"
 #include "provider/bulk.hpp"
 #include "provider/counters.hpp"
 
@@ -57,10 +58,10 @@ Settings read(const std::function<const char*(const char*)>& get) {
         if (const char* const text = get(name)) use(std::string_view(text));
     };
     given("backend", [&](std::string_view text) {
-        for (const std::string_view name : {"auto", "aesni", "vaes", "armv8", "cuda", "libcrypto"}) {
-            if (text == name) return void(s.backend = text);
+        if (text != "auto" && backend_named(text) == nullptr) {
+            throw Bad{"backend: must be one of auto, " + names_of_backends() + ", not '" + std::string(text) + "'"};
         }
-        throw Bad{"backend: must be auto, aesni, vaes, armv8, cuda or libcrypto, not '" + std::string(text) + "'"};
+        s.backend = text;
     });
     given("device", [&](std::string_view text) { s.device = static_cast<int>(number("device", text, 1023)); });
     given("threads", [&](std::string_view text) {
@@ -102,7 +103,7 @@ const Settings& settings_of(const std::function<const char*(const char*)>& get) 
     } catch (const Bad& bad) {
         wrong = bad.sentence;
     }
-    // Even if the user may not write to the file, the provider offers its ciphers.
+    // The provider offers its ciphers even if the user may not write to the file.
     std::string uncounted;
     if (!wanted.counters.empty() && !share_counters(wanted.counters, uncounted)) wanted.uncounted = uncounted;
     Known& list = known();
@@ -113,9 +114,10 @@ const Settings& settings_of(const std::function<const char*(const char*)>& get) 
     if (!wrong.empty()) {
         wanted.reason = wrong;
     } else if (wanted.backend == "libcrypto") {
-        wanted.reason = "backend = libcrypto leaves everything to OpenSSL";
+        wanted.reason = "backend = libcrypto leaves all work to OpenSSL";
     } else {
-        const bool cpu = wanted.backend == "aesni" || wanted.backend == "vaes" || wanted.backend == "armv8";
+        const Backend* const backend = backend_named(wanted.backend);
+        const bool cpu = backend != nullptr && !backend->is_gpu();
         wanted.kernels = cpu::update_kernels(cpu ? wanted.backend : "", wanted.reason);
     }
     auto made = std::make_unique<Settings>(std::move(wanted));

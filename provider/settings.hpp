@@ -11,28 +11,28 @@ namespace warpaes::provider {
 
 class Bulk;
 
-/// The parameters of a section, named as there. Each distinct set exists once and is never freed.
+/// The parameters of a section, with the same names. Each distinct set exists only once and is never freed.
 struct Settings {
-    std::string backend;          ///< auto, aesni, vaes, armv8, cuda, libcrypto
+    std::string backend;          ///< auto, or the name of a backend
     int device = -1;              ///< CUDA device number; -1: the engine's choice
     unsigned threads = 1;         ///< 0: the engine's choice
     std::uint64_t threshold = 0;  ///< at this many bytes and above, the engine is queried
     bool cbc = false;
-    bool device_memory = false;  ///< applications may pass pointers to device memory
+    bool device_memory = false;  ///< whether applications may pass pointers to device memory
     std::string counters;
 
-    const cpu::UpdateKernels* kernels = nullptr;  ///< null: the provider offers no algorithms
+    const cpu::UpdateKernels* kernels = nullptr;  ///< null if the provider offers no algorithms
     std::string reason;                           ///< why `kernels` is null
     std::string uncounted;                        ///< why counters are not written to the file
     Bulk* bulk = nullptr;
 };
 
-/// Reads a section; `get(name)` returns a parameter's text or null. If a value is invalid, the provider stays active,
+/// Reads a section. `get(name)` returns a parameter's text or null. If a value is invalid, the provider stays active,
 /// offers no algorithms and reports the reason. OpenSSL 3.0 would drop the messages of a provider that cannot be
-/// activated, and in this way the host continues with OpenSSL's own algorithms.
+/// activated. With an active provider, the host continues with OpenSSL's own algorithms.
 const Settings& settings_of(const std::function<const char*(const char*)>& get);
 
-/// Minimum threshold for the engine, regardless of the section: below it, planning would cost more than the work.
+/// Minimum threshold for the engine, regardless of the section. For less data, planning would cost more than the work.
 inline constexpr std::uint64_t least_threshold = 65536;
 inline constexpr std::uint64_t usual_threshold = std::uint64_t{1} << 20;
 

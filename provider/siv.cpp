@@ -1,5 +1,5 @@
-// SIV (RFC 5297) with the interface of OpenSSL 3.0's default provider: associated data in any number of updates, each
-// of them a component, and the text in one.
+// SIV (RFC 5297) with the interface of OpenSSL 3.0's default provider: any number of updates with associated data, one
+// component in each update, and one update with the text.
 #include "aes/siv.hpp"
 
 #include <openssl/crypto.h>
@@ -15,12 +15,12 @@ namespace {
 struct Siv : Context {
     Key mac_key, key;
     const cpu::UpdateKernels* kernels;
-    CmacState mac;  ///< state before any text
+    CmacState mac;  ///< state before the text
     alignas(16) std::uint8_t d[16];
     alignas(16) std::uint8_t tag[16];
     std::size_t keylen;
-    int final_result;  ///< 0: the text has been processed and is authentic
-    int left;          ///< texts that may still come; -1: any number, for benchmarks
+    int final_result;  ///< 0 if the text has been processed and is authentic
+    int left;          ///< number of texts that may follow, or -1 for any number (for benchmarks)
     bool enc, key_set;
 };
 
@@ -46,7 +46,7 @@ void add_aad(Siv& c, const Byte* data, std::size_t bytes) noexcept {
 Block synthetic_iv(Siv& c, const Byte* text, std::size_t bytes) noexcept {
     const std::size_t before = bytes >= 16 ? bytes - 16 : 0;
     const Block end = siv_end(block_at(c.d), {text + before, bytes - before});
-    // The default provider keeps the doubled value. It affects a second text, which benchmarks may pass.
+    // The doubled value is stored, as in the default provider. It affects a second text, which benchmarks may pass.
     if (bytes < 16) {
         const Block d = doubled(block_at(c.d));
         std::memcpy(c.d, d.data(), 16);
@@ -110,7 +110,7 @@ void* copy_siv(void* context) noexcept {
 int siv_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     if (params == nullptr) return 1;
-    // An earlier success was with a different tag.
+    // An earlier success does not apply to a new tag.
     c.final_result = -1;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
         if (c.enc) return 1;

@@ -1,4 +1,4 @@
-// Processes the modes update by update.
+// Processing of text in each mode, update by update.
 #include <algorithm>
 
 #include "provider/bulk.hpp"
@@ -20,7 +20,7 @@ void run(const Generic& c, Mode mode, Direction direction, Byte* out, const Byte
     c.kernels->run(run);
 }
 
-/// Part of the text may have been output, so nothing else may be encrypted under the same counters.
+/// Ends a message after a failure. Part of the text may have been output, so no other text may use the same counters.
 void end_message(Generic& c) noexcept {
     c.key_set = false;
 }
@@ -39,8 +39,8 @@ Bulked run_in_engine(Generic& c, Mode mode, Direction direction, Byte* out, cons
                                                             .digest = nullptr});
 }
 
-/// Runs many bytes in the engine, and fewer here. Subtracts from `counted` the bytes that the engine counts. Returns
-/// false if the engine failed and the kernels cannot process the bytes either.
+/// Processes many bytes in the engine, and fewer bytes with the kernels. Subtracts the bytes that the engine counts
+/// from `counted`. Returns false if the engine failed and the kernels cannot process the bytes either.
 bool run_any(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
              std::size_t& counted) noexcept {
     if (c.provider->settings()->bulk->wants(bytes)) [[unlikely]] {
@@ -53,7 +53,7 @@ bool run_any(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* 
     return true;
 }
 
-/// Decrypts; then the chain is `next`, which was read before the text could be overwritten.
+/// Decrypts, and sets the chain to `next`, which was read before the text could be overwritten.
 bool decrypt_chained(Generic& c, Mode mode, Byte* out, const Byte* in, std::size_t bytes, const Block& next,
                      std::size_t& counted) noexcept {
     if (!run_any(c, mode, Direction::decrypt, out, in, bytes, counted)) return false;
@@ -100,7 +100,7 @@ int cbc(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return counted_update(c, counted);
 }
 
-/// Processes bytes up to the end of the current block or of the text.
+/// Processes the bytes up to the end of the current block or of the text.
 template <typename Step>
 void in_hand(Generic& c, Byte*& out, const Byte*& in, std::size_t& bytes, const Step& step) noexcept {
     unsigned n = c.num;
@@ -143,8 +143,8 @@ int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         if (c.enc) {
             c.key.serial->cfb(c.key.schedule, c.iv, in, out, blocks);
         } else if (blocks <= 2) {
-            // For this few blocks, a wide kernel is slower. `before` are the preceding ciphertext blocks, saved because
-            // the text may be overwritten.
+            // For so few blocks, a wide kernel would be slower. `before` contains the preceding ciphertext blocks,
+            // which are saved because the text may be overwritten.
             Byte before[32], last[16];
             std::memcpy(before, c.iv, 16);
             std::memcpy(before + 16, in, 16 * (blocks - 1));
@@ -174,7 +174,7 @@ int ofb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return 1;
 }
 
-/// The last 16 bytes of the chain followed by `bytes` bytes of ciphertext. Must be read before the text is overwritten.
+/// Returns the last 16 bytes of the chain followed by `bytes` ciphertext bytes. Call it before the text is overwritten.
 Block next_window(const Byte* chain, const Byte* text, std::size_t bytes) noexcept {
     Block window;
     const std::size_t n = std::min<std::size_t>(bytes, 16);
@@ -197,7 +197,7 @@ int cfb8(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
 
 int cfb1(Generic& c, Byte* out, const Byte* in, std::size_t length) noexcept {
     const std::size_t bytes = c.use_bits ? (length + 7) / 8 : length;
-    // For fewer bytes the wide kernel would compute more blocks than are needed.
+    // For fewer bytes, the wide kernel would compute more blocks than are needed.
     constexpr std::size_t few_bytes = 16;
     if (c.enc || (c.use_bits && length % 8 != 0) || bytes < few_bytes) {
         c.key.serial->cfb1(c.key.schedule, c.iv, in, out, c.use_bits ? length : 8 * length, c.enc);
@@ -247,7 +247,7 @@ int ctr(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return counted_update(c, counted);
 }
 
-/// Device memory: only complete blocks, and only ECB and CTR, which can start anywhere and carry at most a counter.
+/// Processes text in device memory: only complete blocks, in ECB or CTR, whose only state between updates is a counter.
 int text_on_device(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     const bool is_ctr = c.tally.kind == Kind::ctr;
     if ((!is_ctr && c.tally.kind != Kind::ecb) || bytes % 16 != 0 || (is_ctr && c.num != 0)) return 0;

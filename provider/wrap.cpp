@@ -1,4 +1,4 @@
-// Key wrap (RFC 3394, RFC 5649) with the interface of the default provider. INV swaps the cipher and its inverse.
+// Key wrap (RFC 3394, RFC 5649) with the interface of the default provider. INV exchanges the cipher and its inverse.
 #include <openssl/crypto.h>
 
 #include "aes/key_wrap.hpp"
@@ -9,7 +9,7 @@ namespace warpaes::provider {
 
 namespace {
 
-/// CRYPTO128_WRAP_MAX.
+/// The same limit as CRYPTO128_WRAP_MAX.
 constexpr std::size_t most_wrapped_bytes = std::size_t{1} << 31;
 
 struct Wrap : Generic {
@@ -27,7 +27,7 @@ void wrap_in_place(const Key& key, Semiblock a, Byte* out, std::size_t bytes) no
     std::copy(a.begin(), a.end(), out);
 }
 
-/// Returns the unwrapped first 8 bytes and writes the rest to `out`.
+/// Returns the first 8 unwrapped bytes and writes the rest to `out`.
 Semiblock unwrap_all(const Key& key, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     Semiblock a;
     Block work;

@@ -12,7 +12,7 @@ struct Xts : Generic {
     Key tweak_key;
 };
 
-/// The limit in IEEE 1619-2018 and SP 800-38E.
+/// The limit for a data unit in IEEE 1619-2018 and SP 800-38E.
 constexpr std::size_t most_unit_bytes = (std::size_t{1} << 20) * 16;
 
 template <const Algorithm& A>
@@ -60,7 +60,7 @@ int xts_cipher(void* context, Byte* out, std::size_t* outl, std::size_t /*outsiz
     if (!c.key_set || !c.iv_set || out == nullptr || in == nullptr || inl < 16) return 0;
     if (inl > most_unit_bytes) return WARPAES_RAISE(&c, PROV_R_XTS_DATA_UNIT_IS_TOO_LARGE);
     WARPAES_REFUSE_OVERLAP(&c, in, inl, out, inl);
-    // The direction of the key's schedule, even if another direction was set after the key.
+    // The direction is that of the key's schedule, even if a different direction was set after the key.
     const Direction direction = c.key.inverse ? Direction::decrypt : Direction::encrypt;
     const bool on_device = c.device_memory && c.provider->settings()->bulk->on_device(in, out);
     if (inl % 16 == 0 && inl <= 16 * cpu::serial::few_blocks && !on_device) {

@@ -1,4 +1,4 @@
-// Costs that make the planner send all divisible work and every batch to a GPU.
+// Costs with which the planner sends all divisible work and every batch to a GPU.
 #pragma once
 
 #include <memory>

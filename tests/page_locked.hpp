@@ -1,4 +1,4 @@
-// Page-locked memory for tests, in whole pages as in an arena.
+// Page-locked memory for tests. As in an arena, it consists of whole pages.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// Reasons to skip a test, shared by several programs. Each names the machine or build that runs the test.
+// Reasons to skip a test that several programs share. Each reason names the machine or build that runs the test.
 #pragma once
 
 #include <string>
 
 namespace warpaes::test {
 
-/// For a test on a GPU; `why` names the missing part.
+/// Returns the reason for a test on a GPU. `why` names the missing part.
 inline std::string needs_gpu(const std::string& why) {
     return "needs a GPU (" + why +
            "); a build with CUDA runs this where there is an NVIDIA GPU of compute capability 8.0 or newer, and the "

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Serves an object store with a given latency, for tools/bulk_bench.py.
 
-It implements the requests that the benchmark sends, and is faster than its clients. Signatures are not checked.
+It supports only the requests that the benchmark sends, does not check signatures, and is faster than its clients.
 
     tools/bench_s3.py 9000 /dev/shm/objects 0.02
 """
@@ -127,8 +127,8 @@ class Server:
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("port", type=int, help="port on 127.0.0.1")
-    parser.add_argument("folder", type=Path, help="folder with the objects, a file for each")
-    parser.add_argument("latency", type=float, help="seconds between a request and the start of its response")
+    parser.add_argument("folder", type=Path, help="folder for the objects, one file each")
+    parser.add_argument("latency", type=float, help="delay in seconds before each response")
     given = parser.parse_args()
     server = await asyncio.start_server(
         Server(given.folder, given.latency).client, "127.0.0.1", given.port, limit=1 << 22

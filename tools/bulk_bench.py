@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Measures warpaes bulk: many small objects compared with a loop of pyca/cryptography and boto3, the time and memory of
-one large object, and N workers on N cores compared with one on one; with processor times, for tools/scale_model.py.
-Prints the table; the record goes to bench/results/bulk.
+one large object, and N workers on N cores compared with one worker on one core. Prints the table, and stores the
+record in bench/results/bulk. The record contains processor times for tools/scale_model.py.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/bulk_bench.py [--objects N] [--large SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part local [--workers N…] [--bytes SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part gpus [--gpus N] [--backend NAME] [--bytes SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part manifest [--rows N…] [--on FOLDER]
 
-`local` and `gpus` write separate records about files in memory (tools/bulk_local.py), and `manifest` one about
-manifests without objects (tools/bulk_manifest.py).
+`local` and `gpus` write separate records about files in memory (tools/bulk_local.py), and `manifest` writes a
+record about manifests without objects (tools/bulk_manifest.py).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Store:
         self.url, self._process = url, process
 
     def cpu(self) -> float:
-        """Return the processor seconds since the last call."""
+        """Return the processor time in seconds since the last call."""
         fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
         taken = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         taken, self._before = taken - self._before, taken
@@ -80,10 +80,8 @@ def store(folder: Path, latency: float) -> Iterator[Store]:
 
 
 def bulk(*arguments: str, cores: int = 0) -> tuple[float, int, float]:
-    """Return the seconds of the whole command from its start, its peak memory, and its processor seconds.
-
-    `cores`: the number of cores that it may use; 0: all.
-    """
+    """Return the whole command's elapsed seconds, peak memory and processor seconds. `cores` limits the number of cores
+    that the command may use; 0 means all."""
     begin = time.perf_counter()
     command = [sys.executable, "-B", "-m", "warpaes", "bulk", *arguments, "-q", "--json"]
     if cores:
@@ -97,7 +95,7 @@ def bulk(*arguments: str, cores: int = 0) -> tuple[float, int, float]:
 
 
 def start(key: Path, folder: Path) -> dict:
-    """Measure a command with one tiny object: the fixed cost of every command."""
+    """Measure a command on one tiny object, which shows the fixed cost of every command."""
     with store(folder / "store", 0) as there:
         source = folder / "source"
         source.mkdir()
@@ -111,7 +109,7 @@ def start(key: Path, folder: Path) -> dict:
 
 
 def driver(rows: int = 20_000) -> float:
-    """Measure the driver's processor seconds per row, with workers that do nothing."""
+    """Measure the driver's processor time in seconds per row, with workers that do nothing."""
     from warpaes.bulk import dispatch, keys, manifest, pool, progress, stores, worker
     from warpaes.bulk.rows import Row
 
@@ -148,7 +146,7 @@ def driver(rows: int = 20_000) -> float:
 
 
 def aes() -> float:
-    """Measure the processor seconds to encrypt a byte in memory, as in a file."""
+    """Measure the processor time in seconds for encrypting one byte in memory with the code that encrypts files."""
     cipher, data, nonce = warpaes.aead.AESGCM(os.urandom(32)), os.urandom(64 << 20), os.urandom(12)
     cipher.encrypt(nonce, data, None)
     begin = time.process_time()
@@ -158,7 +156,7 @@ def aes() -> float:
 
 
 def tls() -> float:
-    """Measure the processor seconds of a byte received and sent through TLS, in memory."""
+    """Measure the processor time in seconds for sending and receiving one byte through TLS in memory."""
     import datetime
     import ssl
 
@@ -264,8 +262,8 @@ def large(key: Path, folder: Path, length: int) -> list[dict]:
 
 
 def workers(key: Path, folder: Path) -> dict:
-    """Measure files of 64 MiB with N workers on N cores, up to all cores. Files are in memory, so that no disk is the
-    limit."""
+    """Measure files of 64 MiB with N workers on N cores, for N up to the number of cores. The files are in memory, so
+    disk speed does not limit the result."""
     shared = Path("/dev/shm")
     room = shutil.disk_usage(shared).free if shared.is_dir() else 0
     cores = len(os.sched_getaffinity(0))
@@ -289,7 +287,7 @@ def workers(key: Path, folder: Path) -> dict:
 
 
 def measure(arguments: argparse.Namespace, record: dict) -> None:
-    """Measure object stores, large objects, and several workers compared with one."""
+    """Measure object stores, large objects, and several workers compared with one worker."""
     with tempfile.TemporaryDirectory(prefix="bulk-bench-") as name:
         folder = Path(name)
         key = folder / "key.json"
@@ -319,7 +317,7 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=10_000, help="number of small objects (%(default)s)")
     parser.add_argument("--looped", type=int, default=1000, help="number of objects for the loop (%(default)s)")
     parser.add_argument("--latency", type=float, default=0.02, help="latency of the object store in seconds")
-    parser.add_argument("--large", type=size, default=4 << 30, help="size of the large object (4G)")
+    parser.add_argument("--large", type=size, default=4 << 30, help="size of the large object (default: 4G)")
     parser.add_argument(
         "--bytes", type=size, default=0, help="total size for local and gpus (default: as much as fits in memory)"
     )
@@ -327,7 +325,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="numbers of workers for local")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000], help="numbers of rows for manifest")
     parser.add_argument("--on", type=Path, default=Path("/var/tmp"), help="folder for the files of manifest")
-    parser.add_argument("--gpus", type=int, help="number of GPUs to announce to Ray (default: those that it finds)")
+    parser.add_argument("--gpus", type=int, help="number of GPUs to announce to Ray (default: all that Ray finds)")
     parser.add_argument("--backend", default="cuda", help="backend for gpus")
     arguments = parser.parse_args()
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")

@@ -1,7 +1,8 @@
-"""The parts of tools/bulk_bench.py for files in memory, which need neither an object store nor other libraries.
+"""The parts of tools/bulk_bench.py that measure files in memory. They need neither an object store nor third-party
+libraries.
 
-`local`: warpaes bulk from files to files compared with cp and `warpaes encrypt`, with one process per processor each.
-`gpus`: warpaes bulk by actors of a local Ray, each with a GPU.
+`local`: warpaes bulk from files to files compared with cp and `warpaes encrypt`, each with one process per processor.
+`gpus`: warpaes bulk run by actors of a local Ray cluster, each with a GPU.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 import warpaes
 
 OBJECT = 128 << 20
-#: Rounds after the first one, which is not counted because untouched memory is slower.
+#: Rounds to measure after the first one. The first round is not counted, because untouched memory is slower.
 ROUNDS = 5
 #: No round begins after this many seconds.
 TIME = 45
@@ -36,7 +37,8 @@ def cores() -> int:
 
 
 def room(memory: Path) -> int:
-    """Return the maximum size of the sources in bytes. Sources, ciphertexts and plaintexts are in memory together."""
+    """Return the maximum total size of the sources in bytes, so that sources, ciphertexts and plaintexts fit in memory
+    together."""
     fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     available = int(fields["MemAvailable"].split()[0]) << 10
     return min(8 << 30, shutil.disk_usage(memory).free // 4, available // 5)
@@ -44,7 +46,8 @@ def room(memory: Path) -> int:
 
 @contextlib.contextmanager
 def sources(memory: Path, total: int, least: int) -> Iterator[tuple[Path, int]]:
-    """Yield a folder with a key and `source`, objects of this total size, and their number."""
+    """Create a folder with a key and, in `source`, objects of this total size. Yield the folder and the number of
+    objects."""
     total = total or room(memory)
     count = max(least, total // OBJECT // least * least)
     length = min(OBJECT, total // count)
@@ -59,7 +62,7 @@ def sources(memory: Path, total: int, least: int) -> Iterator[tuple[Path, int]]:
 
 
 def measured(work: Callable[[], object]) -> dict:
-    """Return seconds, and the processor seconds and page faults of ended child processes."""
+    """Run `work` and return its elapsed seconds and the processor seconds and page faults of its child processes."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     work()
     seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -75,7 +78,7 @@ def bulk(*arguments: str) -> dict:
 
 
 def costs() -> dict:
-    """Return processor seconds per byte for work in a cache: SHA-256, and AES-256-GCM on one thread."""
+    """Return the processor seconds per byte of SHA-256 and AES-256-GCM, on one thread with data in the cache."""
 
     def of(work: Callable[[], object], length: int) -> float:
         taken = []
@@ -97,7 +100,7 @@ def costs() -> dict:
 
 
 def local(memory: Path, total: int, workers: list[int]) -> dict:
-    """Run contenders in turns without counting the first round, and return the medians of each."""
+    """Run the contenders in turns and return the median of each. The first round is not counted."""
     processes = cores()
     command = shutil.which("warpaes", path=Path(warpaes.__file__).parent / "bin")
     with sources(memory, total, processes) as (folder, count):
@@ -109,7 +112,7 @@ def local(memory: Path, total: int, workers: list[int]) -> dict:
         (folder / "one" / "one").write_bytes(b"1")
 
         def each(before: list[str], *between: str) -> None:
-            """Run one process per file, as many at once as there are processors."""
+            """Run one process per file, with one process per processor at a time."""
             copy.mkdir()
             with ThreadPoolExecutor(processes) as threads:
                 todo = [[*before, str(source / name), *between, str(copy / name)] for name in names]
@@ -150,13 +153,13 @@ def local(memory: Path, total: int, workers: list[int]) -> dict:
 
 
 def gpus(memory: Path, total: int, most: int | None, backend: str) -> dict:
-    """Run actors with one GPU each, from one to all GPUs. `most`: the number announced to Ray."""
+    """Run one to all GPUs, with one actor each. `most` is the number of GPUs announced to Ray."""
     import ray
 
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0")
     ray.init(num_gpus=most, num_cpus=cores(), include_dashboard=False, log_to_driver=False)
     there = int(ray.cluster_resources().get("GPU", 0))
-    assert there, "Ray has found no GPU: use --gpus N to announce some"
+    assert there, "Ray found no GPU; use --gpus N to announce GPUs to it"
     address = ray.get_runtime_context().gcs_address
     share = max(1, cores() // there)
     runs = []

@@ -1,6 +1,6 @@
-"""Measures the cost of a manifest with many rows for a driver of warpaes bulk, for tools/bulk_bench.py.
+"""Measures how much a manifest with many rows costs the driver of `warpaes bulk`, for tools/bulk_bench.py.
 
-The rows are listed, saved, read and found as in a job, in files on this machine. No object is encrypted.
+It lists, saves, reads and finds rows as a job does, in files on this machine. It does not encrypt objects.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from warpaes.bulk import keys, manifest, rows, stores
 
 
 def name_of(number: int) -> str:
-    """Return the name of an object. Names are in ascending order."""
+    """Return the name of an object. The names are in ascending order."""
     return f"raw/2026/{number >> 14:06}/object-{number:010}.bin"
 
 
 def listed(count: int) -> Iterator[rows.Row]:
-    """Yield rows as from a listing of an object store."""
+    """Yield rows like those from listing an object store."""
     for number in range(count):
         name = name_of(number)
         yield rows.Row(name, name, 65536, f'"{secrets.token_hex(16)}"')
@@ -37,14 +37,14 @@ def end(row: rows.Row) -> None:
 
 
 def timed(function: Callable[[], object]) -> float:
-    """Return the seconds that a function takes."""
+    """Return the time in seconds that a function takes."""
     begin = time.perf_counter()
     function()
     return time.perf_counter() - begin
 
 
 def measure(count: int, folder: str) -> dict:
-    """Time listing, saving, resuming and finding with this many rows."""
+    """Measure the times for listing, saving, resuming and finding with this many rows."""
     target = stores.open_storage(str(Path(folder, "target")))
     path = Path(folder, "key.json")
     path.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
@@ -60,7 +60,7 @@ def measure(count: int, folder: str) -> dict:
     found: dict[str, object] = {"rows": count, "list": timed(make)}
 
     def save() -> float:
-        """Save after all rows of a shard have finished, which changes as much of the shard as a job can."""
+        """Save after all rows of a shard have finished. A job cannot change more of a shard between two saves."""
         number = len(made.shards) // 2
         for row in made.rows_of(number):
             end(row)
@@ -98,7 +98,7 @@ def measure(count: int, folder: str) -> dict:
 
 
 def manifests(counts: list[int], folder: Path) -> dict:
-    """Measure each number of rows in a separate process, whose memory is that of a driver."""
+    """Measure each number of rows in a separate process, which uses as much memory as a driver."""
     runs = []
     for count in counts:
         with (

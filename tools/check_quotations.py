@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the lab quotes its papers word for word.
+"""Checks that the lab quotes its papers verbatim.
 
     pdftotext paper.pdf paper.txt
     tools/check_quotations.py A=paper.txt
@@ -25,7 +25,7 @@ def plain(text: str) -> str:
 
 
 def quotations(statement: dict) -> list[str]:
-    """Return the quoted sentences: those of `original`, and those in guillemets in `says`."""
+    """Return the quoted sentences: `original` and the sentences in guillemets in `says`."""
     quoted = statement.get("original", "").split(" … ")
     return [part for part in quoted + re.findall("«(.*?)»", statement["says"]) if part]
 

@@ -30,7 +30,7 @@ def configure() -> None:
         done = subprocess.run(["cmake", "--preset", "clang"], cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
     if done.returncode != 0:
         sys.exit(log.read_text())
-    # Targets of generated headers, without the library that they depend on.
+    # Targets that generate headers. The library that they depend on is not built.
     generated, lab = BUILD / "generated", ROOT / "lab"
     (generated / "lab").mkdir(parents=True, exist_ok=True)
     scripts = [[f"-DOUTPUT={generated}/warpaes_commit.hpp", "-P", ROOT / "cmake/commit.cmake"]]
@@ -43,7 +43,8 @@ def configure() -> None:
 
 
 def commands(paths: list[Path]) -> dict[str, dict]:
-    """Return the first command of each file below `paths`. Several targets compile some files in the same way."""
+    """Return the first command of each file below `paths`. Several targets may compile the same file in the same
+    way."""
     found = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         path = Path(entry["file"])

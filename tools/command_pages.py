@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generates the command's man pages and shell completions from its help texts.
 
-The default output folder, cli/pages, is committed and installed. `make pages` builds the command and runs this program.
+The build runs this program (cmake/install.cmake), and `make install` installs its output.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: One or more names, then two spaces or the end of the line, then the description.
+#: An option line in the help: one or more names, then two spaces or the end of the line, then the description.
 OPTION = re.compile(r"^ {2,4}(-\S.*?)(?: {2,}(\S.*))?$")
 NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 CIPHERS = [
     f"-aes-{bits}-{mode}" for bits in (128, 192, 256) for mode in ["ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr"]
 ]
-#: Completions after a command.
+#: The words that complete a command.
 WORDS = {
     "enc": CIPHERS,
     "keys": ["list", "add", "promote", "disable", "enable", "destroy", "remove", "passphrase"],
@@ -32,24 +32,25 @@ WORDS = {
 }
 #: Commands with subcommands.
 WITH_COMMANDS = ("bulk", "keys", "keysources", "model", "parquet", "provider", "qkd")
-#: Commands of other programs, which may not be installed. Their help is their only page.
+#: Commands from other packages, which may not be installed. Their man pages are not generated.
 ELSEWHERE = ("bulk", "keysources", "lab", "model", "parquet", "qkd")
 
 
-BACKENDS = ["auto", "libcrypto", "aesni", "vaes", "armv8", "cuda"]
+BACKENDS = "$(_warpaes_backends)"
+LIST_BACKENDS = "devices 2>/dev/null | sed -n '1d;s/^\\([a-z0-9]*\\).*/\\1/p'"
 MODES = ["ecb", "cbc", "cfb128", "cfb8", "cfb1", "ofb", "ctr", "xts", "gcm", "ccm", "cmac"]
-#: Completions after an option, for all commands that have it. Places of keys are files.
+#: The words that complete an option of any command. Locations of keys are completed as files.
 VALUES = {
-    "--backend": BACKENDS,
+    "--backend": ["auto", BACKENDS],
     "--direction": ["encrypt", "decrypt"],
     "--key-bits": ["128", "192", "256"],
     "-md": ["sha256", "sha512", "sha1", "md5"],
     "-pass": ["env:", "file:", "fd:", "stdin", "pass:"],
 }
-#: Completions after an option of one command.
+#: The words that complete an option of one command only.
 OWN_VALUES = {
     "bench": {
-        "--backend": BACKENDS[1:],
+        "--backend": [BACKENDS],
         "--mode": [*MODES[:9], "gmac"],
         "--from": ["device", "page-locked", "arena", "pageable"],
         "--keys": ["one", "each"],
@@ -57,18 +58,16 @@ OWN_VALUES = {
     "plan": {"--mode": MODES, "--from": ["host", "page-locked", "device"]},
     "provider": {"--threads": ["auto"]},
 }
-#: Options that take the name of a template, which `warpaes keygen --help` lists.
+#: Options that take the name of a template. Completions get the names from `warpaes keygen --help`.
 TEMPLATES = ("-t", "--template", "--to-template")
+LIST_TEMPLATES = "keygen --help 2>/dev/null | sed -n 's/^  \\([A-Z0-9_]*\\)$/\\1/p'"
 
 
-def values_of(command: str, text: str, templates: list[str]) -> dict[str, list[str]]:
+def values_of(command: str, text: str) -> dict[str, list[str]]:
     """Return the options of a command, each with the words that can follow it."""
-    known = {**VALUES, **dict.fromkeys(TEMPLATES, templates), **OWN_VALUES.get(command, {})}
+    templates = {name: ["$(_warpaes_templates)"] for name in TEMPLATES}
+    known = {**VALUES, **templates, **OWN_VALUES.get(command, {})}
     return {name: known[name] for name, _ in options_of(text) if name in known}
-
-
-def templates_in(keygen: str) -> list[str]:
-    return re.findall(r"^  ([A-Z0-9_]+)$", keygen.partition("\nTemplates\n")[2], re.MULTILINE)
 
 
 def help_of(warpaes: str, *command: str) -> str:
@@ -101,12 +100,15 @@ def roff(text: str) -> str:
 
 
 def man_page(name: str, summary: str, text: str, version: str) -> str:
-    """Return the help as roff. Its usage is the synopsis, its headings are sections, and the rest keeps its lines."""
+    """Return the help as roff. The usage becomes the synopsis, headings become sections, and all other lines are
+    kept."""
     lines = text.rstrip().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("Usage:"))
     usage, body = [lines[start].removeprefix("Usage:").strip()], lines[start + 1 :]
     while body and body[0].startswith("       "):
         usage.append(body.pop(0).strip())
+    if "Templates" in body:
+        body[body.index("Templates") + 1 :] = ["  `warpaes keygen --help` lists them."]
     page = [
         f'.TH {name.upper()} 1 "" "warpaes {version}"',
         ".SH NAME",
@@ -141,6 +143,12 @@ def bash(commands: dict[str, str], values: dict[str, dict[str, list[str]]]) -> s
     )
     cases = "\n".join(f'        {name}) words="{" ".join(words(name, text))}" ;;' for name, text in commands.items())
     return f"""# Completion of warpaes for bash. Made by tools/command_pages.py.
+_warpaes_templates() {{
+    "${{COMP_WORDS[0]}}" {LIST_TEMPLATES}
+}}
+_warpaes_backends() {{
+    "${{COMP_WORDS[0]}}" {LIST_BACKENDS}
+}}
 _warpaes() {{
     local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words=
     if [ "$current" = "=" ]; then # --option=
@@ -189,6 +197,12 @@ def zsh(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[s
     cases = "\n".join(f"    {name}) words=({' '.join(words(name, text))}) ;;" for name, text in commands.items())
     return f"""#compdef warpaes
 # Zsh completion for warpaes. Made by tools/command_pages.py.
+_warpaes_templates() {{
+    "${{words[1]}}" {LIST_TEMPLATES}
+}}
+_warpaes_backends() {{
+    "${{words[1]}}" {LIST_BACKENDS}
+}}
 if (( CURRENT == 2 )); then
     local -a commands=(
 {listed}
@@ -224,6 +238,8 @@ fi
 
 def fish(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[str, list[str]]]) -> str:
     lines = ["# Completion of warpaes for fish. Made by tools/command_pages.py."]
+    for function, list_words in (("_warpaes_templates", LIST_TEMPLATES), ("_warpaes_backends", LIST_BACKENDS)):
+        lines += [f"function {function}", f"    warpaes {list_words}", "end"]
     for name, text in commands.items():
         lines.append(f"complete -c warpaes -n __fish_use_subcommand -a {name} -d '{quoted(said[name])}'")
         inside = f"'__fish_seen_subcommand_from {name}'"
@@ -231,7 +247,8 @@ def fish(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[
             kind = (
                 f"-l {option[2:]}" if option.startswith("--") else f"-{'s' if len(option) == 2 else 'o'} {option[1:]}"
             )
-            after = f" -x -a '{' '.join(values[name][option])}'" if option in values.get(name, {}) else ""
+            words = " ".join(values.get(name, {}).get(option, [])).replace("$(", "(")
+            after = f" -x -a '{words}'" if words else ""
             lines.append(f"complete -c warpaes -n {inside} {kind}{after}" + (f" -d '{quoted(what)}'" if what else ""))
         for word in WORDS.get(name, []):
             lines.append(f"complete -c warpaes -n {inside} -a {word}")
@@ -239,7 +256,7 @@ def fish(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[
 
 
 def render(warpaes: str) -> dict[str, str]:
-    """Return file names and contents."""
+    """Return the generated files, by name."""
     version = subprocess.run([warpaes, "--version"], capture_output=True, check=True, text=True).stdout.split()[1]
     main = help_of(warpaes)
     said = summaries(main)
@@ -247,8 +264,7 @@ def render(warpaes: str) -> dict[str, str]:
     files = {"warpaes.1": man_page("warpaes", "AES on GPUs and CPUs", main, version)}
     for name, text in commands.items():
         files[f"warpaes-{name}.1"] = man_page(f"warpaes-{name}", said[name], text, version)
-    templates = templates_in(commands["keygen"])
-    values = {name: found for name, text in commands.items() if (found := values_of(name, text, templates))}
+    values = {name: found for name, text in commands.items() if (found := values_of(name, text))}
     commands |= dict.fromkeys(ELSEWHERE, "")
     files["warpaes.bash"] = bash(commands, values)
     files["_warpaes"] = zsh(commands, said, values)
@@ -259,9 +275,7 @@ def render(warpaes: str) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--warpaes", default=str(ROOT / "build/default/cli/warpaes"), help="the command (%(default)s)")
-    parser.add_argument(
-        "directory", nargs="?", type=Path, default=ROOT / "cli/pages", help="output folder (%(default)s)"
-    )
+    parser.add_argument("directory", type=Path, help="output folder")
     arguments = parser.parse_args()
     arguments.directory.mkdir(parents=True, exist_ok=True)
     files = render(arguments.warpaes)

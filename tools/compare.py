@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures whole processes on a file in memory: age, openssl, libsodium, Tink, zstd and warpaes; then on a file on a
-disk, compared with fio's reads and writes there.
+"""Measures whole processes (age, openssl, libsodium, Tink, zstd and warpaes) on a file in memory. Then measures them on
+a file on a disk and compares them with reads and writes by fio on the same disk.
 
-Prints the tables; the record goes to bench/results/compare. Tools that are not installed are skipped (`tools/setup
+Prints the tables and stores a record in bench/results/compare. Tools that are not installed are skipped (`tools/setup
 bench`).
 
     tools/compare.py [--mib 1024] [--rounds 5] [--disk FOLDER] [--disk-mib 4096]
@@ -45,8 +45,8 @@ with primitive.new_decrypting_stream(open(source, "rb"), b"") as cipher, open(ta
 
 
 def make_input(path: Path, size: int) -> None:
-    """Fill a file with this system's programs, libraries and texts, repeated on a small system, so that zstd has data
-    to compress."""
+    """Fill a file with this system's programs, libraries and texts, so that zstd has data to compress. A small system's
+    files are repeated."""
     left = size
     with path.open("wb") as out:
         while left:
@@ -59,7 +59,7 @@ def make_input(path: Path, size: int) -> None:
 
 
 def timed(command: list) -> tuple[float, float]:
-    """Return the seconds from start to exit, and the processor seconds."""
+    """Run a command and return its elapsed seconds and its processor seconds."""
     with open(os.devnull, "wb") as nowhere:
         start = time.monotonic()
         process = subprocess.Popen([str(part) for part in command], stdout=nowhere, stderr=nowhere)
@@ -83,8 +83,8 @@ def version_of(*command: str) -> str:
 
 
 def tools(folder: Path, warpaes: Path) -> tuple[dict, dict]:
-    """Return, by name, functions from IN and OUT to each tool's two commands, with their printed form, and the
-    versions."""
+    """Return the tools and their versions. A tool has two functions, which return its commands for IN and OUT, and the
+    commands in printable form."""
     keyset, key, iv = folder / "keyset", os.urandom(32).hex(), os.urandom(16).hex()
     subprocess.run([warpaes, "keygen", "-t", TEMPLATE, "-o", keyset], stderr=subprocess.DEVNULL, check=True)
     found: dict = {}
@@ -128,7 +128,7 @@ def tools(folder: Path, warpaes: Path) -> tuple[dict, dict]:
         )
     copy = ("cp", lambda i, o: ["cp", i, o])
     found["cp"] = (copy, copy)
-    # Only allocates new pages for the output, under the file's lock, without reads or computation.
+    # This contender only allocates new pages for the output, under the file's lock. It does not read or compute.
     zeros = (
         "dd if=/dev/zero",
         lambda i, o: ["dd", "if=/dev/zero", "bs=512k", f"count={Path(i).stat().st_size >> 19}", f"of={o}"],
@@ -187,7 +187,8 @@ def measure(folder: Path, size: int, rounds: int) -> tuple[list[dict], dict]:
 
 
 def fio_seconds(folder: Path, source: Path, output: Path) -> float:
-    """Read one file and write another at the same time, bypassing the page cache, until the disk has all data."""
+    """Measure how long it takes to read one file and write another at the same time, without the page cache, until all
+    data is on the disk."""
     size = f"--size={source.stat().st_size}"
     both = ["--direct=1", "--ioengine=io_uring", "--bs=4M", "--iodepth=8", "--output-format=json", size]
     read = ["--name=read", "--rw=read", f"--filename={source}"]
@@ -197,7 +198,7 @@ def fio_seconds(folder: Path, source: Path, output: Path) -> float:
 
 
 def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
-    """Time commands. At the start, the input is not in memory; at the end, the output is on the disk."""
+    """Time commands with an input that is not in the page cache, until the output is on the disk."""
     source, output, sealed, keyset = (folder / name for name in ("in", "out", "sealed", "keyset"))
     warpaes, done = ROOT / "build/default/cli/warpaes", 'exec sync "$1"'
     make_input(source, size)
@@ -212,7 +213,7 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
     }
     order = ["fio", *commands]
     taken: dict = {name: [] for name in order}
-    for turn in range(rounds + 1):  # the hypervisor may have to supply the pages of the first run
+    for turn in range(rounds + 1):  # in the first run, the hypervisor may have to allocate the pages
         for name in order:
             output.unlink(missing_ok=True)
             os.sync()
@@ -224,7 +225,7 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
                 seconds, _ = timed(command)
             taken[name] += [seconds] if turn else []
-        # The order determines which pages of a file a virtual machine's host still caches.
+        # The order determines which pages of a file are still cached by a virtual machine's host.
         order.append(order.pop(0))
     return [{"command": name, "seconds": statistics.median(times)} for name, times in taken.items()]
 
@@ -233,7 +234,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=int, default=1024, help="size of the file (%(default)s)")
     parser.add_argument(
-        "--rounds", type=int, default=5, help="number of rounds; each runs all tools in turn (%(default)s)"
+        "--rounds", type=int, default=5, help="number of rounds; all tools run in turn in each round (%(default)s)"
     )
     parser.add_argument("--disk", type=Path, default=ROOT / "build", help="a folder on the disk (%(default)s)")
     parser.add_argument(
@@ -242,7 +243,10 @@ def main() -> int:
     arguments = parser.parse_args()
     size, place = arguments.mib << 20, Path("/dev/shm")
     if shutil.disk_usage(place).free < 4 * size:
-        print(f"{place} has no room for three files of {arguments.mib} MiB: --mib makes them smaller", file=sys.stderr)
+        print(
+            f"{place} has no room for three files of {arguments.mib} MiB; choose smaller files with --mib",
+            file=sys.stderr,
+        )
         return 1
     busy = os.getloadavg()[1]
     with tempfile.TemporaryDirectory(dir=place, prefix="warpaes-compare-") as folder:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the fault matrix (tests/faults) and stores the outcome of every injected fault in bench/results/robustness.
 
-Each system call of a set of jobs fails, is short or slow at every position, each CUDA call of the simulated GPU fails,
-and the command is stopped at every system call and at random moments. Fails if any outcome is wrong.
+Runs a set of jobs and makes each system call fail, transfer less than requested or take longer, at every position. Also
+makes each CUDA call of the simulated GPU fail, and stops the command at every system call and at random moments. Fails
+if any outcome is wrong.
 
     tools/fault_matrix.py                 builds the default preset and runs it
     tools/fault_matrix.py --build DIR     runs the programs in that folder
@@ -31,7 +32,7 @@ def part_of(row: dict) -> str:
 
 
 def summarize(rows: list[dict]) -> list[dict]:
-    """Return one row per part and call. Clean runs do not count."""
+    """Return one row per part and call. Runs without an injected fault do not count."""
     sums: dict[tuple, dict] = {}
     for row in rows:
         if row["call"] == "none":
@@ -57,8 +58,8 @@ def run_processes(build: Path, moments: int) -> dict:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, help="use this existing build, which must contain the tests")
-    parser.add_argument("--moments", type=int, default=100, help="random moments per command (%(default)s)")
+    parser.add_argument("--build", type=Path, help="use the build in this folder, which must contain the tests")
+    parser.add_argument("--moments", type=int, default=100, help="number of random moments per command (%(default)s)")
     arguments = parser.parse_args()
     build = arguments.build
     if build is None:

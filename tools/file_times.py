@@ -36,8 +36,8 @@ def time_process(command: list) -> float:
 
 
 def peak_kib(command: list) -> int | None:
-    """Measure with /usr/bin/time if it is installed, because wait4() also counts this program's memory before
-    exec()."""
+    """Return a command's peak memory. /usr/bin/time measures it if it is installed, because wait4() also counts this
+    program's memory before exec()."""
     if not Path("/usr/bin/time").exists():
         return None
     done = subprocess.run(["/usr/bin/time", "-f", "%M", *command], capture_output=True, text=True, check=True)
@@ -64,7 +64,8 @@ def row(command: str, size: int, seconds: list[float], peak: int | None, **field
 
 
 def time_ranges(warpaes: Path, keyset: Path, sealed: Path, size: int, rounds: int) -> dict:
-    """Time reads of a few KiB anywhere in the file, each in a new process, spawned directly as a shell would."""
+    """Time reads of a few KiB at random positions in the file. Each read runs in a new process, started directly, as a
+    shell does."""
     seconds = []
     with open(os.devnull, "wb") as nowhere:
         actions = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1)]
@@ -83,11 +84,11 @@ def time_ranges(warpaes: Path, keyset: Path, sealed: Path, size: int, rounds: in
 
 
 def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
-    """Time all tools in turns on a file of `size` bytes on tmpfs, each time with a new output, and compare the last
-    outputs."""
+    """Time all tools in turns on a file of `size` bytes on tmpfs. Each run creates a new output, and the last outputs
+    are compared."""
     folder = Path("/dev/shm")
     if not folder.is_dir() or shutil.disk_usage(folder).free < 4 * size:
-        print("/dev/shm has no room for the files: left out")
+        print("skipped: /dev/shm has no room for the files")
         return []
     warpaes = build / "cli/warpaes"
     key, iv = os.urandom(32).hex(), os.urandom(16).hex()
@@ -100,14 +101,15 @@ def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
                 file.write(os.urandom(1 << 24))
         subprocess.run([warpaes, "keygen", "-o", keyset], stderr=subprocess.DEVNULL, check=True)
         enc = ["enc", "-aes-256-ctr", "-e", "-K", key, "-iv", iv, "-in", source, "-out"]
-        # The command's task, and the file that it makes.
+        # Each name maps to a command line and the file that it creates.
         commands = {
             "openssl enc -aes-256-ctr": (["openssl", *enc, expected], expected),
             "warpaes enc -aes-256-ctr": ([warpaes, *enc, output], output),
             "warpaes encrypt": ([warpaes, "encrypt", "-k", keyset, "-o", sealed, source], sealed),
             "warpaes decrypt": ([warpaes, "decrypt", "-k", keyset, "-o", output, sealed], output),
             "cp": (["cp", source, output], output),
-            # The minimum: only allocates new pages for the output, under the file's lock, without reads or encryption.
+            # The lower bound: dd only allocates new pages for the output, under the file's lock. It does not read a
+            # file or encrypt.
             "dd if=/dev/zero bs=512k": (
                 ["dd", "if=/dev/zero", "bs=512k", f"count={size >> 19}", f"of={output}"],
                 output,
@@ -116,7 +118,7 @@ def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
         if tink := python_with_tink():
             commands["Python tink"] = ([*tink, keyset, source, output], output)
         else:
-            print("no .venv/tests with Tink (`tools/setup test`): left out")
+            print("skipped: .venv/tests does not contain Tink (`tools/setup test`)")
         must_equal = {"warpaes enc -aes-256-ctr": expected, "warpaes decrypt": source}
         times: dict[str, list] = {name: [] for name in commands}
         for turn in range(rounds):
@@ -126,7 +128,7 @@ def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
                 if turn != rounds - 1:
                     continue
                 if name in must_equal and not filecmp.cmp(made, must_equal[name], shallow=False):
-                    raise RuntimeError(f"{name}: its output is wrong")
+                    raise RuntimeError(f"{name}: wrong output")
                 if name == "Python tink":
                     time_process([warpaes, "verify", "-k", keyset, made])
         rows = []

@@ -4,11 +4,11 @@
     tools/fresh_root.py debian    Debian 12 (debootstrap's variant minbase) with the committed tree
     tools/fresh_root.py ubuntu    Ubuntu 24.04
 
-It needs root and debootstrap.
+The script needs root privileges and debootstrap.
 
-Blocks run unchanged and in order, one shell per page. The script first creates what a page expects: files to encrypt,
-and declarations around a block of C. It deletes the root at the end unless --root names it. The first block that fails
-ends the run.
+It runs the blocks unchanged and in order, with one shell per page. It first creates the files to encrypt that a page
+expects, and adds declarations around a block of C. At the end, it deletes the root file system unless --root names it.
+The first block that fails ends the run.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Suite, archive, script of debootstrap, and the archive's keyring.
+#: For each system: the suite, the archive, debootstrap's script, and the archive's keyring.
 SYSTEMS = {
     "debian": ("bookworm", "http://deb.debian.org/debian", None, "debian-archive-keyring.gpg"),
     "ubuntu": ("noble", "http://archive.ubuntu.com/ubuntu", "gutsy", "ubuntu-archive-keyring.gpg"),
 }
-#: Ubuntu's keyring is not in Debian's archive. This keyring contains the key F6ECB3762474EDA9D21B7022871920D1991BC93C.
+#: Debian's archive does not contain Ubuntu's keyring. This keyring contains the key
+#: F6ECB3762474EDA9D21B7022871920D1991BC93C.
 UBUNTU_KEYRING = (
     "pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb",
     "80a36b0a6de2f69f49d2df75ef473ccde121e9e190b9ea01d20a4f63778d5c31",
@@ -40,9 +41,9 @@ UBUNTU_KEYRING = (
 AUTHORITIES = Path("/usr/local/share/ca-certificates")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-#: The file that the README's commands name.
+#: Creates the file that the README's commands use.
 README_FILES = "head -c 2500000 /dev/urandom > disk.img\n"
-#: Builds programs against an installation in a custom prefix, as the page does.
+#: Builds programs against an installation under a custom prefix, as the page describes.
 BUILD_C = """\
 export PKG_CONFIG_PATH=~/.local/lib/pkgconfig LD_LIBRARY_PATH=~/.local/lib
 {compiler} program{suffix} $(pkg-config --cflags --libs warpaes) -o program && ./program
@@ -65,12 +66,12 @@ def run(*command: object, **options) -> subprocess.CompletedProcess:
 
 
 def keyring_of(system: str, mirror: str, folder: Path) -> Path:
-    """Return the keyring for the archive's signatures."""
+    """Return the keyring that verifies the archive's signatures."""
     installed = Path("/usr/share/keyrings") / SYSTEMS[system][3]
     if installed.exists():
         return installed
     if system != "ubuntu":
-        raise SystemExit(f"{installed} is missing: apt-get install debian-archive-keyring")
+        raise SystemExit(f"{installed} is missing; apt-get install debian-archive-keyring")
     path, wanted = UBUNTU_KEYRING
     package = folder / "keyring.deb"
     with urllib.request.urlopen(f"{mirror}/{path}", timeout=60) as answer:
@@ -94,7 +95,7 @@ def make_root(system: str, root: Path, scratch: Path) -> None:
 
 
 def take_network(root: Path) -> dict[str, str]:
-    """Copy this system's host names and certificates, in case the network has its own authorities."""
+    """Copy this system's host names and certificates, in case the network uses its own certificate authorities."""
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
     environment = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     own = [path.read_text() for path in sorted(AUTHORITIES.glob("*.crt"))]
@@ -107,7 +108,7 @@ def take_network(root: Path) -> dict[str, str]:
 
 
 def snippets():
-    """Return tests/project/test_snippets.py, which adds the code around blocks of C and C++."""
+    """Return the module tests/project/test_snippets.py, which adds the code around blocks of C and C++."""
     os.environ.setdefault("WARPAES_BUILD", "/nowhere")
     os.environ.setdefault("WARPAES_LIBRARY", "/nowhere")
     spec = importlib.util.spec_from_file_location("snippets", ROOT / "tests/project/test_snippets.py")
@@ -175,7 +176,9 @@ def enter(root: Path, environment: dict[str, str], script: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("system", choices=SYSTEMS, help="the distribution")
-    parser.add_argument("--root", type=Path, help="use this root, or create it and keep it")
+    parser.add_argument(
+        "--root", type=Path, help="use this root file system, or create it if it does not exist; keep it at the end"
+    )
     parser.add_argument("--tree", default="HEAD", help="the commit whose pages run (%(default)s)")
     arguments = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("debootstrap"):

@@ -2,18 +2,19 @@
 """Builds the fuzzers (clang, libFuzzer, AddressSanitizer, UndefinedBehaviorSanitizer) and runs them.
 
     tools/fuzz.py                        every target for ten seconds
-    tools/fuzz.py --runs 10000000 enc    10,000,000 executions of one target
+    tools/fuzz.py --runs 10000000 enc    executes one target 10,000,000 times
     tools/fuzz.py --record               writes counts, coverage and findings to bench/results/robustness
     tools/fuzz.py --keep                 adds inputs with new coverage to the archives of fuzz/corpus
     tools/fuzz.py --cores 16 --seconds 580 --record
-                                         all targets together, slow ones on more cores, until each has had
-                                         10,000,000 executions, or as many as --runs
+                                         runs all targets together, slow ones on more cores, until each has had
+                                         10,000,000 executions or the number in --runs
     tools/fuzz.py --pack FILE.tar.xz     packs the programs for a machine without clang: unpacked in the repository's
-                                         root, they run with --no-build. `--under "setarch -R"` may be needed, because
-                                         AddressSanitizer of clang 14 does not start with much address randomization,
-                                         and ASAN_OPTIONS=detect_leaks=0 where processes may not be traced
+                                         root, they run with --no-build. Such a machine may need `--under "setarch -R"`,
+                                         because clang 14's AddressSanitizer does not start with strong address
+                                         randomization, and ASAN_OPTIONS=detect_leaks=0 if processes may not be traced
 
-Findings are in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. The run fails if there are any.
+Findings are in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` reproduces a finding. The run fails if there are
+findings.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ BUILD = ROOT / "build/fuzz"
 RESULTS = ROOT / "bench/results/robustness"
 # Limits that keep the corpus in the repository small.
 MOST_FILES, MOST_BYTES = 150, 1024
-# Maximum length of an input that a target reads. Mutating bytes past it is useless, and two short sequences find more
-# than a long one.
+# Maximum input length that each target reads. Mutating bytes past it is useless, and two short sequences find more
+# faults than one long sequence.
 MOST_READ = {"batch": 512, "sequence": 1024, "sequence_gpu": 1024}
-# With --cores: executions per target, and seconds until a process yields its core to another target.
+# With --cores: the number of executions per target, and the seconds after which a process yields its core to another
+# target.
 ENOUGH, PART = 10_000_000, 150
 
 
@@ -56,8 +58,8 @@ def dictionary(target: str) -> list[str]:
 
 
 def environment() -> dict:
-    """Keep no allocation stacks, because a repeated finding shows them. Freed memory stays poisoned for a dozen
-    executions."""
+    """Return the environment for the fuzzers. Allocation stacks are not kept, because repeating a finding shows them.
+    Freed memory stays poisoned for a dozen executions."""
     options = ["malloc_context_size=0:quarantine_size_mb=4:allocator_may_return_null=1", os.environ.get("ASAN_OPTIONS")]
     return os.environ | {"ASAN_OPTIONS": ":".join(filter(None, options))}
 
@@ -68,7 +70,8 @@ def last(pattern: str, text: str) -> int:
 
 
 def execute(program: Path, target: str, limits: list[str], scratch: Path, under: list[str]) -> dict:
-    """Run one libFuzzer process from the corpus and the others' inputs until `limits` stop it or it finds a fault."""
+    """Run one libFuzzer process, starting from the corpus and the inputs of the other processes, until `limits` stop it
+    or it finds a fault."""
     findings = BUILD / "findings" / target
     findings.mkdir(parents=True, exist_ok=True)
     found = scratch / target
@@ -85,7 +88,7 @@ def execute(program: Path, target: str, limits: list[str], scratch: Path, under:
     ]
     command += [f"-artifact_prefix={findings}/", *dictionary(target), found, scratch / "corpus" / target]
     start = time.monotonic()
-    # libFuzzer prints a line for every new input. Writing to a file does not wait for a reader.
+    # libFuzzer prints a line for every new input. Writes to a file, unlike writes to a pipe, do not wait for a reader.
     with tempfile.TemporaryFile("w+", dir=scratch) as log:
         status = subprocess.run(command, env=environment(), stdout=log, stderr=log, check=False).returncode
         log.seek(0)
@@ -113,7 +116,7 @@ def run(program: Path, target: str, arguments, scratch: Path) -> dict:
 
 
 def recorded(target: str) -> list[dict]:
-    """Return the target's records, the newest last."""
+    """Return the target's records, with the newest last."""
     records = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("fuzz-*.json"))]
     return [result | record for record in records for result in record["targets"] if result["target"] == target]
 
@@ -125,13 +128,13 @@ def usual_rate(target: str) -> float:
 
 
 def had(target: str, sha: str) -> int:
-    """Return the number of executions at a commit."""
+    """Return the number of executions that the records of a commit contain."""
     return sum(result["executions"] for result in recorded(target) if result["commit"] == sha and not result["dirty"])
 
 
 class Together:
-    """Run all targets on some cores. A free core takes a target without a core, or the target that would end last.
-    Executions in this commit's records count."""
+    """Run all targets on a number of cores. A free core runs a target that has no core yet, or the target that would
+    end last. Executions in this commit's earlier records count."""
 
     def __init__(self, programs: dict[str, Path], arguments, scratch: Path):
         self.programs, self.scratch, self.under = programs, scratch, arguments.under
@@ -144,7 +147,7 @@ class Together:
         self.results: dict[str, dict] = {}
         self.lock = threading.Lock()
         cores = sorted(os.sched_getaffinity(0))
-        # A process uses hardly more than one thread. Several processes on a core take turns.
+        # One process uses little more than one thread. Several processes on the same core take turns.
         can_pin = shutil.which("taskset") is not None and arguments.cores <= len(cores)
         self.cores = cores[: arguments.cores] if can_pin else [None] * arguments.cores
 
@@ -168,7 +171,7 @@ class Together:
             part = execute(self.programs[target], target, limits, self.scratch, under)
             with self.lock:
                 self.at_work[target] -= 1
-                # A target with a finding would soon find it again.
+                # A target with a finding would soon reproduce the finding.
                 self.left[target] = self.left[target] + runs - part["executions"] if part["ended_well"] else 0
                 self.add(part)
 
@@ -188,13 +191,13 @@ class Together:
         result["ended_well"] &= part["ended_well"]
 
     def cover(self, target: str) -> dict:
-        """Return the coverage of all processes together."""
+        """Return the coverage of all of the target's processes together."""
         all_ = execute(self.programs[target], target, ["-runs=0"], self.scratch, self.under)
         return self.results[target] | {field: all_[field] for field in ("edges", "features", "corpus")}
 
 
 def pack(programs: dict[str, Path], archive: Path) -> None:
-    # The processes' inputs are similar, so the merge must process several at a time.
+    # The processes have similar inputs, so the merge must process several of them at a time.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -209,7 +212,8 @@ def pack(programs: dict[str, Path], archive: Path) -> None:
 
 
 def keep(program: Path, target: str, scratch: Path) -> None:
-    """Add the smallest set of small inputs with the coverage of the corpus and this run's discoveries."""
+    """Add the smallest set of small inputs that reaches the same coverage as the corpus and this run's new inputs
+    together."""
     small = archives.unpack(target, scratch / "small")
     merged = scratch / f"{target}.merged"
     merged.mkdir()
@@ -235,15 +239,15 @@ def main() -> int:
     parser.add_argument("--cores", type=int, help="run all targets together on this many cores, for --seconds in total")
     parser.add_argument("--pack", type=Path, metavar="FILE", help="only build, and pack the programs into an archive")
     parser.add_argument(
-        "--under", type=shlex.split, default=[], metavar="COMMAND", help="command that runs the programs"
+        "--under", type=shlex.split, default=[], metavar="COMMAND", help="command prefix that runs the programs"
     )
     parser.add_argument("--record", action="store_true", help="write the counts to bench/results/robustness")
     parser.add_argument("--keep", action="store_true", help="add new inputs to the corpus")
-    parser.add_argument("--no-build", action="store_true", help="use the contents of build/fuzz")
+    parser.add_argument("--no-build", action="store_true", help="use the programs in build/fuzz without building them")
     arguments = parser.parse_args()
     if not arguments.no_build:
         if shutil.which("clang++") is None:
-            sys.exit("the fuzzers need clang++ and its libFuzzer (Debian: clang, libclang-rt-14-dev)")
+            sys.exit("the fuzzers need clang++ and libFuzzer (Debian: clang, libclang-rt-14-dev)")
         subprocess.run([ROOT / "tools/build", "fuzz", "fuzzers"], check=True)
     if arguments.seconds is None:
         arguments.seconds = 0 if arguments.runs else 10

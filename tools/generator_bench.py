@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures warpaes.torch.Generator on this machine's CPU and compares it with PyTorch's own generator. Needs PyTorch.
 
-Prints the table; the record goes to bench/results/generator.
+Prints the table and stores a record in bench/results/generator.
 
     PYTHONPATH=build/default/python python3 tools/generator_bench.py
 """

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Tests and measures warpaes on a GPU and stores a record of it in bench/results.
+"""Tests and measures warpaes on a GPU and stores a record in bench/results.
 
-Builds the cuda preset, runs every test program and the examples with kernels on the hardware, then `warpaes bench`,
-bench/device_calls, batches, tools/path_sweep.py, bench/device_bench and bench/provider_gpu, then the GPU's tests under
-compute-sanitizer. Fails if a test fails or a sanitizer reports something, once the record is written.
+Builds the cuda preset and runs every test program and the examples with kernels on the hardware. Then runs `warpaes
+bench`, bench/device_calls, batches, tools/path_sweep.py, bench/device_bench and bench/provider_gpu, and finally the GPU
+tests under compute-sanitizer. After writing the record, fails if a test failed or a sanitizer reported an error.
 
     tools/gpu_test.py                     runs everything on a machine with a GPU
     tools/gpu_test.py --no-build          uses the programs in build/cuda, built on another machine
-    tools/gpu_test.py --cpu               runs without a GPU: tests and the CPU backends' figures
+    tools/gpu_test.py --cpu               runs the tests and measures the CPU backends, without a GPU
 
 Without a git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 marks uncommitted changes.
 """
@@ -29,9 +29,9 @@ from pathlib import Path
 from file_times import time_files
 from recording import ROOT, environment_of, find_gpu, machine, rounded, save, stamp
 
-# A sanitizer makes a launch a thousand times slower, so these tests cover every kernel, mode and direction, buffers of
-# every kind, and short and long messages without repetition. Tests make CUDA calls fail on purpose, which is not a
-# finding.
+# A sanitizer makes a launch a thousand times slower. These tests cover every kernel, mode and direction, every kind of
+# buffer, and short and long messages, but do not repeat work. API errors are not reported, because some tests make
+# CUDA calls fail on purpose.
 SANITIZED_TESTS = ":".join(
     [
         "*Standards.*/cuda",
@@ -47,7 +47,7 @@ SANITIZED_TESTS = ":".join(
 )
 SANITIZERS = {
     "memcheck": (["--tool", "memcheck", "--report-api-errors", "no"], "tests/abi/test_abi", SANITIZED_TESTS),
-    # racecheck checks every access to shared memory, and a long message makes too many accesses.
+    # racecheck checks every access to shared memory, and a long message causes too many accesses.
     "racecheck": (["--tool", "racecheck"], "tests/abi/test_abi", f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
     "memcheck of batches": (
         ["--tool", "memcheck", "--report-api-errors", "no"],
@@ -59,7 +59,8 @@ SANITIZERS = {
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
 PARTS = ("tests", "bench", "calls", "batches", "paths", "device", "provider", "gpus", "files", "sanitizers")
-# Programs below the build's folder, with arguments. They check their own results and exit with 0 if these are right.
+# Programs in the build folder, with arguments. They check their own results and exit with status 0 if the results are
+# right.
 CHECKED_PROGRAMS = (
     "tests/device/random_numbers",
     "tests/device/ggm_tree",
@@ -73,7 +74,7 @@ def say(text: str) -> None:
 
 
 def cuda_version(build: Path) -> str:
-    """Return the version of the compiler that made the build."""
+    """Return the version of the compiler that created the build."""
     for path in build.glob("CMakeFiles/*/CMakeCUDACompiler.cmake"):
         found = re.search(r'CMAKE_CUDA_COMPILER_VERSION "([\d.]+)"', path.read_text())
         if found:
@@ -82,7 +83,7 @@ def cuda_version(build: Path) -> str:
 
 
 def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
-    """Run every test program of the build that uses real hardware, each in one process."""
+    """Run every test program in the build that uses real hardware, each in its own process."""
     results = []
     for program in sorted(build.glob("tests/*/test_*")):
         if (
@@ -149,9 +150,8 @@ CPU_BATCHES = (
 
 
 def run_batch_bench(build: Path, environment: dict, scratch: Path, gpu: bool) -> Iterator[list[dict]]:
-    """Run `warpaes bench --messages`: device memory and arenas, or one core compared with libcrypto. Stores the rows
-    after each case, because together they take minutes.
-    """
+    """Run `warpaes bench --messages` on device memory and arenas, or on one core compared with libcrypto. The rows are
+    stored after each case, because all cases together take minutes."""
     cases = [(case, ["--from", "device"]) for case in BATCHES] + [
         (case, ["--from", "page-locked"]) for case in ARENA_BATCHES
     ]
@@ -185,7 +185,7 @@ def run_device_calls(build: Path, environment: dict) -> list[dict]:
 
 
 def run_device_bench(build: Path, environment: dict) -> list[dict]:
-    """Return blocks per second in custom kernels, measured and verified with bench/device_bench."""
+    """Return the blocks per second that custom kernels process, measured and verified with bench/device_bench."""
     done = subprocess.run(
         [build / "bench/device_bench"], env=environment, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -194,7 +194,7 @@ def run_device_bench(build: Path, environment: dict) -> list[dict]:
 
 
 def run_provider_bench(build: Path, environment: dict) -> list[dict]:
-    """Return the speed of long updates of OpenSSL's EVP with the provider, measured and verified with
+    """Return the speed of long updates through OpenSSL's EVP with the provider, measured and verified with
     bench/provider_gpu."""
     done = subprocess.run(
         [build / "bench/provider_gpu", build / "provider"], env=environment, cwd=ROOT, check=False,
@@ -207,7 +207,7 @@ def run_provider_bench(build: Path, environment: dict) -> list[dict]:
     return json.loads(done.stdout)["provider"]
 
 
-# Several GPUs, host to host: the other options of `warpaes bench`.
+# Further `warpaes bench` options for several GPUs, from host to host.
 SEVERAL_GPUS = (
     "--mode ctr,gcm --key-bits 128 --direction encrypt --size 4G --segment 4G --from page-locked --device -1",
     "--messages 1000000 --size 1500 --mode gcm --aad 13 --key-bits 128 --from page-locked",
@@ -216,7 +216,7 @@ SEVERAL_GPUS = (
 
 
 def run_several_gpus(build: Path, environment: dict, scratch: Path, count: int) -> list[dict]:
-    """Run the same work on one, two, four and all GPUs: bare copies, then warpaes."""
+    """Run the same work on one, two, four and all GPUs: first plain copies, then warpaes."""
     rows = []
     for gpus in sorted({1, 2, 4, count} & set(range(1, count + 1))):
         its = environment | {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus)))}
@@ -237,11 +237,12 @@ def run_several_gpus(build: Path, environment: dict, scratch: Path, count: int) 
 
 
 def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict:
-    """Run a sanitizer. `errors` is -1 if it did not finish or checked nothing, or if a test failed."""
+    """Run a sanitizer. In the result, `errors` is -1 if the sanitizer did not finish or checked nothing, or if a test
+    failed."""
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     options, test, tests = SANITIZERS[tool]
     command = [program, *options, build / test, f"--gtest_filter={tests}"]
-    # With this variable, tests repeat less, because launches are slow here.
+    # With this variable set, tests repeat less, because launches are slow under a sanitizer.
     environment = environment | {"WARPAES_TEST_SIMULATED": "1"}
     start = time.monotonic()
     try:
@@ -260,7 +261,8 @@ def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict
 
 
 def with_rows_again(rows: list[dict], again: list[dict]) -> list[dict]:
-    """Merge rows of `warpaes bench`: rows measured again get a new stamp, and rows of other cases are dropped."""
+    """Merge rows of `warpaes bench`. Rows that were measured again receive a new stamp, and rows of cases that no
+    longer exist are dropped."""
     fields = (
         "backend", "mode", "direction", "key_bits", "bytes", "segment", "data_unit", "memory", "device", "threads",
         "includes",
@@ -275,8 +277,10 @@ def with_rows_again(rows: list[dict], again: list[dict]) -> list[dict]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--no-build", action="store_true", help="use the existing build/cuda")
-    parser.add_argument("--cpu", action="store_true", help="no GPU: build/default, CPU backends only")
+    parser.add_argument("--no-build", action="store_true", help="use build/cuda without building it")
+    parser.add_argument(
+        "--cpu", action="store_true", help="use no GPU: test build/default and measure only the CPU backends"
+    )
     parser.add_argument(
         "--sanitizer-limit",
         type=int,
@@ -285,22 +289,25 @@ def main() -> int:
         help="time limit for each sanitizer; 0 skips them",
     )
     parser.add_argument(
-        "--sanitizer", action="append", choices=SANITIZERS, help="only this sanitizer; keep the record's other parts"
+        "--sanitizer",
+        action="append",
+        choices=SANITIZERS,
+        help="run only this sanitizer and keep the record's other parts",
     )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results", help="folder for the record")
     parser.add_argument("--only", choices=PARTS, help="run only this part and merge it --into an earlier record")
     parser.add_argument(
-        "--into", type=Path, metavar="RECORD", help="the record to merge into, which keeps its other parts"
+        "--into", type=Path, metavar="RECORD", help="the record to merge into; its other parts are kept"
     )
     parser.add_argument(
         "bench",
         nargs="*",
-        help="options for `warpaes bench`, after --; with --only bench, only these rows are measured",
+        help="options for `warpaes bench`, after --; with --only bench, only the rows that they select are measured",
     )
     options = parser.parse_args()
 
     if (options.only is None) != (options.into is None):
-        parser.error("--only and --into go together")
+        parser.error("--only and --into require each other")
     gpu = None if options.cpu else find_gpu()
     if gpu is None and not options.cpu:
         print("gpu_test: nvidia-smi shows no GPU here; --cpu tests and measures without one", file=sys.stderr)
@@ -341,7 +348,7 @@ def main() -> int:
         if gpu:
             gpu = {**gpu, "cuda": cuda_version(build), **{k: v for k, v in measured["gpu"].items() if k != "name"}}
         host = {**measured["host"], "os": f"{platform.system()} {platform.release()}"}
-        # The record's commit and date are those of the figures.
+        # The record's commit and date are those of the measurements.
         record |= made | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": again}
     if "calls" in parts and gpu:
         say("calls")
@@ -351,7 +358,7 @@ def main() -> int:
         record["payload"] = run_mixed_payload(build, environment) | made
         for rows in run_batch_bench(build, environment, scratch, gpu is not None):
             record["batches"] = [row | made for row in rows]
-            if "gpu" in record:  # the benchmark supplies parts of the name
+            if "gpu" in record:  # the benchmark's rows contain parts of the record's name
                 save(record, machine(record), options.output)
     if "paths" in parts:
         say("paths")

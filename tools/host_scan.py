@@ -1,6 +1,6 @@
-"""Searches the memory of its own process for plaintext.
+"""Searches the memory of the current process for plaintext.
 
-The words to search for are stored multiplied by a constant, so that the list does not contain plaintext.
+The search words are stored multiplied by a constant, so that the list of words does not itself contain plaintext.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-#: This number is odd, so multiplication by it modulo 2^64 is invertible and different words stay different.
+#: This number is odd, so multiplication by it modulo 2^64 is invertible, and different words stay different.
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 BITS = 24
-#: Distance in bytes between sampled words of plaintext.
+#: Distance in bytes between sampled plaintext words.
 STEP = 16 << 10
 PIECE = 32 << 20
 
@@ -28,7 +28,7 @@ def disguised(words: Any) -> Any:
 
 
 def needles_of(data: Any) -> Any:
-    """Return a disguised word of every 16 KiB of plaintext, each with the word after it."""
+    """Return one disguised word per 16 KiB of plaintext, each with the word that follows it."""
     words = np.frombuffer(data, np.uint64, len(data) // 8)
     first = words[: len(words) - 1 : STEP // 8]
     second = words[1 :: STEP // 8][: len(first)]
@@ -37,16 +37,16 @@ def needles_of(data: Any) -> Any:
 
 
 class Scan:
-    """Finds pairs of words in memory."""
+    """Finds pairs of adjacent words in memory."""
 
     def __init__(self, needles: Any) -> None:
-        """Take the result of ``needles_of``, or several of them one after the other."""
+        """``needles`` is a result of ``needles_of``, or several results concatenated."""
         self._sorted = needles[np.argsort(needles[:, 0])]
         self._filter = np.zeros(1 << BITS, bool)
         self._filter[self._sorted[:, 0] >> np.uint64(64 - BITS)] = True
 
     def hits(self, data: Any) -> int:
-        """Return the number of pairs that occur in some bytes at multiples of 8."""
+        """Return the number of search pairs that occur in ``data``, at multiples of 8 bytes."""
         words = disguised(np.frombuffer(data, np.uint64, len(data) // 8))
         places = np.flatnonzero(self._filter[words[:-1] >> np.uint64(64 - BITS)])
         first, second = words[places], words[places + 1]
@@ -55,10 +55,12 @@ class Scan:
         return int(((self._sorted[at, 0] == first) & (self._sorted[at, 1] == second)).sum())
 
     def process(self, also: Iterable[Any] = ()) -> dict[str, Any]:
-        """Search all writable memory of the process, and buffers that ``/proc/self/mem`` may not show.
+        """Search all writable memory of the process, and the buffers in ``also``, which ``/proc/self/mem`` may not
+        show.
 
         Returns:
-            ``hits``, ``bytes`` that were read, and ``unread``: bytes that could not be read, by the mapping's name.
+            ``hits``, the number of ``bytes`` that were read, and ``unread``, the number of bytes that could not be
+            read, by mapping name.
         """
         found: dict[str, Any] = {"hits": 0, "bytes": 0, "unread": {}}
         for data in also:
@@ -79,9 +81,9 @@ class Scan:
 
 
 def writable() -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and name of the process's readable and writable mappings that have pages.
+    """Yield the start, end and name of the process's readable and writable mappings that have pages.
 
-    The kernel counts no pages for a driver's memory, which is also yielded.
+    Mappings of a driver's memory are also yielded, although the kernel counts no pages for them.
     """
     here: tuple[int, int, str] | None = None
     for line in Path("/proc/self/smaps").read_text().splitlines():

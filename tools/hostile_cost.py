@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Measures the cost of messages and files that are not authentic, relative to authentic ones of the same length.
 
-Runs bench/hostile_cost (every way of calling, every mode with a tag, on the CPU and on a GPU if there is one), then the
-command on a file of each format: `decrypt` and `verify` of a file altered in its first or last segment. Prints a table,
-stores a record in bench/results/hostile, and exits with 1 if anything forged of 64 KiB or more takes longer than 1.5
-times the authentic one, or a file more memory.
+Runs bench/hostile_cost, which covers every kind of call and every mode with a tag, on the CPU and, if there is one, on
+a GPU. Then runs `warpaes decrypt` and `warpaes verify` on a file of each format, altered in its first or last segment.
+Prints a table, stores a record in bench/results/hostile, and exits with status 1 if a forgery of 64 KiB or more takes
+more than 1.5 times as long as the authentic message or file, or if a forged file needs more memory.
 
-    tools/hostile_cost.py                    builds with the cuda preset where there is a GPU
-    tools/hostile_cost.py --no-build BUILD   with the programs of a build
-    tools/hostile_cost.py --library DIR      calls with the libwarpaes.so of another build, for comparison
+    tools/hostile_cost.py                    uses the cuda preset if there is a GPU
+    tools/hostile_cost.py --no-build BUILD   uses the programs in a build folder
+    tools/hostile_cost.py --library DIR      calls the libwarpaes.so of another build, for comparison
 
 Without a git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 marks uncommitted changes.
 """
@@ -30,7 +30,7 @@ from pathlib import Path
 from recording import ROOT, built, environment_of, find_gpu, host, machine, save, stamp
 
 LIMIT = 1.5
-# Tolerance for a file's memory: a few pages more or fewer are noise.
+# Tolerance for a file's memory: a difference of a few pages is noise.
 MORE_KIB = 4096
 
 
@@ -47,7 +47,7 @@ def run_calls(build: Path, environment: dict, library: Path | None, seconds: flo
 
 
 def measured(command: list, environment: dict, refused: bool) -> tuple[float, int]:
-    """Return seconds and the peak resident memory in KiB."""
+    """Run a command and return its elapsed seconds and peak resident memory in KiB."""
     start = time.monotonic()
     process = subprocess.Popen(
         [str(part) for part in command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -61,7 +61,8 @@ def measured(command: list, environment: dict, refused: bool) -> tuple[float, in
 
 
 def altered(source: Path, target: Path, at: int) -> None:
-    # /usr/bin/time measures this, because a new process's peak would begin with this one's peak.
+    # /usr/bin/time measures the peak memory. If this program started the command directly, the command's peak would
+    # begin with this program's peak.
     shutil.copyfile(source, target)
     with target.open("r+b") as file:
         file.seek(at)
@@ -78,7 +79,7 @@ def run_files(build: Path, environment: dict, size: int, rounds: int) -> tuple[l
     )
     templates = re.findall(r"^  ((?:AES|C2SP_)\w+)$", help_text.stdout, re.MULTILINE)
     if not templates:
-        raise SystemExit("`warpaes keygen --help` names no template")
+        raise SystemExit("`warpaes keygen --help` does not list a template")
     rows, fine = [], True
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as scratch:
@@ -139,10 +140,10 @@ def run_files(build: Path, environment: dict, size: int, rounds: int) -> tuple[l
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="use this existing build")
+    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="use the programs in this build folder")
     parser.add_argument("--library", type=Path, metavar="DIR", help="call the libwarpaes.so in this folder")
     parser.add_argument("--mib", type=int, default=256, help="size of the files (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=0.25, help="time for each row of calls (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.25, help="seconds for each row of calls (%(default)s)")
     parser.add_argument("--no-record", action="store_true", help="do not store a record")
     options = parser.parse_args()
     gpu = find_gpu()

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Measures the cost of forged files, compared with authentic ones, for every Python reader and the command.
+"""Measures the cost of forged files, compared with authentic files, for every Python reader and the command.
 
-Prints a table with times and peak memory of an authentic file and of each forgery of the same length. A forgery may
-take 1.5 times as long and no more memory. The exit status is 1 if a forgery exceeds these limits.
+Prints a table with the time and peak memory for an authentic file and for each forgery of the same length. A forgery
+may take at most 1.5 times as long and must not need more memory. The exit status is 1 if a forgery exceeds these
+limits.
 
   tools/hostile_formats.py [--python FOLDER] [--command FILE] [--mib N] [CASE…]
 
-Times are the minimum of runs that alternate between the two files, so other work on the machine affects both.
+A time is the minimum of several runs. Runs alternate between the two files, so that other work on the machine affects
+both.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from collections.abc import Callable, Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_TIME, MOST_MEMORY = 1.5, 1.05
-#: Differences below these are noise: seconds, bytes.
+#: Smaller differences than these, in seconds and bytes, are noise.
 LEAST_TIME, LEAST_MEMORY = 0.002, 4 << 20
 RUNS = 5
 AAD = b"associated data"
@@ -139,7 +141,7 @@ def _memory(name: str) -> int:
 
 
 def _once(way: str, path: str, keys: pathlib.Path) -> tuple[float, int, str]:
-    """Return the seconds, peak memory and exception of one read."""
+    """Read a file once and return the time in seconds, the peak memory and the exception."""
     with open("/proc/self/clear_refs", "w") as reset:
         reset.write("5")  # resets VmHWM
     before, error = _memory("VmRSS"), ""
@@ -154,7 +156,7 @@ def _once(way: str, path: str, keys: pathlib.Path) -> tuple[float, int, str]:
 
 
 def child(way: str, authentic: str, forged: str, keys: pathlib.Path) -> None:
-    """Compare two files with one reader, and print the figures."""
+    """Compare two files with one reader and print the figures."""
     _once(way, authentic, keys)
     first, memory, error = _once(way, authentic, keys)
     second, forged_memory, forged_error = _once(way, forged, keys)
@@ -170,7 +172,7 @@ Forgeries = dict[str, bytes]
 
 
 class Case:
-    """A format with an authentic file, forgeries of about the same length, and ways to read it."""
+    """A format with an authentic file, forgeries of about the same length, and readers."""
 
     def __init__(self, name: str, authentic: bytes, forged: Forgeries, ways: list[str]) -> None:
         self.name, self.authentic, self.forged, self.ways = name, authentic, forged, ways
@@ -208,7 +210,7 @@ def sealed_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
         with warpaes.open(out, "wb", keyset=keyset, associated_data=AAD) as file:
             file.write(text)
         yield Case(template, out.getvalue(), _forged(out.getvalue(), 40), ways)
-    # The last of many keys opens the authentic file; none opens a forged one.
+    # The last of many keys decrypts the authentic file. No key decrypts a forged file.
     keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_1MB")
     for _ in range(19):
         keyset.add("AES256_GCM_HKDF_1MB")
@@ -246,7 +248,7 @@ def keysets(keys: pathlib.Path, mib: int) -> Iterator[Case]:
     (keys / "kek").write_bytes(bytes(range(32)).hex().encode())
     source = keysources.from_url(f"file:{keys / 'kek'}")
     keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_1MB")
-    for _ in range(25):  # a source wraps 4 KiB
+    for _ in range(25):  # a key source wraps keys of at most 4 KiB
         keyset.add("AES256_GCM_HKDF_1MB")
     content = keysources.write_keyset(keyset, source, AAD)
     found = json.loads(content)
@@ -279,7 +281,7 @@ def keysets(keys: pathlib.Path, mib: int) -> Iterator[Case]:
         content,
         {
             "altered": content.replace(b'"encryptedKeyset": "', b'"encryptedKeyset": "AAAA'),
-            # The library may write keysets with a cost of up to eight passes over 1 GiB of memory (docs/formats.md).
+            # The library may write keysets whose cost is up to eight passes over 1 GiB of memory (docs/formats.md).
             "n = 2^21": costs(n=1 << 21),
             "n = 2^40": costs(n=1 << 40),
             "r = 2^30": costs(r=1 << 30),
@@ -308,7 +310,7 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
     (keys / "jwk").write_text(json.dumps(jwk))
     path = keys / "made.cryptotensors"
     draw = np.random.default_rng(1)
-    # One file has long tensors, and the other is mostly header.
+    # One file contains long tensors. The other consists mostly of its header.
     for number, size in ((4, mib << 18), (20_000, 128)):
         safetensors.save_file({str(i): draw.integers(0, 256, size, np.uint8) for i in range(number)}, path, **jwk)
         content = path.read_bytes()
@@ -330,7 +332,7 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
 
 
 def _headed(content: bytes, inner: bytes, length: int) -> bytes:
-    """Return a file with a different header, which has a signature and the length of an authentic one."""
+    """Return a file with a different header, but with the signature and the length of an authentic file."""
     signature = base64.b64encode(bytes(64)).decode().encode()
     text = b'{"__metadata__":{"__signature__":"' + signature + b'","a":' + inner
     text += b" " * (length // 8 * 8 - len(text) - 2) + b"}}"
@@ -370,7 +372,7 @@ CASES: dict[str, Callable[[pathlib.Path, int], Iterator[Case]]] = {
 
 
 def compared(case: Case, folder: pathlib.Path) -> Iterator[tuple[str, bool]]:
-    """Yield the rows of a case, and whether each is within the limits."""
+    """Yield the rows of a case, each with a flag that is true if the row is within the limits."""
     ending = ".parquet" if "Parquet" in case.name else ""
     authentic, forged = folder / f"authentic{ending}", folder / f"forged{ending}"
     authentic.write_bytes(case.authentic)
@@ -412,7 +414,7 @@ def main() -> int:
     parser.add_argument(
         "--command", default=str(ROOT / "build/default/cli/warpaes"), help="the warpaes program (%(default)s)"
     )
-    parser.add_argument("--mib", type=int, default=64, help="size of sealed files and tensors (%(default)s)")
+    parser.add_argument("--mib", type=int, default=64, help="size of sealed files and tensors in MiB (%(default)s)")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"one or more of {', '.join(CASES)} (default: all)")
     options = parser.parse_args()
     os.environ |= {"WARPAES": options.command, "WARPAES_CALIBRATION": "none", "PYTHONPATH": options.python}
@@ -428,7 +430,7 @@ def main() -> int:
                 for row, good in compared(case, pathlib.Path(name)):
                     print(row, flush=True)
                     bad += not good
-    print(f"\n{bad} cost more than {MOST_TIME} times the time or more memory than an authentic file")
+    print(f"\n{bad} forgeries needed more than {MOST_TIME} times the time, or more memory, than an authentic file")
     return bad != 0
 
 

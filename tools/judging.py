@@ -1,5 +1,5 @@
-"""Finds the mutants that the tests detect (switched_tests.py). Each mutant first runs separately with the quickest
-tests of its room. The survivors then run together with all other tests of all rooms, and failing tests run again with
+"""Finds the mutants that the tests detect (switched_tests.py). The quickest tests of a mutant's room first run with
+that mutant only. All other tests of all rooms then run with all survivors together, and failing tests run again with
 each survivor separately."""
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from threading import Lock
 
 from switched_tests import Case, Program, Tests, batches
 
-# Time limit in seconds for tests that run with one mutant at a time, the quickest first.
+# Time limits in seconds for rounds of tests with one mutant at a time. The quickest tests run first.
 AT_ONCE = (1, 5, 20)
 # Time limit in seconds for tests that run in one process with all survivors.
 LONGEST_BATCH = 30
 
 
 class Judge:
-    """`mutants`: by number, {"room", "file", "line", "before", "after"}. `results` receives their outcomes, by number
-    as text, and `keep` is called after each. Existing entries are earlier outcomes. `end`: no test starts after this
-    time."""
+    """`mutants` contains {"room", "file", "line", "before", "after"} by number. `results` receives the outcomes, by
+    number as text; existing entries are earlier outcomes. `keep` is called after each outcome. No test starts after the
+    time `end`."""
 
     def __init__(
         self, tests: Tests, mutants: dict[int, dict], results: dict[str, dict], end: float, keep: Callable[[], None]
@@ -35,8 +35,8 @@ class Judge:
         self.lock = Lock()
 
     def kills(self, case: Case, number: int) -> bool:
-        """Return whether a test passes without a mutant. A test that also fails then, such as a timed test on a busy
-        machine, has not detected the mutant."""
+        """Return whether a test detects a mutant: whether it fails with the mutant and passes without it. A test that
+        fails in both cases, such as a timed test on a busy machine, has not detected the mutant."""
         start = time.monotonic()
         failed = self.tests.fails(case, [number])
         with self.lock:
@@ -78,7 +78,8 @@ class Judge:
             self.keep()
 
     def alone(self, number: int, names: set[str]) -> None:
-        """Try the quickest tests of these programs, or of others if none of theirs executes the mutant."""
+        """Run the quickest tests of these programs with the mutant, or those of other programs if none of these tests
+        executes the mutant."""
         if time.monotonic() >= self.end:
             return
         own = [case for case in self.reaching[number] if case.program.name in names] or self.reaching[number]
@@ -99,7 +100,7 @@ class Judge:
         self.settle(number, None)
 
     def first_of(self, batch: list[Case], number: int) -> Case | None:
-        """Return the test that detects the mutant."""
+        """Return the first test in the batch that detects the mutant."""
         while batch:
             start = time.monotonic()
             names = [case.name for case in batch]
@@ -114,7 +115,7 @@ class Judge:
         return None
 
     def together(self, program: Program) -> None:
-        """Return all survivors so far."""
+        """Run the program's tests with all mutants that have survived so far."""
         cases = [case for case in self.tests.cases.values() if case.program.name == program.name]
         for batch in batches(sorted(cases, key=lambda case: case.seconds), LONGEST_BATCH):
             self.all_with(batch)

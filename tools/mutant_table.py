@@ -1,5 +1,5 @@
-"""Keeps earlier draws of mutants in one table, with a line for each mutant. The newest record of a draw stays a
-separate file."""
+"""Keeps earlier draws of mutants in one table, with a line for each mutant. The newest record stays in a separate
+file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "mutants.tsv"
 
 
 def outcome_of(mutant: dict) -> str:
-    """Return the outcome of a mutant of a record; docs/robustness.md explains the words."""
+    """Return the outcome of a mutant in a record; docs/robustness.md explains the terms."""
     if mutant["killed_by"]:
         return "since" if mutant.get("since") else "killed"
     return "may live" if mutant["because"] else "survived"
@@ -37,7 +37,7 @@ def read(folder: Path) -> list[dict]:
 
 
 def drawn(folder: Path) -> set[tuple[str, str]]:
-    """Return the files and lines of all draws, including records."""
+    """Return the files and lines of the mutants in all draws, including those in records."""
     rows = read(folder)
     for path in folder.glob("mutants-*.json"):
         rows += rows_of(json.loads(path.read_text()))
@@ -45,7 +45,7 @@ def drawn(folder: Path) -> set[tuple[str, str]]:
 
 
 def sum_up(folder: Path) -> None:
-    """Move all records but the newest to the table."""
+    """Move all records except the newest to the table."""
     older = sorted(folder.glob("mutants-*.json"))[:-1]
     rows = [row for path in older for row in rows_of(json.loads(path.read_text()))]
     if not rows:

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Measures whether the tests detect mutants: changes one line at a time and runs the tests that execute it.
+"""Measures whether the tests detect mutants. A mutant is one changed line; the tests that execute it run.
 
 The quick tests of the line's room run with each mutant separately. All other tests of all rooms run with the surviving
 mutants together.
 
     tools/mutants.py --count 200               200 mutants, spread over the rooms of src, include and cli
-    tools/mutants.py --each 5 src/message/*.cpp  five mutants of each of these files, and of others only with --count
+    tools/mutants.py --each 5 src/message/*.cpp  five mutants of each of these files; with --count, also others
     tools/mutants.py --count 20 --room batch   20 mutants of this room
     tools/mutants.py --wiping 25               25 mutants, each without a line that overwrites secrets
     tools/mutants.py --list mutants.json       these mutants, in addition to drawn ones: [{"file", "line", "after"}]
     tools/mutants.py --again                   the survivors of the last run, with the current tests
-    tools/mutants.py --count 200 --draws 3     three draws in one build, from this seed and the next two; runs the first
+    tools/mutants.py --count 200 --draws 3     builds three draws together, from this seed and the next two
     tools/mutants.py --next                    the next of these draws, with the current tests
     tools/mutants.py --record                  writes the score to bench/results/robustness
 
-universalmutator (PyPI) makes the mutants, one per line, drawn with --seed. Lines that are already in a record are
-skipped. All mutants are in one build, each with a switch (switches.py), in a copy of the tree under build/mutants.
-Lines without a possible switch and mutants that do not compile are skipped; the record counts them. If a survivor
-changes only speed, or nothing, add the reason to the record by hand ("because").
+universalmutator (PyPI) creates the mutants, and --seed determines the draw of one mutant per line. Lines that are
+already in a record are skipped. A single build contains all mutants, each with a switch (switches.py), in a copy of the
+tree under build/mutants. Lines that cannot have a switch and mutants that do not compile are skipped, and the record
+counts them. If a survivor changes only the speed, or nothing, add the reason to the record by hand ("because").
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BUILD = ROOT / "build/mutants"
 STATE = BUILD / "state.json"
 RESULTS = ROOT / "bench/results/robustness"
 
-# A room's tests, the quickest first: GoogleTest programs below build/tests, or names for `ctest -R`.
+# Each room's tests, the quickest first: GoogleTest programs below build/tests, or names for `ctest -R`.
 ENGINE = "batch/test_batch_parts batch/test_batch planner/test_planner hpp/test_hpp"
 ABI = "batch/test_abi_batch abi/test_abi"
 FILES = "pipeline/test_pipeline streams/test_streams format/test_format"
@@ -75,13 +75,13 @@ ROOMS = {
     f" {COMMAND}",
     "src/message": f"hpp/test_hpp message/test_message {ABI} abi/test_abi_simulated message/test_message_simulated"
     f" {SIMULATED} {SECRETS} planner/test_planner planner/test_planner_simulated",
-    "src/message/batch": f"{ENGINE} {ABI} {SIMULATED} batch/test_batch_faults {SECRETS}",
+    "src/message/batch": f"{ENGINE} batch/test_batch_memory {ABI} {SIMULATED} batch/test_batch_faults {SECRETS}",
     "include/warpaes": "hpp/test_hpp hpp/test_hpp_simulated streams/test_streams batch/test_abi_batch",
     "cli": f"{COMMAND}",
 }
-# Excludes lines of declarations only, of the lab, of benchmarks and of third-party kernels.
+# Matches excluded lines and files: declarations only, the lab, benchmarks and third-party kernels.
 NOT_HERE = re.compile(r"include/warpaes/device|include/warpaes/warpaes\.h$|cli/bench")
-# Lines that overwrite secrets. Without them, secrets remain.
+# Matches lines that overwrite secrets. Without such a line, a secret remains in memory.
 WIPING = re.compile(
     r"((?:\(void\)|check\()?(?:\w|\.|->|::)*\b"
     r"(?:wipe|clear_memory|clear_after_failure|clear_rows|clear_vector_registers|end_clean_stack|explicit_bzero|cudaMemset"
@@ -106,14 +106,14 @@ def is_code(line: str) -> bool:
 
 
 def may_compile(old: str, new: str) -> bool:
-    """Return whether a mutant is excluded: rules without a C++ parser mistake the brackets of templates for
+    """Return whether a mutant may compile. The rules do not parse C++, so they mistake the brackets of templates for
     comparisons."""
     brackets = re.compile(r"\w<[\w:]|>[&*(\s]*\w*[>,(]")
     return len(brackets.findall(old)) == len(brackets.findall(new)) and not re.search(r"<=>|[<>]==|[-+]1\)_t", new)
 
 
 def changed(file: str) -> dict[int, list[str]]:
-    """Return the mutants of each line of the file."""
+    """Return the mutants of each line in the file."""
     lines = (ROOT / file).read_text().splitlines()
     by_line: dict[int, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -124,7 +124,7 @@ def changed(file: str) -> dict[int, list[str]]:
         for path in sorted(Path(folder).glob("*.mutant.*")):
             mutated = path.read_text().splitlines()
             if len(mutated) != len(lines):
-                continue  # a `break` or `continue` on a separate line
+                continue  # `break` or `continue` on a separate line
             for number, (old, new) in enumerate(zip(lines, mutated, strict=True)):
                 if old != new and is_code(old) and (may_compile(old, new) or "/*" in new):
                     by_line.setdefault(number + 1, []).append(new)
@@ -143,7 +143,7 @@ class Draw:
             self.known |= zip(todo, pool.map(changed, todo), strict=True)
 
     def of(self, file: str) -> list[dict]:
-        """Return the candidates of every line that has some, in random order."""
+        """Return the candidates for every line that has any, in random order."""
         lines = (ROOT / file).read_text().splitlines()
         chosen = [
             {
@@ -159,7 +159,7 @@ class Draw:
         return chosen
 
     def of_files(self, files: list[str], each: int) -> list[list[dict]]:
-        """Return lists of candidates. One of each list is used."""
+        """Return lists of candidates. One mutant of each list is used."""
         self.look_at(files)
         return [self.of(file) for file in files for _ in range(each)]
 
@@ -168,15 +168,15 @@ class Draw:
         total = sum(sum(files.values()) for files in sizes.values())
         chosen: list[str] = []
         for files in sizes.values():
-            # The number depends on a room's size, but every room gets some.
+            # The number depends on the room's size, but every room gets at least a few mutants.
             share = max(8, round(count * sum(files.values()) / total)) if len(rooms) > 1 else count
             chosen += self.generator.choices(list(files), weights=list(files.values()), k=share)
         self.look_at(chosen)
         return [self.of(file) for file in chosen]
 
     def of_wiping(self, count: int) -> list[list[dict]]:
-        """Return mutants that delete lines which overwrite secrets. There is one candidate per line, and more than
-        requested."""
+        """Return mutants that delete lines that overwrite secrets. Each line has one candidate. The result contains
+        more candidates than requested, because some may be skipped."""
         found = []
         for file in (file for room in ROOMS for file in files_of(room)):
             for number, line in enumerate((ROOT / file).read_text().splitlines(), 1):
@@ -231,14 +231,14 @@ def store_state(tree: Tree, state: dict) -> None:
         for s in tree.slots
     ]
     state["passed_over"] = tree.passed_over
-    # The file is always complete, so that results survive a stopped run.
+    # The file is always complete, so the results survive a stopped run.
     part = STATE.with_suffix(".part")
     part.write_text(json.dumps(state, indent=1))
     part.replace(STATE)
 
 
 def load(tree: Tree, state: dict) -> None:
-    """Return the slots of the last run at the current positions of their lines, without deleted lines."""
+    """Return the slots of the last run, with the current positions of their lines. Deleted lines are omitted."""
     tree.passed_over = state["passed_over"]
     for saved in state["slots"]:
         mutant, switch = saved["mutant"], Switch(**saved["switch"])
@@ -270,23 +270,27 @@ def write_record(state: dict) -> None:
     record["mutants"] = results
     path = save(record, "mutants", RESULTS)
     mutant_table.sum_up(RESULTS)
-    print(f'record: {path}; add the reason to each survivor that may live ("because")')
+    print(f'record: {path}; add the reason for each acceptable survivor ("because")')
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, for --each")
-    parser.add_argument("--count", type=int, default=0, help="number of mutants in all rooms, or in --room")
-    parser.add_argument("--room", help="draw mutants only in this room; part of the record's name")
+    parser.add_argument("--count", type=int, default=0, help="number of mutants in all rooms together, or in --room")
+    parser.add_argument("--room", help="draw mutants only in this room; its name becomes part of the record's name")
     parser.add_argument("--each", type=int, default=1, help="number of mutants in each FILE")
-    parser.add_argument("--wiping", type=int, default=0, help="number of lines that overwrite secrets")
+    parser.add_argument(
+        "--wiping", type=int, default=0, help="number of mutants that delete a line that overwrites secrets"
+    )
     parser.add_argument("--list", metavar="FILE", help="mutants chosen by hand")
     parser.add_argument("--again", action="store_true", help="run the survivors of the last run again")
     parser.add_argument("--draws", type=int, default=1, help="number of draws in one build")
     parser.add_argument("--next", action="store_true", help="run the next draw of the last build")
-    parser.add_argument("--seed", type=int, default=1, help="number that determines the draw (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the draw (%(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="number of concurrent tests (%(default)s)")
-    parser.add_argument("--minutes", type=float, default=600, help="start no new mutant after this time (%(default)s)")
+    parser.add_argument(
+        "--minutes", type=float, default=600, help="do not start a mutant after this time (%(default)s)"
+    )
     parser.add_argument("--record", action="store_true", help="write the score to bench/results/robustness")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
@@ -314,7 +318,7 @@ def main() -> int:
             lists += choose(arguments, Draw(seed))
             state["draws"].append(list(range(before + 1, len(lists) + 1)))
         tree.take(lists)
-        print(f"{len(tree.slots)} mutants of {len(lists)} wanted", flush=True)
+        print(f"{len(tree.slots)} mutants of {len(lists)} requested", flush=True)
     tree.write()
     tree.configure()
     tree.make(targets_of(set(ROOMS)), lambda: store_state(tree, state), checked=arguments.again or arguments.next)
@@ -329,7 +333,7 @@ def main() -> int:
     mutants = {slot.number: {"room": room_of(slot.mutant["file"]), **slot.mutant} for slot in todo}
     judge = Judge(tests, mutants, state["results"], end, lambda: store_state(tree, state))
     of_room = {room: {program.name for program in tests.programs(ROOMS[room].split())} for room in ROOMS}
-    # The order prefers no room, so that a stopped run has judged a fair sample.
+    # The order does not favour any room, so a stopped run has judged a fair sample.
     fresh = [slot.number for slot in todo if str(slot.number) not in state["results"]]
     random.Random(state["seed"]).shuffle(fresh)
     taken = {program.name: sum(c.seconds for c in tests.cases.values() if c.program is program) for program in programs}

@@ -2,7 +2,7 @@
 """Measures one core with messages of 64 bytes to 64 MiB, compared with ipsec-mb, libcrypto and memcpy:
 bench/one_core.cpp.
 
-Prints the table; the record goes to bench/results/one_core.
+Prints the table and stores a record in bench/results/one_core.
 
     tools/one_core.py [--build FOLDER] [--backend NAME] [options of one_core]
 """

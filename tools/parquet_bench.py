@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Reads encrypted Parquet through the plain view, compared with pyarrow's own decryption and with the unencrypted file.
+"""Measures reads of encrypted Parquet through the plain view, compared with pyarrow's own decryption and with the
+unencrypted file.
 
-Prints the table; the record goes to bench/results/parquet.
+Prints the table and stores a record in bench/results/parquet.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/parquet_bench.py
 """
@@ -32,7 +33,7 @@ from recording import ROOT, processor, save, stamp
 ROWS = 2_000_000
 SAMPLES = 12
 NUMBERS = ["integer", "real"]
-#: Files: columns, None for all; the key's bytes; the writer's options.
+#: For each file: the encrypted columns (None means all), the key length in bytes, and the writer's options.
 FILES: dict[str, tuple[list[str] | None, int, dict[str, Any]]] = {
     "numbers, pages of 1 MiB": (NUMBERS, 16, {"compression": "none", "use_dictionary": False}),
     "numbers, pages of 1 MiB, AES-256": (NUMBERS, 32, {"compression": "none", "use_dictionary": False}),
@@ -98,8 +99,8 @@ def ways(folder: Path, number: int, key: bytes, threads: bool) -> dict[str, Call
 
 
 def measure(folder: Path) -> list[dict]:
-    """Return the minimum of samples of each way, taken in turns: processor time on one core, or elapsed time on
-    several."""
+    """Measure the readers in turns and return the minimum of each reader's samples: processor time on one core, or
+    elapsed time on several cores."""
     cores = len(os.sched_getaffinity(0))
     pa.set_cpu_count(cores)
     pa.set_io_thread_count(cores)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measures every path through the library and marks where a curve dips.
 
-Runs bench/path_sweep: modes, sizes, numbers of keys, kinds of memory and ways of calling, with authentic and with
-forged messages; on a GPU if there is one. Prints one curve per line, from small messages to large ones, with its dips:
-sizes that are more than a tenth slower than a smaller one. Stores a record in bench/results/paths.
+Runs bench/path_sweep over modes, sizes, numbers of keys, kinds of memory and kinds of calls, with authentic and with
+forged messages, on a GPU if there is one. Prints one curve per line, from small messages to large messages, and marks
+its dips: sizes that are more than a tenth slower than a smaller size. Stores a record in bench/results/paths.
 
-    tools/path_sweep.py                    builds with the cuda preset if there is a GPU
-    tools/path_sweep.py --no-build BUILD   uses the programs of a build
+    tools/path_sweep.py                    uses the cuda preset if there is a GPU
+    tools/path_sweep.py --no-build BUILD   uses the programs in a build folder
     tools/path_sweep.py --quick            measures a few sizes, in seconds
 
 Without a git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 marks uncommitted changes.
@@ -28,7 +28,7 @@ from paths import curves_of, dips_of, name_of
 
 SMALL = "64,256,1K,1500,4K,8K,16K,64K,1M"
 QUICK = "256,1500,16K"
-# Options of bench/path_sweep, one run each. {sizes} are the sizes of many short messages.
+# Options of bench/path_sweep for each run. {sizes} stands for the sizes of many short messages.
 GPU_RUNS = (
     "--mode ctr,gcm --direction encrypt --size {sizes} --keys 1,64,each --way submit",
     "--mode ecb,xts --direction encrypt --size {sizes} --keys 1,64 --way submit",
@@ -72,8 +72,10 @@ def show(rows: list[dict]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="use this existing build")
-    parser.add_argument("--quick", action="store_true", help="few sizes and little memory; store no record")
+    parser.add_argument("--no-build", type=Path, metavar="BUILD", help="use the programs in this build folder")
+    parser.add_argument(
+        "--quick", action="store_true", help="measure few sizes with little memory, and do not store a record"
+    )
     options = parser.parse_args()
     gpu = find_gpu()
     build = built(options.no_build, gpu, "path_sweep", "warpaes")

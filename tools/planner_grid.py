@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Calibrates this machine, measures every backend over the planner's grid and stores a record of both.
+"""Calibrates this machine, measures every backend over the planner's grid, and stores a record of the calibration and
+the measurements.
 
     tools/planner_grid.py                 builds the default preset, with CUDA if there is a GPU
     tools/planner_grid.py --build build/cuda  uses the programs in that folder
 
-The record goes to bench/results/planner; `make docs` makes the figures of docs/planner.md from it. The calibration is
-stored in the record's file, not in the library's default place. Arguments after -- are passed to `warpaes plan --grid`.
+The record goes to bench/results/planner; `make docs` generates the figures of docs/planner.md from it. The calibration
+is stored in the record, not in the library's default location. Arguments after -- are passed to `warpaes plan --grid`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from recording import ROOT, environment_of, find_gpu, machine, processor, save, 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, help="use this existing build")
+    parser.add_argument("--build", type=Path, help="use the programs in this build folder")
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/planner", help="folder for the record")
     parser.add_argument("--quick", action="store_true", help="calibrate with fewer measurements")
     parser.add_argument("grid", nargs="*", help="options for `warpaes plan --grid`, after --")
@@ -44,7 +45,7 @@ def main() -> int:
         print(f"calibrated in {calibration['seconds']:.1f} s", flush=True)
         costs = json.loads(Path(f"{folder}/calibration.json").read_text())
         grid = Path(folder) / "grid.json"
-        # A machine without a GPU has fewer kinds of memory. A different key length compensates for that.
+        # A machine without a GPU has fewer kinds of memory to measure, so a second key length is added there.
         keys = [] if gpu or "--key-bits" in options.grid else ["--key-bits", "128,256"]
         subprocess.run([warpaes, "plan", "--grid", "-o", grid, *keys, *options.grid], env=environment, check=True)
         measured = json.loads(grid.read_text())

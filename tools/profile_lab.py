@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Profiles kernels of the lab with Nsight Compute and stores the counts: the thirteen of N.implementations, and the
-three schemes of G.schemes with tables in constant and in shared memory, and, in constant memory, by text length.
+"""Profiles the lab's kernels with Nsight Compute and stores the counts. Covers the thirteen kernels of
+N.implementations, the three schemes of G.schemes with tables in constant and in shared memory, and these schemes by
+text length with tables in constant memory.
 
-Each kernel is profiled by its fastest launch while its experiment verifies every kernel (the thirteen with three
-numbers of threads each): instructions, work of shared and constant memory, occupancy, and the reasons of warp stalls.
-The record goes to bench/results/lab; `make docs` makes docs/lab-profile.md from it and the lab's newest record. A
-metric that this GPU does not have is omitted.
+A kernel's profile is taken from its fastest launch while its experiment verifies every kernel. The thirteen kernels are
+launched with three numbers of threads each. The profile contains instructions, shared and constant memory accesses,
+occupancy, and the reasons for warp stalls. The record goes to bench/results/lab. `make docs` generates
+docs/lab-profile.md from it and the lab's newest record. Metrics that this GPU lacks are omitted.
 
     tools/profile_lab.py                     runs on a machine with a GPU and ncu
     tools/profile_lab.py --no-build          uses the programs in build/cuda, built on another machine
@@ -29,10 +30,12 @@ from recording import ROOT, environment_of, find_gpu, save, stamp
 
 KERNELS = 13
 LAUNCHES = 3 * KERNELS  # N.implementations verifies each kernel with at most three numbers of threads
-TEXT_BYTES = 256 << 20  # of N.implementations
-SCHEMES = [(scheme, tables) for tables in ("constant", "shared") for scheme in (1, 2, 3)]  # as G.schemes begins
+TEXT_BYTES = 256 << 20  # the text length in N.implementations
+# The order at the start of G.schemes.
+SCHEMES = [(scheme, tables) for tables in ("constant", "shared") for scheme in (1, 2, 3)]
 SCHEMES_TEXT_BYTES = 128 << 20
-# The launches after these six are at [G]'s lengths: at each, the three schemes with tables in constant memory.
+# After these six launches, [G]'s text lengths follow. At each length, the three schemes run with tables in constant
+# memory.
 SIZES = [(scheme, 2048 << i) for i in range(13) for scheme in (1, 2, 3)]
 
 STALLS = (
@@ -55,7 +58,7 @@ STALLS = (
     "tex_throttle",
     "wait",
 )
-# The name in the record, and the metric.
+# Maps names in the record to metrics.
 METRICS = {
     "nanoseconds": "gpu__time_duration.sum",
     "instructions": "smsp__inst_executed.sum",
@@ -95,23 +98,22 @@ def known_metrics(text: str) -> set[str]:
 
 
 def metrics_to_ask(known: set[str]) -> list[str]:
-    """Return the metrics that the GPU supports, or all metrics if it does not list them. Launch metrics are constants,
-    so ncu does not list them.
-    """
+    """Return the metrics to request: those that the GPU supports, or all of them if it does not list any. Launch
+    metrics are constants, which ncu does not list."""
     asked = [*METRICS.values(), *STALL_METRICS.values()]
     listed = [name for name in asked if name.split(".")[0] in known]
     return [name for name in asked if not listed or name.startswith("launch__") or name in listed]
 
 
 def kernel_number(name: str) -> int | None:
-    """Return the number of one of the thirteen kernels, from 1: its catalogue position, which is its template
-    argument."""
+    """Return a kernel's number among the thirteen, counted from 1. It is the position in the catalogue and the kernel's
+    template argument."""
     found = re.search(r"variant_kernel(?:<(?:\([a-z ]+\))?(\d+)[a-zA-Z]*>|ILm(\d+)E)", name)
     place = int(found[1] or found[2]) if found else KERNELS
     return place + 1 if place < KERNELS else None
 
 
-# Factors of units. ncu is run with base units, but a report may have been printed with other units.
+# Conversion factors by unit. ncu runs with base units, but a report from a file may use other units.
 FACTORS = {
     "second": 1e9,
     "msecond": 1e6,
@@ -144,8 +146,8 @@ def value_of(text: str, unit: str) -> float | None:
 
 
 def launches(text: str) -> list[tuple[str, dict[str, float]]]:
-    """Return the kernel and metrics of every launch that `ncu --csv` printed: one row per launch with a row of units
-    below the names (--page raw), or one row per metric."""
+    """Return the kernel and metrics of every launch in the output of `ncu --csv`. The output contains one row per
+    launch and a row of units below the names (--page raw), or one row per metric."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -171,14 +173,14 @@ def launches(text: str) -> list[tuple[str, dict[str, float]]]:
 
 
 def profile_of(metrics: dict[str, float]) -> dict:
-    """Return a kernel's metrics by the record's names, without missing ones."""
+    """Return a kernel's metrics under the record's names. Missing metrics are omitted."""
     profile = {name: metrics[metric] for name, metric in METRICS.items() if metric in metrics}
     stalls = {stall: metrics[metric] for stall, metric in STALL_METRICS.items() if metric in metrics}
     return profile | {"stalls": dict(sorted(stalls.items(), key=lambda stall: -stall[1]))}
 
 
 def kernels_of(text: str) -> list[dict]:
-    """Return the profile of each of the thirteen kernels, by its fastest launch."""
+    """Return the profile of the fastest launch of each of the thirteen kernels."""
     found: dict[int, dict] = {}
     for name, metrics in launches(text):
         number, profile = kernel_number(name), profile_of(metrics)
@@ -189,7 +191,7 @@ def kernels_of(text: str) -> list[dict]:
 
 
 def schemes_of(text: str) -> list[dict]:
-    """Return the profiles of [G]'s schemes, identified by their order."""
+    """Return the profiles of [G]'s schemes. The launch order identifies the schemes."""
     kernels = [metrics for name, metrics in launches(text) if "variant_kernel" in name]
     return [
         {"scheme": scheme, "tables": tables, **profile_of(metrics)}
@@ -198,7 +200,7 @@ def schemes_of(text: str) -> list[dict]:
 
 
 def sizes_of(text: str) -> list[dict]:
-    """Return the schemes at [G]'s lengths, in launch order."""
+    """Return the profiles of the schemes at [G]'s text lengths, in launch order."""
     kernels = [metrics for name, metrics in launches(text) if "variant_kernel" in name][len(SCHEMES) :]
     return [
         {"scheme": scheme, "text_bytes": size, **profile_of(metrics)} for (scheme, size), metrics in zip(SIZES, kernels)
@@ -213,7 +215,7 @@ def run_ncu(ncu: str, build: Path, limit: int, experiment: str, count: int) -> s
     )
     names = metrics_to_ask(known_metrics(query.stdout) if query.returncode == 0 else set())
     command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    # Every kernel is verified before any is measured, in the order of the experiment's table.
+    # The experiment verifies every kernel before it measures any, in the order of its table.
     command += ["--kernel-name", "regex:variant_kernel", "--launch-count", str(count)]
     command += ["--print-kernel-base", "demangled", "--metrics", ",".join(names)]
     command += [build / "cli/warpaes-lab", "run", experiment, "--quick", "--force", "-o", scratch]
@@ -225,13 +227,13 @@ def run_ncu(ncu: str, build: Path, limit: int, experiment: str, count: int) -> s
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--no-build", action="store_true", help="use the existing build")
-    parser.add_argument("--build", type=Path, default=ROOT / "build/cuda", help="with --no-build, another build")
+    parser.add_argument("--no-build", action="store_true", help="use build/cuda without building it")
+    parser.add_argument("--build", type=Path, default=ROOT / "build/cuda", help="build folder to use with --no-build")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="read ncu's output from a file instead of running it")
-    parser.add_argument("--schemes-csv", type=Path, metavar="FILE", help="the same for the three schemes")
     parser.add_argument(
-        "--limit", type=int, default=600, metavar="SECONDS", help="time limit for each of two runs of ncu"
+        "--schemes-csv", type=Path, metavar="FILE", help="read ncu's output for the three schemes from a file"
     )
+    parser.add_argument("--limit", type=int, default=600, metavar="SECONDS", help="time limit for each run of ncu")
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/lab", help="folder for the record")
     options = parser.parse_args()
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the speed of the provider with that of OpenSSL's default provider, in one process.
 
-`make provider-bench` builds it and runs this program. The record goes to bench/results/provider.
+`make provider-bench` builds the provider and runs this program. Stores a record in bench/results/provider.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the Python package with pyca/cryptography, Tink's library and cryptotensors, in one process.
 
-Prints the table; the record goes to bench/results/python.
+Prints the table and stores a record in bench/results/python.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/python_bench.py
 """
@@ -35,7 +35,8 @@ KEY, NONCE = bytes(range(32)), bytes(range(12))
 SIZES = (64, 1 << 10, 16 << 10, 1 << 20, 64 << 20)
 FILE_BYTES = 1 << 30
 MODEL_BYTES = 256 << 20
-#: Tensors of a 256 MiB model: long ones, ones of the largest size that malloc reuses, and short ones.
+#: Numbers of tensors in a 256 MiB model: with long tensors, with tensors of the largest size that malloc reuses, and
+#: with short tensors.
 MODELS = (8, 512, 4096)
 PIECE_BYTES = 1 << 20
 SAMPLES = 7
@@ -43,10 +44,12 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: bool = False) -> dict:
-    """Return the shortest sample of each, taken in turns. Other work on the machine only makes samples longer.
+    """Measure the subjects in turns and return the shortest sample of each, because other work on the machine only
+    lengthens samples. With ``repeated``, a subject is called once before it is measured, so that it reuses the pages
+    that it freed.
 
-    ``repeated``: each is called again before it is measured, so that it reuses its own freed pages. The host of a
-    virtual machine reclaims free memory, which the first call after another subject would measure.
+    Otherwise, its first call after another subject would also measure how a virtual machine's host reclaims free
+    memory.
     """
     taken: dict = {name: [] for name in actions}
     for _ in range(samples):
@@ -61,7 +64,7 @@ def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: b
 
 
 def row(what: str, size: int, other: str, times: dict) -> dict:
-    """``times``: "ours" and "theirs", and the same bytes unencrypted: "clear", "clear_all" and "dd"."""
+    """``times`` contains "ours" and "theirs" and, for the same bytes unencrypted, "clear", "clear_all" and "dd"."""
     made = {"what": what, "bytes": size, "other": other, "seconds": times["ours"], "other_seconds": times["theirs"]}
     return made | {f"{name}_seconds": times[name] for name in ("clear", "clear_all", "dd") if name in times}
 
@@ -70,7 +73,7 @@ def row(what: str, size: int, other: str, times: dict) -> dict:
 
 
 def by_all_cores(size: int, move: Callable[[int, int], None]) -> None:
-    """Call ``move(begin, end)`` for all pieces of this size, with one thread per core."""
+    """Call ``move(begin, end)`` for every piece of this size, with one thread per core."""
     pieces = iter(range(0, size, PIECE_BYTES))
     turn = threading.Lock()
 
@@ -91,7 +94,7 @@ def by_all_cores(size: int, move: Callable[[int, int], None]) -> None:
 
 
 def large_pages(size: int) -> mmap.mmap:
-    """Allocate untouched memory, in large pages if the system has them."""
+    """Allocate memory that has not been touched, in large pages if the system supports them."""
     room = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     room.madvise(mmap.MADV_HUGEPAGE)
     return room
@@ -108,7 +111,7 @@ def read_by_all_cores(path: str, room: Any, size: int) -> None:
 
 
 def copy_by_all_cores(data: bytes, room: Any, size: int) -> None:
-    import numpy as np  # copies without the GIL
+    import numpy as np  # copies without holding the GIL
 
     here, there = np.frombuffer(data, np.uint8), np.frombuffer(room, np.uint8)
     by_all_cores(size, lambda begin, end: np.copyto(there[begin:end], here[begin:end]))
@@ -160,7 +163,7 @@ def stream_rows() -> list[dict]:
     handle = json_proto_keyset_format.parse(keyset.to_json().decode(), secret_key_access.TOKEN)
     primitive = handle.primitive(streaming_aead.StreamingAead)
     data = os.urandom(FILE_BYTES)
-    room = bytearray(data)  # into memory that was written to before, as in all calls but the first
+    room = bytearray(data)  # written to before, as in all calls but the first
 
     def read_into(file: BinaryIO, size: int) -> None:
         at, view = 0, memoryview(room)
@@ -193,7 +196,7 @@ def stream_rows() -> list[dict]:
                         read(stream, FILE_BYTES)
 
                 def in_clear(read: Any = read, plain: Any = plain, here: bool = here) -> None:
-                    if here and read is read_whole:  # BytesIO does this without a copy
+                    if here and read is read_whole:  # BytesIO returns all of its content without a copy
                         assert len(bytes(memoryview(plain))) == FILE_BYTES
                         return
                     with io.BytesIO(plain) if here else open(plain, "rb") as file:
@@ -204,7 +207,7 @@ def stream_rows() -> list[dict]:
                     (copy_by_all_cores if here else read_by_all_cores)(plain, to, FILE_BYTES)
 
                 actions = {"ours": ours, "theirs": theirs, "clear": in_clear}
-                if read is not read_in_pieces:  # with one calling thread
+                if read is not read_in_pieces:  # only one thread calls it
                     actions["clear_all"] = by_all
                 if not here:
                     actions["dd"] = lambda plain=plain: dd(f"if={plain}", "of=/dev/null")
@@ -236,7 +239,7 @@ def weights_rows() -> list[dict]:
 
 
 def model_rows(count: int, keys: dict, save_file: Any, load_file: Any) -> list[dict]:
-    """Return the header of a model with this number of equal tensors."""
+    """Return the header of a model with this number of equally sized tensors."""
     import numpy as np
 
     tensors = {f"layer {i}": np.frombuffer(os.urandom(MODEL_BYTES // count), "f4") for i in range(count)}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the README's commands on a terminal and records the session in bench/results/demo: docs/demo.svg.
+"""Runs the README's commands on a terminal and records the session in bench/results/demo. `make docs` draws
+docs/demo.svg from it. The commands run twice.
 
-The commands run twice. The second run is recorded, because the first one fills the page cache.
+The second run is recorded, because the first run fills the page cache.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from recording import ROOT, processor, save, stamp
 
 COLUMNS = 80
-#: The commands, in order. At the start only disk.img exists.
+#: The commands in order. Only disk.img exists at the start.
 STEPS = (
     "warpaes keygen -o keyset.json",
     "warpaes encrypt -k keyset.json disk.img",
@@ -37,7 +38,7 @@ STEPS = (
 
 
 def run_on_terminal(command: str, folder: Path, environment: dict) -> tuple[list, int]:
-    """Return the pieces that arrive on a terminal, each with its time in seconds, and the exit status."""
+    """Run a command and return its exit status and the pieces of its terminal output, each with the time in seconds."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     start, events = time.monotonic(), []
@@ -82,7 +83,7 @@ def main() -> int:
     size = parser.parse_args().mib << 20
     warpaes, place = ROOT / "build/default/cli", Path("/dev/shm")
     if shutil.disk_usage(place).free < 3 * size:
-        print(f"{place} has no room for two such files: --mib makes them smaller", file=sys.stderr)
+        print(f"{place} has no room for two such files; choose smaller files with --mib", file=sys.stderr)
         return 1
     for _ in range(2):
         steps = session(warpaes, place, size)

@@ -1,4 +1,4 @@
-"""Rewrites records of measurements in the form that this repository stores: a line for each row.
+"""Rewrites records of measurements in the format that this repository stores, with one line per row.
 
 Measuring programs import this module for a record's file and the fields that identify it (commit, date, machine).
 """
@@ -47,14 +47,14 @@ def commit() -> tuple[str, bool]:
 
 
 def stamp() -> dict:
-    """Return the current time and the state of the tree."""
+    """Return the current time and the commit and state of the tree."""
     sha, dirty = commit()
     date = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
     return {"date": date, "commit": sha, "dirty": dirty}
 
 
 def rounded(value):
-    """Round numbers to five significant digits, more than any measurement has."""
+    """Round numbers to five significant digits. No measurement is more precise."""
     if isinstance(value, float):
         return float(f"{value:.5g}")
     if isinstance(value, dict):
@@ -67,7 +67,7 @@ def machine(record: dict) -> str:
 
 
 def text_of(value, depth: int = 0) -> str:
-    """Return JSON with each object or list that takes at most 600 characters on one line."""
+    """Return JSON. Each object or list of at most 600 characters is on one line."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + depth <= 600 or not value or not isinstance(value, (dict, list)):
         return line
@@ -79,12 +79,12 @@ def text_of(value, depth: int = 0) -> str:
 
 
 def host() -> dict:
-    """Return the machine's description in a record."""
+    """Return the description of this machine for a record."""
     return {"cpu": processor(), "cores": os.cpu_count(), "os": f"{platform.system()} {platform.release()}"}
 
 
 def built(folder: Path | None, gpu: dict | None, *targets: str) -> Path:
-    """Return the folder of an existing build, or build the targets."""
+    """Return the folder of an existing build, or build the targets and return their folder."""
     if folder is not None:
         return folder
     build = ROOT / "build" / ("cuda" if gpu else "default")
@@ -93,8 +93,8 @@ def built(folder: Path | None, gpu: dict | None, *targets: str) -> Path:
 
 
 def save(record: dict, name: str, folder: Path) -> Path:
-    """Write a record, rounded, to ``folder``, which is created. In name order, the newest record of a machine is
-    last."""
+    """Round a record and write it to ``folder``, which is created if necessary. In name order, a machine's newest
+    record is the last."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{slug}-{record['date'].replace(':', '')}.json"
@@ -103,7 +103,7 @@ def save(record: dict, name: str, folder: Path) -> Path:
 
 
 def environment_of(build: Path) -> dict:
-    """Return the environment in which programs from a build made on another machine find its library."""
+    """Return an environment that lets programs from another machine's build find their library."""
     paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
     return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models the cost of a run of warpaes bulk on other machines, from measurements on this one.
+"""Models the cost of running `warpaes bulk` on other machines, from measurements on this machine.
 
     scale_model.py [--record FILE] [--inputs FILE] [--bytes SIZE] [--object SIZE] [--instance NAME] [--hours N]
 
@@ -19,27 +19,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ROOT / "bench/scale/inputs.json"
 RECORDS = ROOT / "bench/results/bulk"
-#: Constants of bulk: the size of a range or part, and the concurrent ranges, parts and objects in a worker.
+#: Constants of bulk: the size of a range or part, and the numbers of concurrent ranges or parts and of concurrent
+#: objects per worker.
 WINDOW, REQUESTS, THREADS = 8 << 20, 16, 32
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Measured processor seconds of a worker, per object of any size and per byte."""
+    """A worker's measured processor time in seconds, per object regardless of its size and per byte."""
 
     per_object: float
     per_byte: float
-    aes: float  #: the part of that for AES
-    driver: float  #: of the driver, per row
-    tls: float = 0.0  #: of TLS, per byte received and sent; not included in per_byte
+    aes: float  #: the share of per_byte that AES takes
+    driver: float  #: the driver's time per row
+    tls: float = 0.0  #: time for TLS per byte received and sent, not included in per_byte
 
     def of(self, size: int) -> float:
-        """Return the processor seconds per object."""
+        """Return the processor time in seconds for an object of this size."""
         return self.per_object + size * (self.per_byte + self.tls)
 
 
 def has_costs(record: dict) -> bool:
-    """Return whether a record has processor times. The first records lack them."""
+    """Return whether a record has processor times. The earliest records lack them."""
     return "tls" in record
 
 
@@ -55,20 +56,20 @@ def costs_of(record: dict, tls: bool) -> Costs:
 
 @dataclass(frozen=True)
 class Limit:
-    """The number of objects per second, and the limiting resource."""
+    """The number of objects per second, and the resource that limits it."""
 
     rate: float
     what: str
 
 
 def requests_of(size: int) -> tuple[int, int]:
-    """Return the number of reads and writes that an object needs."""
+    """Return the number of reads and writes for an object of this size."""
     parts = max(1, -(-size // WINDOW))
     return parts, 1 if parts == 1 else parts + 2
 
 
 def limits_of(size: int, instance: dict, inputs: dict, costs: Costs) -> list[Limit]:
-    """Return the rate of one machine at each of its limits, with one worker per core."""
+    """Return the rate at which each of one machine's resources limits it, with one worker per core."""
     store, cores = inputs["store"], instance["vcpus"]
     bandwidth = instance["gigabits"] * 1e9 / 8 * inputs["network_share"]
     first, stream = store["first_byte_seconds"], store["stream_bytes_per_second"]
@@ -85,25 +86,25 @@ def limits_of(size: int, instance: dict, inputs: dict, costs: Costs) -> list[Lim
 
 
 def limit_of(size: int, instance: dict, inputs: dict, costs: Costs) -> Limit:
-    """Return the lowest of these rates."""
+    """Return the lowest of the rates of ``limits_of``."""
     return min(limits_of(size, instance, inputs, costs), key=lambda limit: limit.rate)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan to process a dataset in a given time, if possible."""
+    """A plan to process a dataset, in a given time if possible."""
 
     machines: int
     hours: float
-    what: str  #: the limiting resource
-    jobs: int  #: jobs with the maximum number of rows in a manifest
+    what: str  #: the resource that limits the plan
+    jobs: int  #: number of jobs, with as many rows per job as a manifest may have
     machine_dollars: float
     request_dollars: float
 
 
 def plan_of(total: int, size: int, instance: dict, inputs: dict, costs: Costs, hours: float) -> Plan:
-    """Return the number of machines for the given time, or fewer if the object store or the drivers are the
-    bottleneck."""
+    """Return a plan with the number of machines for the given time, or with fewer if the object store or the drivers
+    are the bottleneck."""
     store, objects = inputs["store"], math.ceil(total / size)
     one = limit_of(size, instance, inputs, costs)
     reads, writes = requests_of(size)
@@ -133,7 +134,7 @@ def plan_of(total: int, size: int, instance: dict, inputs: dict, costs: Costs, h
 
 @dataclass(frozen=True)
 class Check:
-    """A measured run, and the model's prediction."""
+    """A measured run and the model's prediction for it."""
 
     what: str
     predicted: float
@@ -142,8 +143,8 @@ class Check:
 
 
 def checks_of(record: dict) -> list[Check]:
-    """Predict the runs of a record from one worker's processor time. In these runs, cores are shared with the object
-    store."""
+    """Predict a record's runs from the processor time of one worker. In these runs, the object store shares the
+    workers' cores."""
     cores, start, costs = record["host"]["cores"], record["start"]["seconds"], costs_of(record, tls=False)
     checks = []
 
@@ -164,7 +165,7 @@ def checks_of(record: dict) -> list[Check]:
     for row in record["large"]:
         if row.get("store_cpu"):
             used = row["cpu"] - record["start"]["cpu"]
-            # The object store has one thread.
+            # The object store runs on one thread.
             limits = {"cores": (used + row["store_cpu"]) / cores, "the store": row["store_cpu"]}
             check(f"{row['what']}, {row['bytes'] >> 20:,} MiB", row["seconds"], limits)
     return checks
@@ -181,7 +182,7 @@ def newest(folder: Path = RECORDS) -> dict | None:
 
 
 def size(text: str) -> int:
-    """Read a number of bytes: 64K, 8M, 1G."""
+    """Parse a number of bytes, such as 64K, 8M or 1G."""
     shift = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper(), 0)
     return int(text[:-1] if shift else text) << shift
 
@@ -201,7 +202,7 @@ def main() -> None:
     inputs = json.loads(arguments.inputs.read_text())
     record = json.loads(arguments.record.read_text()) if arguments.record else newest()
     if record is None or not has_costs(record):
-        sys.exit("there is no record with processor times: `make bulk-bench` makes one")
+        sys.exit("there is no record with processor times; `make bulk-bench` creates one")
     costs = costs_of(record, tls=True)
     for instance in inputs["instances"]:
         if arguments.instance in (None, instance["name"]):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Measures encrypted models and KV blocks on a GPU, compared with loaders of unencrypted models, in one run.
+"""Measures encrypted models and KV blocks on a GPU and compares them with loaders of unencrypted models in the same
+run.
 
-Prints the rows; the record goes to bench/results/serving. Needs PyTorch, safetensors and cryptography. Parts that need
-fastsafetensors, runai_model_streamer, kvikio or transformers are skipped without them, and the record lists them in
-`left_out`.
+Prints the rows and stores a record in bench/results/serving. Needs PyTorch, safetensors and cryptography. Parts that
+need fastsafetensors, runai_model_streamer, kvikio or transformers are skipped if these are not installed. The record
+lists the skipped parts in `left_out`.
 
     PYTHONPATH=build/cuda/python python3 tools/serving_bench.py
 
@@ -45,7 +46,7 @@ OPTIONAL = ("fastsafetensors", "runai_model_streamer", "kvikio", "transformers")
 
 
 class Bench:
-    """The options, and the rows of the record."""
+    """The options and the rows of the record."""
 
     def __init__(self, given: argparse.Namespace, folder: Path) -> None:
         self.device, self.samples, self.folder = torch.device(given.device), given.samples, folder
@@ -66,7 +67,7 @@ class Bench:
             torch.cuda.synchronize()
 
     def attempt(self, name: str, work: Callable[[], Any]) -> Any:
-        """Return the result of work. A failure is recorded and does not end the run."""
+        """Return the result of ``work``. A failure is recorded but does not end the run."""
         try:
             return work()
         except Exception as error:
@@ -157,7 +158,7 @@ def by_fastsafetensors(bench: Bench) -> dict[str, Any]:
 
 
 def by_fastsafetensors_loader(bench: Bench) -> dict[str, Any]:
-    """Load as vLLM does."""
+    """Load as vLLM does with fastsafetensors."""
     from fastsafetensors import ParallelLoader, SingleGroup
 
     device = "cuda:0" if bench.on_gpu else "cpu"
@@ -169,7 +170,7 @@ def by_fastsafetensors_loader(bench: Bench) -> dict[str, Any]:
 
 
 def by_runai(bench: Bench) -> dict[str, Any]:
-    """Load as vLLM does: into host memory, and from there to the device."""
+    """Load as vLLM does with Run:ai's streamer, into host memory and from there to the device."""
     from runai_model_streamer import SafetensorsStreamer
 
     with SafetensorsStreamer() as streamer:
@@ -190,14 +191,14 @@ def by_warpaes(bench: Bench, reader: str = "threads") -> dict[str, Any]:
 
 
 def by_device_map(bench: Bench) -> dict[str, Any]:
-    """Load one half of the layers to each of two GPUs."""
+    """Load half of the layers to each of two GPUs."""
     half = sum("q_proj" in name for name in shapes(bench)) // 2
     places = {f"model.layers.{number}": "cuda:0" for number in range(half)} | {"": "cuda:1"}
     return dict(warpaes.models.load(bench.sealed, bench.key, device_map=places))
 
 
 def by_kvikio(bench: Bench) -> dict[str, Any]:
-    """Read the encrypted files into device memory, without decryption."""
+    """Read the encrypted files into device memory without decryption."""
     import kvikio
 
     pending, buffers = [], {}
@@ -234,11 +235,11 @@ def ways(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
 
 
 def check(bench: Bench, what: str, found: dict[str, Any], tensors: dict[str, Any]) -> None:
-    """Compare loaded tensors with the written ones."""
+    """Compare the loaded tensors with the original tensors."""
     if what.startswith("KvikIO only"):
         for path, data in found.items():
             if not np.array_equal(np.fromfile(path, np.uint8), data.cpu().numpy()):
-                raise ValueError(f"{path}: other bytes")
+                raise ValueError(f"{path}: the bytes differ")
     elif found.keys() != tensors.keys() or not all(
         torch.equal(found[name].to(bench.device), tensor) for name, tensor in tensors.items()
     ):
@@ -246,7 +247,7 @@ def check(bench: Bench, what: str, found: dict[str, Any], tensors: dict[str, Any
 
 
 def model_loads(bench: Bench, tensors: dict[str, Any]) -> None:
-    """Time the loaders in turns. The files are in the page cache; the first load of each is compared."""
+    """Time the loaders in turns with the files in the page cache. Each loader's first result is checked."""
     loaders = ways(bench)
 
     def once(what: str, compare: bool) -> float:
@@ -311,7 +312,8 @@ def scanned(bench: Bench) -> None:
 
 
 def scan_here(folder: Path, reader: str, device: str) -> None:
-    """Load, and search for plaintext during the load, between its shards, at its end and, as a check, in a copy."""
+    """Search for plaintext during the load, between shards and after the load, and, as a check of the scan, in a copy
+    of the weights."""
     scan = host_scan.Scan(np.load(folder / "needles.npy"))
     pinned: list[Any] = []
     real_empty, found = torch.empty, []
@@ -358,10 +360,8 @@ def scan_here(folder: Path, reader: str, device: str) -> None:
 
 
 def vllm_chunks(bench: Bench, plain: torch.Tensor) -> dict[str, Callable[[], Any]]:
-    """Measures and checks transfers of the same blocks as vLLM chunks, each with the pages of up to 32 layers.
-
-    Without vLLM, uses the tests' classes that have its interface.
-    """
+    """Measure and check transfers of the same blocks as vLLM chunks. Each chunk contains the pages of up to 32 layers.
+    Without vLLM, the tests' classes with the same interface are used."""
     if importlib.util.find_spec("vllm") is None:
         sys.path.append(str(ROOT / "tests/python"))
         importlib.import_module("made_up_vllm").install()
@@ -398,7 +398,7 @@ def vllm_chunks(bench: Bench, plain: torch.Tensor) -> dict[str, Callable[[], Any
         each.zero_()
     load()
     if not all(torch.equal(each, part.view(torch.int8)) for each, part in zip(pages, plain.chunk(layers, 1))):
-        raise ValueError("other chunks came back")
+        raise ValueError("the chunks differ after the transfers")
     return {
         "store of vLLM's chunks, gathered first": store,
         "fetch of vLLM's chunks, put back": load,
@@ -406,7 +406,8 @@ def vllm_chunks(bench: Bench, plain: torch.Tensor) -> dict[str, Callable[[], Any
 
 
 def kv_blocks(bench: Bench) -> None:
-    """Time copies of KV blocks to page-locked memory and back, bare and with encryption, in turns."""
+    """Time copies of KV blocks to page-locked memory and back, alternating between plain copies and copies with
+    encryption."""
     count, size = bench.blocks, bench.block_bytes
     plain = torch.randint(0, 256, (count, size), dtype=torch.uint8, device=bench.device)
     staging, host = plain.clone(), torch.empty((count, size), dtype=torch.uint8, pin_memory=bench.on_gpu)
@@ -419,10 +420,10 @@ def kv_blocks(bench: Bench) -> None:
         raise ValueError("plaintext in the host's copy")
     statuses = blocks.fetch(host, seals, names, staging)
     if not torch.equal(staging, plain) or int(statuses.abs().sum()):
-        raise ValueError("other blocks came back")
+        raise ValueError("the blocks differ after the transfers")
     host.reshape(-1)[0] ^= 1
     if blocks.fetch(host, seals, names, staging).tolist() != [kv.NOT_AUTHENTIC, *[0] * (count - 1)]:
-        raise ValueError("an altered block was not noticed")
+        raise ValueError("an altered block was not detected")
     host.reshape(-1)[0] ^= 1
 
     def encrypt_then_copy() -> None:
@@ -474,14 +475,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", help="PyTorch's name of the device (%(default)s)")
     parser.add_argument("--gib", type=float, default=4.0, help="minimum size of the model (default: 4)")
-    parser.add_argument("--samples", type=int, default=5, help="number of samples of each row (%(default)s)")
+    parser.add_argument("--samples", type=int, default=5, help="number of samples per row (%(default)s)")
     parser.add_argument("--blocks", type=int, default=16, help="number of KV blocks (%(default)s)")
     parser.add_argument("--block-kib", type=int, default=8 << 10, help="size of a KV block (%(default)s)")
     parser.add_argument(
         "--folder",
         type=Path,
         default=Path("/dev/shm"),
-        help="folder for files, with room for three times the model's size",
+        help="folder for the files; it needs space for three times the model's size",
     )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/serving", help="folder for the record")
     parser.add_argument("--scan", nargs=2, metavar=("FOLDER", "READER"), help=argparse.SUPPRESS)

@@ -1,5 +1,5 @@
-"""The tests of a tree with mutants (switched_tree.py): each test's time and executed mutants, and runs of many tests in
-one process, with one or several mutants."""
+"""Runs the tests of a tree with mutants (switched_tree.py). Records each test's time and the mutants that it executes,
+and runs many tests in one process, with one or several mutants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# No test takes longer without a mutant, so a longer run is a mutant that hangs.
+# Time limit in seconds. No test takes this long without a mutant, so a test that exceeds it hangs because of a mutant.
 LIMIT = 420
 # Filters from CMakeLists.txt for programs that also contain tests of other backends.
 FILTERS = {
@@ -29,7 +29,7 @@ FILTERS = {
     "test_secrets_simulated": "*SecretsTest*cuda",
 }
 NOT_HERE = "-*soak*:*MonteCarlo*"
-# Lists the tests of a Python file.
+# A program that lists the tests in a Python file.
 LISTING = """
 import importlib, sys, unittest
 sys.path.insert(0, "")
@@ -40,13 +40,14 @@ def tests(suite):
 tests(unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(sys.argv[1])))
 """
 SKIPPED = 77
-# Maximum length in characters of the case names passed to a program, which the system limits for one argument.
+# Maximum length in characters of the case names passed to a program, because the system limits the length of an
+# argument.
 MOST_NAMES = 100_000
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of GoogleTest or unittest, with cases; or a test that runs as a whole, with the case ""."""
+    """A GoogleTest or unittest program with its cases, or a test that runs as a whole, with the single case ""."""
 
     name: str
     command: tuple[str, ...]
@@ -84,13 +85,13 @@ def outcome_of_gtest(output: str) -> Outcome:
     failed = set(re.findall(r"\[  FAILED  \] ([\w/.]+)(?:, where| \(\d)", output))
     begun = re.findall(r"\[ RUN      \] ([\w/.]+)", output)
     if begun and begun[-1] not in passed:
-        failed.add(begun[-1])  # it was killed, or crashed the program
+        failed.add(begun[-1])  # the case was killed, or it crashed the program
     return Outcome(passed - failed, failed)
 
 
 def outcome_of_unittest(output: str, cases: list[str]) -> Outcome:
-    """Return the results in the output of `-v`. A killed program has printed the running case and the results of
-    earlier cases."""
+    """Return the results in the output of `-v`. A killed program has printed the name of the running case and the
+    results of earlier cases."""
     begun = re.findall(r"^(\w+) \(__main__\.(\w+)(.*?)(?=^\w+ \(__main__\.|\Z)", output, re.MULTILINE | re.DOTALL)
     went = {
         f"{group}.{name}": re.search(r" \.\.\. .*?\b(ok|skipped)\b", rest, re.DOTALL) for name, group, rest in begun
@@ -109,8 +110,6 @@ class Tests:
         self.cases: dict[str, Case] = {}
         self.left_out: list[str] = []
         self.listed: list[dict] = []
-
-    # What there is.
 
     def programs(self, tests: Iterable[str]) -> list[Program]:
         """Return the tests: GoogleTest programs below build/tests, or "^names" of ctest."""
@@ -188,8 +187,8 @@ class Tests:
         first: bool = False,
         reached: str = "",
     ) -> Outcome:
-        """Run these cases of a program. `first`: stop at the first failure. Cases that neither passed nor failed did
-        not run."""
+        """Run these cases of a program. With `first`, stop at the first failure. Cases that neither passed nor failed
+        did not run."""
         command = program.with_cases(cases) if program.kind != "whole" else list(program.command)
         if first and program.kind != "whole":
             command.append("--gtest_fail_fast" if program.kind == "gtest" else "--failfast")
@@ -207,7 +206,7 @@ class Tests:
                 status = process.wait(timeout=limit)
             except subprocess.TimeoutExpired:
                 status = None
-            # Also kill the child processes that a test left.
+            # Also kills child processes that a test left running.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -220,7 +219,7 @@ class Tests:
         found = outcome_of_gtest(output) if program.kind == "gtest" else outcome_of_unittest(output, cases)
         found = Outcome(found.passed & set(cases), found.failed & set(cases))
         if not found.failed:
-            # The program ended before the first case or after the last.
+            # The program ended before the first case or after the last case.
             found.failed.add(cases[-1])
             found.passed.discard(cases[-1])
         return found
@@ -241,7 +240,7 @@ class Tests:
 
     def look(self, programs: list[Program], known_in: Path) -> None:
         """Run the cases without a mutant, and record each case's time and the mutants that it executes. Failing cases
-        are excluded, because tests of constant time may fail if a switch changed the code around it."""
+        are excluded, because a constant-time test may fail if a switch changed the code that it measures."""
         known = json.loads(known_in.read_text()) if known_in.exists() else {}
         lock = threading.Lock()
 
@@ -266,16 +265,16 @@ class Tests:
                     chosen.append(case)
                     if known.get(str(case), {"fails": True})["fails"] or known[str(case)]["built"] != built:
                         todo.append((case, built))
-            print(f"{len(chosen)} tests, {len(todo)} of them to be looked at", flush=True)
+            print(f"{len(chosen)} tests; {len(todo)} of them run without a mutant first", flush=True)
             list(pool.map(lambda item: one(*item), todo))
         for case, built in todo:
             if known[str(case)]["fails"]:
-                one(case, built)  # it may fail only together with others
+                one(case, built)  # the case may fail only together with other cases
         known_in.write_text(json.dumps(known))
         for case in chosen:
             of_it = known[str(case)]
             if of_it["fails"]:
-                print(f"left out: {case} does not pass without a mutant", flush=True)
+                print(f"excluded: {case} does not pass without a mutant", flush=True)
                 self.left_out.append(str(case))
             else:
                 case.seconds, case.reaches = of_it["seconds"], frozenset(of_it["reaches"])
@@ -283,8 +282,8 @@ class Tests:
 
 
 def batches(cases: list[Case], seconds: float) -> Iterable[list[Case]]:
-    """Split the cases of one program, in order, into batches within a time limit. A batch exceeds it only if it has a
-    single case."""
+    """Split the cases of one program, in order, into batches within a time limit. A batch exceeds the limit only if it
+    contains a single case."""
     batch: list[Case] = []
     for case in cases:
         names = sum(len(other.name) + 1 for other in batch) + len(case.name)

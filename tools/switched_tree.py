@@ -1,4 +1,4 @@
-"""A copy of the tree with switches for its mutants (switches.py): builds it and runs its tests."""
+"""Builds a copy of the tree with switches for its mutants (switches.py) and runs its tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRESET = "cpu-only"
 
 
 class Slot:
-    """A position in the sample: its candidates in order, and the current one."""
+    """A position in the sample, with its candidates in order and the current candidate."""
 
     def __init__(self, number: int, candidates: list[dict]):
         self.number, self.candidates = number, candidates
@@ -41,8 +41,6 @@ class Tree:
         self.checked: dict[str, str] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    # Which switches.
-
     def code(self, file: str) -> switches.Code:
         if file not in self.codes:
             self.codes[file] = switches.Code((ROOT / file).read_text())
@@ -53,7 +51,7 @@ class Tree:
         slot.ways = []
 
     def settle(self, slot: Slot) -> bool:
-        """Take the first candidate whose switch is compatible with the others."""
+        """Use the first candidate whose switch is compatible with the other slots' switches."""
         while slot.candidates:
             mutant = slot.mutant
             if not slot.ways:
@@ -61,7 +59,7 @@ class Tree:
                 finder = switches.finder(code, mutant["line"], mutant["after"])
                 slot.ways = finder.switches() if finder.is_code() else []
                 if not slot.ways:
-                    self.pass_over(slot, "takes no switch" if finder.is_code() else "cannot compile")
+                    self.pass_over(slot, "cannot have a switch" if finder.is_code() else "cannot compile")
                     continue
             others = [s for s in self.slots if s is not slot and s.ways and s.mutant["file"] == mutant["file"]]
             if any(other.mutant["line"] == mutant["line"] for other in others):
@@ -76,7 +74,7 @@ class Tree:
         return False
 
     def refuse(self, slot: Slot) -> None:
-        """Drop the candidate, because its switch does not compile."""
+        """Drop the current candidate, because its switch does not compile."""
         slot.ways.pop(0)
         if not slot.ways:
             self.pass_over(slot, "does not compile with a switch")
@@ -86,8 +84,6 @@ class Tree:
     def take(self, lists: list[list[dict]]) -> None:
         self.slots = [Slot(number, list(candidates)) for number, candidates in enumerate(lists, 1)]
         self.slots = [slot for slot in list(self.slots) if self.settle(slot)]
-
-    # The build.
 
     def write(self) -> None:
         chosen: dict[str, list[tuple[int, switches.Switch]]] = {}
@@ -113,10 +109,11 @@ class Tree:
         command = ["tools/build", PRESET, "help"]
         done = subprocess.run(command, cwd=self.folder, env=os.environ | options, capture_output=True, text=True)
         if done.returncode != 0:
-            sys.exit(f"mutants: the copy cannot be configured\n{done.stdout}{done.stderr}")
+            sys.exit(f"mutants: cannot configure the copy\n{done.stdout}{done.stderr}")
 
     def blamed(self, output: str) -> set[Slot]:
-        """Return the mutants that cause a compiler's errors, found by the error's line or otherwise in the notes."""
+        """Return the mutants that cause the compiler's errors. The line of an error identifies the mutant, or otherwise
+        the lines in its notes."""
         spans: dict[str, list[tuple[range, Slot]]] = {}
         for slot in self.slots:
             text = self.code(slot.mutant["file"]).text
@@ -135,14 +132,14 @@ class Tree:
         return found
 
     def mentioned(self, output: str) -> set[Slot]:
-        """For constant expressions the line precedes the error, so all lines reported for a failed object count."""
+        """Return the mutants on all lines reported for a failed object. For constant expressions, the mutant's line
+        precedes the error."""
         failed = re.findall(r"^FAILED: .*?(?=^\[\d+/|\Z)", output, re.MULTILINE | re.DOTALL)
         return self.blamed("".join("error: " + line + "\n" for block in failed for line in block.splitlines()))
 
     def check(self, done: bool = False) -> None:
         """Compile the changed files without generating code, which is quick. A changed header is compiled through one
-        file that includes it. `done`: files that compiled before.
-        """
+        file that includes it. With `done`, skip files that compiled before."""
         commands = {
             os.path.relpath(os.path.join(entry["directory"], entry["file"]), self.folder): entry
             for entry in json.loads((self.build / "compile_commands.json").read_text())
@@ -194,7 +191,7 @@ class Tree:
         return done.stderr if done.returncode != 0 else ""
 
     def make(self, targets: list[str], keep: Callable[[], None], checked: bool = False) -> None:
-        """Build, and replace each switch that does not compile. `checked`: all switches compile, or compiled before.
+        """Build, and replace each switch that does not compile. `checked` means that all switches are known to compile.
         `keep` is called before slow steps."""
         while True:
             self.check(checked)

@@ -1,4 +1,5 @@
-"""Mutants with switches: many changed lines in one build. WARPAES_MUTANT selects mutants for a process: "7", or "7,12".
+"""Adds mutants with switches to a source, so that one build contains many changed lines. WARPAES_MUTANT selects the
+mutants of a process, such as "7" or "7,12".
 
 A changed statement becomes `if (warpaes_mutant(7)) { changed } else { original }`, and a changed expression becomes
 `(warpaes_mutant(7) ? (changed) : (original))`, on the same lines. Code that the compiler evaluates (constants, types,
@@ -96,7 +97,7 @@ class Token:
 
 
 class Code:
-    """Return the tokens of a file, and its pairs of brackets."""
+    """The tokens of a file, and its pairs of brackets."""
 
     def __init__(self, text: str):
         self.text = text
@@ -117,14 +118,14 @@ class Code:
                 self.match |= {begin: i, i: begin}
 
     def of_line(self, line: int) -> range:
-        """Return the tokens that begin at these positions."""
+        """Return the indices of the tokens that begin in this line."""
         if not self.starts:
             self.starts = [0] + [found.end() for found in re.finditer("\n", self.text)] + [len(self.text) + 1]
         begins = [token.begin for token in self.tokens]
         return range(*(bisect.bisect_left(begins, self.starts[at]) for at in (line - 1, line)))
 
     def enclosing(self, i: int) -> int:
-        """Return the bracket around token i, or -1."""
+        """Return the index of the innermost bracket around token i, or -1 if there is none."""
         i -= 1
         while i >= 0 and not (self.words[i] in PAIRS and i in self.match):
             i = self.match.get(i, i) - 1
@@ -151,7 +152,7 @@ class Code:
         return words[3:] if words[:3] == ["if", "constexpr", ")"] else words
 
     def opens_block(self, i: int) -> bool:
-        """Return whether the brace at i begins statements or members, and not a list of values."""
+        """Return whether the brace at i begins statements or members rather than a list of values."""
         before = self.words[i - 1] if i else ";"
         if before in {
             ")",
@@ -176,17 +177,17 @@ class Code:
 
 @dataclass
 class Switch:
-    """A replacement of a part of the text, without its number."""
+    """A replacement of a part of the text, without the mutant's number."""
 
     begin: int
     end: int
     before: str
-    after: str  # "%d" is the number
+    after: str  # "%d" stands for the number
 
 
 @dataclass
 class Finder:
-    """Return the switches that a changed line may become, the best first."""
+    """Finds the switches that a changed line may become, with the best switch first."""
 
     old: Code
     new: Code
@@ -233,12 +234,12 @@ class Finder:
                 return False
             if left in BINARY and right in {")", "]", ",", ";", "}"}:
                 return False
-        # `T& x` and `T* x`, in clang-format's style.
+        # `T& x` and `T* x`, as clang-format writes them
         if before and before[0] in {"&", "*", "&&"} and after[:1] != before[:1]:
             at = self.old.tokens[self.first]
             if self.old.text[at.begin - 1] not in " (!" and self.old.text[at.end] in " )>,":
                 return False
-        # Of a template.
+        # brackets of a template
         of_template = {"<", ">", ">>"} & set(before[:1]) and after[:1] != before[:1]
         return not of_template or self.old.text[self.old.tokens[self.first].begin - 1] == " "
 
@@ -283,10 +284,10 @@ class Finder:
         return begin, end
 
     def computed(self, begin: int) -> bool:
-        """Return whether the compiler may need the value of an expression that begins there."""
+        """Return whether the compiler may need the value of the expression that begins at `begin`."""
         head = self.old.head(begin)
         if head[-1:] == ["["] and re.fullmatch(r"\w+|[>*&]", "".join(head[-3:-2])) and head[-3] not in LEAVING:
-            return True  # as many elements
+            return True  # the size of an array
         return bool(COMPUTED & set(head)) or any(word.startswith("#") for word in head)
 
     def add(self, begin: int, end: int, text: str):
@@ -297,7 +298,7 @@ class Finder:
         self.found.append(Switch(at, at + len(part), part, text))
 
     def names(self, begin: int, end: int) -> bool:
-        """Return whether the tokens are a type and a name, not a value."""
+        """Return whether the tokens are a type and a name rather than a value."""
         words, i = self.old.words, begin
         while i + 1 < end:
             if words[i] in PAIRS and i in self.old.match:
@@ -322,7 +323,6 @@ class Finder:
                     continue
                 after = self.new.on_one_line(a, b + self.more)
                 self.add(a, b, f"(warpaes_mutant(%d) ? ({after}) : ({self.old.part(a, b)}))")
-            # The brackets around it.
             a, _ = self.around(begin, end, set())
             if a == 0 or self.old.words[a - 1] not in PAIRS or a - 1 not in self.old.match:
                 return
@@ -394,7 +394,7 @@ class Finder:
         after = self.new.on_one_line(begin, end + self.more)
         before = self.old.part(begin, end)
         if after.strip() in {"", ";"} and self.ends_function(begin, end):
-            # Otherwise the compiler assumes that this point is never reached.
+            # Without the trap, the compiler would assume that this point is never reached.
             self.add(begin, end, "if (warpaes_mutant(%d)) { __builtin_trap(); } else { " + before + " }")
         elif after.strip() in {"", ";"}:
             self.add(begin, end, "if (!warpaes_mutant(%d)) { " + before + " }")
@@ -402,14 +402,14 @@ class Finder:
             self.add(begin, end, "if (warpaes_mutant(%d)) { " + after + " } else { " + before + " }")
 
     def ends_function(self, begin: int, end: int) -> bool:
-        """Return whether a function without this `return` would end without one."""
+        """Return whether a function would end without a `return` if this `return` were deleted."""
         words, opened = self.old.words, self.old.enclosing(begin)
         if words[begin] != "return" or end - begin == 2 or words[end : end + 1] != ["}"]:
             return False
         return self.old.head(opened)[:1] not in (["if"], ["for"], ["while"], ["switch"], ["else"], ["do"], [])
 
     def head_of_class(self, begin: int) -> bool:
-        """Return whether members or names at namespace scope are declared there."""
+        """Return whether `begin` is in a class or at namespace scope, where members or names are declared."""
         i = begin
         while i > 0:
             i -= 1
@@ -438,7 +438,7 @@ def finder(code: Code, line: int, after: str) -> Finder:
 
 
 def start_of(text: str, line: int) -> int:
-    """Return the positions where lines begin."""
+    """Return the position where a line begins."""
     return sum(len(before) + 1 for before in text.split("\n")[: line - 1])
 
 
@@ -448,7 +448,7 @@ def lines_of(text: str, switch: Switch) -> range:
 
 
 def with_switches(text: str, chosen: list[tuple[int, Switch]], header: str) -> str:
-    """Return the text with these numbered switches, which must not be nested. Line numbers stay the same."""
+    """Return the text with these numbered switches, which must not be nested. Line numbers do not change."""
     for number, switch in sorted(chosen, key=lambda item: -item[1].begin):
         text = text[: switch.begin] + switch.after.replace("%d", str(number), 1) + text[switch.end :]
     return f'#include "{header}"\n#line 1\n{text}'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the Python package with PyTorch's own operations on GPU tensors. The record goes to bench/results/torch.
+"""Compares the Python package with PyTorch's own operations on GPU tensors. Stores a record in bench/results/torch.
 Needs PyTorch, safetensors, cryptography and a GPU.
 
     PYTHONPATH=build/cuda/python python3 tools/torch_bench.py
@@ -29,8 +29,8 @@ CALLS = 200
 
 
 def on_gpu(work: Callable[[], object], calls: int = 1) -> float:
-    """Return the seconds of a call by the GPU's clock, the median of samples. Several functions run directly after one
-    another."""
+    """Return the time of a call in seconds by the GPU's clock, as the median of the samples. Several functions run
+    directly after one another."""
     taken = []
     for _ in range(SAMPLES + 1):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -45,7 +45,8 @@ def on_gpu(work: Callable[[], object], calls: int = 1) -> float:
 
 
 def waiting(work: Callable[[], object]) -> float:
-    """Return the seconds of a call and a wait for the device by the host's clock, the median of many."""
+    """Return the time in seconds, by the host's clock, of a call and a wait for the device, as the median of many
+    samples."""
     taken = []
     for _ in range(CALLS):
         begin = time.perf_counter()
@@ -160,10 +161,9 @@ def weights(folder: Path, size: int) -> list[dict]:
 
 
 def training(folder: Path) -> list[dict]:
-    """Time an epoch with two forked workers that read records, and a checkpoint at its end, unencrypted and
-    encrypted."""
+    """Time an epoch with a checkpoint at its end, unencrypted and encrypted. Two forked workers read the records."""
     length, records, batch, vocabulary = 256, 2048, 32, 4096
-    keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")  # short segments for records in any order
+    keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")  # short segments, because records are read in any order
     for_checkpoints = warpaes.Keyset.generate()
     tokens = torch.randint(0, vocabulary, (records, length), dtype=torch.int32).numpy()
     (folder / "tokens").write_bytes(tokens.tobytes())
@@ -237,7 +237,7 @@ def main() -> int:
         "--folder",
         type=Path,
         default=Path("/dev/shm"),
-        help="folder for a model's files, with room for twice their size",
+        help="folder for the model's files; it needs space for twice their size",
     )
     parser.add_argument("--model", type=int, default=8, metavar="GIB", help="size of the model (default: 8)")
     options = parser.parse_args()

@@ -2,7 +2,7 @@
 """Lists or replaces the project's addresses in packaging/urls.json and in all files that repeat them.
 
     tools/urls.py                                       lists the addresses and the files that contain them
-    tools/urls.py repository=https://github.com/me/aes  replaces an address in all of these files
+    tools/urls.py repository=https://github.com/me/aes  replaces an address in all files
 
 Addresses under .example are placeholders (RFC 2606): no release is published yet.
 """
@@ -24,7 +24,7 @@ def addresses() -> dict[str, str]:
 
 
 def files_with(text: str) -> list[Path]:
-    """Return the tracked text files that contain `text`, without urls.json."""
+    """Return the tracked text files, except urls.json, that contain `text`."""
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
     found = []
     for name in listed.rstrip("\0").split("\0"):
@@ -43,7 +43,7 @@ def main() -> int:
         if name not in known or not value:
             print(f"{name}: is not one of {', '.join(known)}, or has no value", file=sys.stderr)
             return 2
-    # Longer addresses first: one may contain another.
+    # Longer addresses come first, because an address may contain another address.
     for name, old in sorted(known.items(), key=lambda item: -len(item[1])):
         paths = files_with(old)
         if name not in changes:

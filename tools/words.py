@@ -95,7 +95,7 @@ POOLS = (
 )
 #: Generated, quoted or foreign texts, and this file.
 NOT_OURS = re.compile(
-    r"tests/vectors/|bench/results/|fuzz/corpus/|licenses/|cli/pages/|docs/lab-.*\.html|\.svg$|lab/claims/statements/"
+    r"tests/vectors/|bench/results/|fuzz/corpus/|licenses/|docs/lab-.*\.html|\.svg$|lab/claims/statements/"
     r"|tests/abi/first/|tests/project/words\.json|tools/words\.py|tests/project/test_words\.py|docs/performance\.md"
     r"|docs/lab\.md|docs/robustness\.md|docs/lab-profile\.md"
 )

@@ -1,5 +1,5 @@
-"""The fuzzers' corpora: TARGET.tar.xz for each target, which lists its inputs by name. The same inputs give the same
-archive.
+"""Reads and writes the fuzzers' corpora. Each target has an archive, TARGET.tar.xz, with its inputs in the order of
+their names. Equal inputs produce equal archives.
 
     archives.py FOLDER [TARGET…]    unpacks corpora into FOLDER/TARGET
 """
@@ -20,7 +20,7 @@ def targets() -> list[str]:
 
 
 def read(target: str) -> dict[str, bytes]:
-    """The inputs of a target by name; none if it has no archive yet."""
+    """Returns the inputs of a target by name, or no inputs if there is no archive yet."""
     path = HERE / (target + SUFFIX)
     if not path.exists():
         return {}
@@ -35,7 +35,7 @@ def read(target: str) -> dict[str, bytes]:
 
 
 def write(target: str, inputs: dict[str, bytes]) -> None:
-    """Replaces the archive of a target."""
+    """Replaces a target's archive."""
     with tarfile.open(HERE / (target + SUFFIX), "w:xz", format=tarfile.USTAR_FORMAT, preset=9) as archive:
         for name, content in sorted(inputs.items()):
             member = tarfile.TarInfo(f"{target}/{name}")
@@ -44,7 +44,7 @@ def write(target: str, inputs: dict[str, bytes]) -> None:
 
 
 def unpack(target: str, folder: Path) -> Path:
-    """Writes the inputs of a target as files of FOLDER/TARGET, which it returns."""
+    """Writes the inputs of a target as files in FOLDER/TARGET, and returns this folder."""
     there = folder / target
     there.mkdir(parents=True, exist_ok=True)
     for name, content in read(target).items():

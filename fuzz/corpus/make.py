@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the seeds of the fuzzers: small inputs that get them to the interesting places. Adds them to the corpora."""
+"""Generates the fuzzers' seeds, which are small inputs that reach the interesting code, and adds them to the
+corpora."""
 
 import base64
 import json
@@ -73,7 +74,7 @@ def keysets() -> None:
         "keyEncryptionKey": {"kdf": "scrypt", "salt": "AAAA", "n": 16, "r": 8, "p": 1},
     }
     write("keyset", "wrapped.json", json.dumps(wrapped).encode())
-    # AES-128-GCM under a key of zeros, with a nonce of zeros.
+    # Encrypted with AES-128-GCM, an all-zero key and an all-zero nonce.
     sealed = (
         "AAAAAAAAAAAAAAAAC4/IqGroqa+HUbLcX9WRF5D5z8o5IioNlJLk0PPkrodMZz9CPArkrk+nwsW++IWhrD7lenzGQhkdLcjO"
         "rKLlm+S5NuDR/C5zaHmkicU3GpKPqE0alMWU+ikq6wL454XtDFxgbwJkHPf6uk/RUbNksFg8oK3Ib2TvCYE="
@@ -89,14 +90,15 @@ def keysets() -> None:
 
 
 def spans() -> None:
-    """One of each call of fuzz/spans.cpp, which its first byte chooses, with two ways to go on."""
+    """Generates an input for each call in fuzz/spans.cpp, which the first byte selects, with two different
+    continuations."""
     for call in range(13):
         for name, rest in ("up", bytes(range(1, 120))), ("mixed", bytes(7 * i * i % 251 for i in range(200))):
             write("spans", f"{call}_{name}", bytes([call]) + rest)
 
 
 def parquet() -> None:
-    """Chunks whose lengths are right and wrong, and page headers (fuzz/parquet.cpp)."""
+    """Generates chunks with right and wrong lengths, and page headers (fuzz/parquet.cpp)."""
 
     def module(text: int) -> bytes:
         return (28 + text).to_bytes(4, "little") + bytes(28 + text)
@@ -134,8 +136,8 @@ def parquet() -> None:
 
 
 def pages() -> None:
-    """Whole and altered chunks of a few pages, with rooms, windows and threads (fuzz/pages.cpp)."""
-    page = bytes([1, 200, 5, 1, 3])  # of up to 3,000 bytes
+    """Generates complete and altered chunks of a few pages, with rooms, windows and threads (fuzz/pages.cpp)."""
+    page = bytes([1, 200, 5, 1, 3])  # up to 3,000 bytes long
     for name, (ctr, dictionary, count) in {"one": (1, 0, 1), "many": (1, 0, 20), "ctr": (0, 1, 9)}.items():
         begin = bytes([0, ctr, dictionary, count]) + count * page
         whole = bytes([7, 0, 1, 1]) + bytes([0, 16])

@@ -21,9 +21,9 @@ extern "C" {
  * primary. Encryption uses the primary key; decryption tries every enabled key. Threads may share a keyset while no
  * thread changes it. The keyset is wiped when it is destroyed.
  *
- * Templates, by Tink's names: AES128_GCM_HKDF_4KB, AES128_GCM_HKDF_1MB, AES256_GCM_HKDF_4KB, AES256_GCM_HKDF_1MB,
- * AES128_CTR_HMAC_SHA256_4KB, AES128_CTR_HMAC_SHA256_1MB, AES256_CTR_HMAC_SHA256_4KB, AES256_CTR_HMAC_SHA256_1MB; and
- * C2SP_CHUNKED_128, C2SP_CHUNKED_256 (c2sp.org/chunked-encryption), which have raw keys only and no keyset file.
+ * Templates name formats and their parameters (warpaes_template_query): Tink's streaming AEAD by Tink's names, such as
+ * AES256_GCM_HKDF_1MB; and C2SP_CHUNKED_128, C2SP_CHUNKED_256 (c2sp.org/chunked-encryption), which have raw keys only
+ * and no keyset file.
  */
 typedef struct warpaes_keyset warpaes_keyset;
 
@@ -49,6 +49,23 @@ typedef struct warpaes_key_info {
 /** Number of templates, and the name of template `index` (NULL beyond the last). */
 WARPAES_API size_t warpaes_template_count(void);
 WARPAES_API const char* warpaes_template_name(size_t index);
+
+/** A template and its format. */
+typedef struct warpaes_template_info {
+    uint32_t struct_size;
+    uint32_t key_bits;      /**< AES key size */
+    const char* format;     /**< The format's name, as "Tink streaming AEAD". Static storage. */
+    uint64_t header_bytes;  /**< Bytes of a file before its first segment's ciphertext. */
+    uint64_t segment_bytes; /**< Bytes of a full segment's ciphertext, with its tag. */
+    uint32_t raw_only;      /**< 1: its keys are raw, and a keyset file cannot contain them. */
+    uint32_t has_mark;      /**< 1: warpaes_file_inspect recognises its files without the template. */
+} warpaes_template_info;
+
+#define WARPAES_TEMPLATE_INFO_INIT \
+    { sizeof(warpaes_template_info), 0, NULL, 0, 0, 0, 0 }
+
+/** Describes the template of that name. WARPAES_ERROR_ARGUMENT for an unknown name. */
+WARPAES_API warpaes_status warpaes_template_query(const char* template_name, warpaes_template_info* info);
 
 /** Makes an empty keyset. */
 WARPAES_API warpaes_status warpaes_keyset_create(warpaes_keyset** keyset);
@@ -348,10 +365,11 @@ typedef struct warpaes_file_info {
     uint64_t plaintext_bytes; /**< WARPAES_UNKNOWN if unknown: OPENSSL_ENC, or no template was requested */
     uint32_t key_bits;        /**< AES key size; 0 if unknown */
     uint32_t reserved;
+    const char* format_name; /**< The format's name, as "Tink streaming AEAD". Static storage. */
 } warpaes_file_info;
 
 #define WARPAES_FILE_INFO_INIT \
-    { sizeof(warpaes_file_info), (warpaes_format)0, NULL, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(warpaes_file_info), (warpaes_format)0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL }
 
 /**
  * Reads the header of the file at `path` and computes the other facts from the file's length. `template_name` is the
@@ -418,6 +436,8 @@ WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const war
                                                warpaes_reader** reader);
 /** Bytes of plaintext; 0 for NULL. For a source that cannot seek: WARPAES_UNKNOWN until everything has been read. */
 WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
+/** Bytes of plaintext in the first segment and in every other full one, the units that reads open as a whole. */
+WARPAES_API warpaes_status warpaes_reader_segments(const warpaes_reader* reader, uint64_t* first, uint64_t* others);
 /**
  * Copies bytes [offset, offset + length) of the plaintext to `output`, in host or device memory. `*read` is less than
  * `length` only at the end. The call reads and authenticates only the segments that contain these bytes. For sequential

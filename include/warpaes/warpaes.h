@@ -239,6 +239,9 @@ WARPAES_API size_t warpaes_backend_count(void);
 /** Entry `index` of the list: first the CPU backends, ending with the best, then the CUDA devices. Thread-safe. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
+/** Name `index` of all backends, those of CPUs first and the GPU's last; NULL beyond the last. Needs no driver. */
+WARPAES_API const char* warpaes_backend_name(size_t index);
+
 /** Kinds of memory: the place of existing data or of an allocation. */
 typedef enum warpaes_memory {
     WARPAES_MEMORY_PAGEABLE = 0,    /**< Ordinary memory. */
@@ -247,6 +250,9 @@ typedef enum warpaes_memory {
     WARPAES_MEMORY_SHARED = 3       /**< Like PAGE_LOCKED, but other processes may map it. Only for arenas. Pageable
                                          where CUDA locks no pages of ordinary memory (confidential computing). */
 } warpaes_memory;
+
+/** "pageable", "page-locked", "device" or "shared"; NULL for other values. */
+WARPAES_API const char* warpaes_memory_name(warpaes_memory memory);
 
 /** Allocates `bytes` of zeroed memory, aligned to 4096 (DEVICE: to 256). `device`: device number, for DEVICE only. Not
     SHARED. Thread-safe. */

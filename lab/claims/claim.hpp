@@ -1,7 +1,7 @@
-// The claims: every published statement in the papers, one row each: a line of a table, a curve, or a sentence. They
-// are rows of lab/claims/statements, one file per paper, which names the experiment that measures a claim, or the
-// reason why none does, and quotes each judged sentence. Every verdict is computed here, only from the figures of a
-// record, so that an old record is judged by the current rules.
+// The claims: the published statements of the papers. A claim is a line of a table, a curve, or a sentence.
+// lab/claims/statements contains a file for each paper and a row for each claim. The row names the experiment that
+// measures the claim, or the reason why no experiment does, and quotes each judged sentence. Every verdict is computed
+// only from the figures of a record, so an old record is judged by the current rules.
 #pragma once
 
 #include <span>
@@ -29,8 +29,8 @@ struct Claim {
     /// For a published conclusion: its location, its words, their translation (empty if they are English), and their
     /// subject.
     std::string place, original, translation, series, sizes, condition, baseline;
-    /// Conclusion: the part of the machine that decides how fast the measured subjects are, on current GPUs; empty if
-    /// there is no single one. "(counted)": by the profiler, docs/lab-profile.md.
+    /// For a conclusion: the part of the machine that limits the speed of the measured subjects on current GPUs; empty
+    /// if there is no single limit. "(counted)" means that the profiler counted it (docs/lab-profile.md).
     std::string limit;
     bool whole_run =
         false;  ///< conclusion: `--quick` does not measure the sizes that the rule needs, so it is not judged
@@ -55,7 +55,7 @@ const Claim& claim_of(const std::string& id);
 /// The verdict on one conclusion. It is `open`, with the reason, if the record lacks the figures, or was made on a
 /// machine under load.
 Verdict judge(const Claim& claim, const Record& record);
-/// Replaces the verdicts in the results of all experiments with those of the current rules.
+/// Replaces the verdicts in the results of all experiments with the verdicts of the current rules.
 void judge(Record& record);
 
 /// Number of conclusions by verdict, each conclusion counted once.
@@ -66,10 +66,12 @@ struct Tally {
 };
 Tally tally(const Record& record, Paper paper);
 
-/// Every claim with its fields and, for conclusions, its verdict on the record. The page and the documents use it.
+/// Returns every claim with its fields and, for conclusions, its verdict on the record. The page and the documents use
+/// the result.
 nlohmann::json claims_of(const Record& record);
 
-/// claims_of() plus the beginning of the page: when the GPU is worth it, the findings, and the tally of each paper.
+/// Returns claims_of() and the beginning of the page: when the GPU is worth using, the findings, and the tally of each
+/// paper.
 nlohmann::json summary_of(const Record& record);
 
 /// Prepares a record for publication: updates citations, removes figures that older builds wrongly showed as published,
@@ -77,8 +79,8 @@ nlohmann::json summary_of(const Record& record);
 void refresh(Record& record);
 
 namespace claims {
-/// Rank correlation between the published and the measured speeds of [N]'s thirteen kernels: for all kernels, and
-/// without the two that are last in both.
+/// The rank correlation between the published and the measured speeds of [N]'s thirteen kernels: for all kernels, and
+/// without the two kernels that are last in both rankings.
 std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures);
 
 /// The rule that judges the conclusion `id`.

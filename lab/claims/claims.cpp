@@ -105,7 +105,7 @@ void refresh(Record& record) {
         }
         for (Panel& panel : entry.result.panels) {
             if (entry.key == "N.tables") {
-                // The published figure with round keys in constant memory, as in the lab's kernels.
+                // The published figure for round keys in constant memory, which the lab's kernels also use.
                 for (Series& s : panel.series) {
                     if (s.name == "4 tables, published" && s.values.size() > 1) s.values[1] = 34.4 / 8;
                 }
@@ -115,8 +115,8 @@ void refresh(Record& record) {
                                        "Published: GeForce GTX 285; of one table, with round keys in shared memory.");
                 }
             }
-            // Older builds showed these as published, but a maximum is not a curve, and a share of a measured figure is
-            // not one of the paper's figures.
+            // Older builds showed these series as published. However, a maximum is not a curve, and a share of a
+            // measured figure is not a figure of the paper.
             std::erase_if(panel.series, [](const Series& s) {
                 return s.role == Series::Role::published &&
                        (s.name == "published, at most" || s.name == "published: at most 7 % more with four");

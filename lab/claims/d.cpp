@@ -69,7 +69,7 @@ Verdict small_data(const Figures& figures) {
                     size_of(s.cuda.x()[0]), times(cpp.value), times(ni.value)));
 }
 
-/// Returns the extra nanoseconds of the smallest buffer over the best one, for one file.
+/// Returns the additional nanoseconds of the smallest buffer compared with the best buffer, for one file.
 Figure lost_by_small_buffer(const Surface& s, std::size_t file) {
     const Figure small = s.cuda.at(file, 0), best = best_of(s.cuda, file);
     const double bytes = s.cuda.x()[file];

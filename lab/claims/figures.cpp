@@ -10,7 +10,7 @@ namespace lab {
 
 namespace {
 
-/// Experiments during which other processes used a larger share of the machine's processors are not judged.
+/// An experiment is not judged if other processes used a larger share of the machine's processors while it ran.
 constexpr double busy_from = 0.2;
 
 }  // namespace

@@ -66,14 +66,14 @@ private:
     const Record* record_;
 };
 
-/// How many times as large one figure is as another, with the limits that the spreads allow.
+/// The ratio of two figures, with the limits that the spreads allow.
 using Ratio = Figure;
 Ratio over(const Figure& a, const Figure& b);
 /// Returns the mean of ratios at several positions.
 Ratio mean(const std::vector<Ratio>& ratios);
 
-/// Returns the range to expect from another run of the same experiment: at least a twentieth more and less. It is used
-/// by rules that compare a figure, or a ratio of figures, with a threshold.
+/// Returns the range to expect from another run of the same experiment: at least a twentieth more and less. Rules that
+/// compare a figure, or a ratio of figures, with a threshold use this range.
 Figure in_another_run(const Figure& figure);
 inline Figure in_another_run(double value) {
     return in_another_run(Figure{value, value, value});
@@ -85,8 +85,8 @@ using Holds = Verdict::Holds;
 inline constexpr double tie = 0.015;
 /// Returns the result of a rule at both ends of a ratio's range; open if they differ. The rule must be monotonic.
 Holds at_both_ends(const Ratio& ratio, const std::function<Holds(double)>& rule);
-/// For "A is faster by this much": yes for at least two thirds of the published gain, in part if A is ahead at all, no
-/// if it is tied or slower. `published` of 1.63 means 63 % faster, and 1 that no figure was published.
+/// For "A is faster by this much": yes for at least two thirds of the published gain, in part for a smaller gain, no if
+/// A is tied or slower. `published` of 1.63 means 63 % faster, and 1 means that no figure was published.
 Holds by_gain(const Ratio& ratio, double published = 1);
 /// For "it hardly matters": yes within 5 %, in part within 15 %; open if the range covers more than one of these.
 Holds by_sameness(const Ratio& ratio);
@@ -97,10 +97,10 @@ inline Holds together(Holds a, Holds b) {
 }
 
 enum class Order { behind, even, ahead, unclear };
-/// The order counts even within a tie. It is unclear if it depends on the spread.
+/// The order counts even within a tie. The order is unclear if it depends on the spread.
 Order order_of(const Figure& a, const Figure& b);
 
-/// Counts the positions at which a condition holds, and those at which that depends on the spread.
+/// Counts the positions at which a condition holds, and the positions at which the result depends on the spread.
 struct Count {
     std::size_t is = 0, may = 0, of = 0;
     void add(bool so, bool unclear = false) {
@@ -116,11 +116,12 @@ struct Count {
     /// Counts positions that are ahead or a tie. An unclear order counts as a tie.
     void add_not_behind(Order order) { add(order != Order::behind); }
 };
-/// For "everywhere": yes if it holds at all positions, in part at more than half; open if that depends on the spread.
+/// For "everywhere": yes if the condition holds at all positions, in part if it holds at more than half; open if the
+/// result depends on the spread.
 Holds by_count(const Count& count);
 
-/// Ranks of figures, 1 for the largest. A figure within 1 % of the next larger one is a tie; tied figures share their
-/// mean rank.
+/// Ranks of figures, 1 for the largest. A figure within 1 % of the next larger figure is a tie; tied figures share
+/// their mean rank.
 std::vector<double> places(const std::vector<double>& values);
 /// Spearman's coefficient for two lists of ranks, with the 95 % interval from Fisher's transformation with Fieller's
 /// variance, 1.06 / (n - 3).

@@ -12,7 +12,7 @@ namespace harrison = published::harrison;
 
 constexpr const char* reads_title = "Reads a clock and multiprocessor";
 
-/// For "much faster than both": yes if at least twice as fast, in part if ahead.
+/// For "much faster than both": yes if it is at least twice as fast, in part if it is ahead.
 Holds by_large_margin(const Ratio& a, const Ratio& b) {
     return at_both_ends({std::min(a.value, b.value), std::min(a.low, b.low), std::min(a.high, b.high)}, [](double x) {
         return x >= 2 ? Holds::yes : x >= 1 + tie ? Holds::partly : Holds::no;
@@ -217,8 +217,8 @@ Verdict overhead_short(const Figures& figures) {
     return overhead(figures, {{16, 45}});
 }
 
-/// The number of steps, from the fewest to the most messages, in which a percentage cost grows or falls by at most one
-/// point.
+/// The number of steps, from the fewest to the most messages, that increase or decrease a percentage cost by at most
+/// one point.
 Count growing(const std::vector<double>& costs) {
     Count grows;
     for (std::size_t i = 1; i < costs.size(); ++i) grows.add(costs[i] >= costs[i - 1] - 1);
@@ -292,7 +292,7 @@ Verdict serial_collapse(const Figures& figures) {
                     panel.y.values.back(), gb_per_s(longest.back()), gb_per_s(best_figure(longest))));
 }
 
-/// The model's serial and parallel messages of 2,048 blocks, by number of messages.
+/// The data model's serial and parallel messages of 2,048 blocks, by number of messages.
 struct SerialAndParallel {
     explicit SerialAndParallel(const Figures& figures)
         : panel(figures.panel_like("H.modes", "Serial beside parallel messages")),

@@ -171,7 +171,7 @@ Verdict one_thread(const Figures& figures) {
                                            compared(r), gb_per_s(next)));
 }
 
-/// Verdict on kernels from disk to disk, which differ little according to the paper.
+/// The verdict on kernels from disk to disk, whose speeds differ little according to the paper.
 Verdict differ_little(const Figures& figures, std::initializer_list<const char*> kernels) {
     const Panel* panel = nullptr;
     try {

@@ -154,7 +154,8 @@ std::vector<Rule> rules_of_jiang() {
     return {{"K.key-recovered", key_recovered}};
 }
 
-/// Returns whether the attack that recovers the whole key from tables in shared memory fails with ten times the traces.
+/// Returns whether the attack fails with ten times the number of traces that recover the complete key from tables in
+/// shared memory.
 Verdict attack_fails(const Figures& figures) {
     const Recovered control = recovered(figures, "shared memory");
     if (control.right < 16) {

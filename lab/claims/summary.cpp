@@ -1,4 +1,5 @@
-// The first screen of the page, also used in the README: when the GPU is worth it, five findings, and the tallies.
+// The first screen of the page, which the README also uses: when the GPU is worth using, five findings, and the
+// tallies.
 #include <algorithm>
 
 #include "lab/claims/claim.hpp"
@@ -29,7 +30,7 @@ struct Against {
     std::string speed;           ///< with the longest text
 };
 
-/// The location of the data, and the sizes at which the GPU is faster there.
+/// A location of the data, and the sizes at which the GPU is faster for data in this location.
 struct Answer {
     std::string where;
     std::vector<Against> against;
@@ -87,7 +88,7 @@ struct Worth {
         sentences.push_back(answer.sentence());
         answers.push_back(answer);
     }
-    /// Marks where the line of a series overtakes those it is compared with.
+    /// Marks the positions at which the line of a series overtakes the lines that it is compared with.
     void mark(const std::string& name, const Answer& answer) {
         for (const Against& a : answer.against) {
             if (a.from) crossings.push_back({{"series", name}, {"over", a.name}, {"from", *a.from}});
@@ -95,8 +96,8 @@ struct Worth {
     }
 };
 
-/// Returns the smallest size with `a` ahead of `b` there and at all larger sizes; none if it is not ahead at the
-/// largest.
+/// Returns the smallest size such that `a` is ahead of `b` at this and all larger sizes; none if `a` is not ahead at
+/// the largest size.
 std::optional<double> ahead_from(const Row& a, const Row& b) {
     std::optional<double> from;
     for (std::size_t i = a.size(); i-- > 0;) {
@@ -144,7 +145,7 @@ Answer in_device_memory(const Row& device) {
     return answer("In the GPU's memory", device, {});
 }
 
-/// The smallest file costs little except the start of the process.
+/// The time of the smallest file consists mostly of the start of the process.
 std::string start_of(const Row& gpu) {
     const std::size_t last = gpu.size() - 1;
     const double start = gpu.x()[0] / gpu[0].value / 1e9, all = gpu.x()[last] / gpu[last].value / 1e9;
@@ -180,7 +181,7 @@ std::string in_words(const std::string& series) {
     return series;
 }
 
-/// When the GPU is worth it, by W.worth.
+/// When the GPU is worth using, according to W.worth.
 Worth of_memory(const Figures& figures) {
     const Panel& panel = figures.panel("W.worth", "Throughput by size and place");
     Worth worth;
@@ -210,7 +211,7 @@ Worth of_memory(const Figures& figures) {
     return worth;
 }
 
-/// Answers from records without W.worth: whole processes on files, and text in page-locked and device memory.
+/// Answers from records without W.worth: complete processes on files, and text in page-locked and device memory.
 Worth of_files(const Figures& figures) {
     Worth worth;
     worth.from = "P.encryption, H.ctr";

@@ -1,4 +1,4 @@
-// [W] The lab's own conclusions, which are in no paper.
+// [W] The lab's own conclusions, which no paper contains.
 #include <algorithm>
 
 #include "lab/claims/words.hpp"

@@ -57,7 +57,7 @@ inline Figure worst_figure(std::span<const Figure> figures) {
     return *std::min_element(figures.begin(), figures.end(),
                              [](const Figure& a, const Figure& b) { return a.value < b.value; });
 }
-/// Yes if the best is ahead of both ends of a row, in part if ahead of only one.
+/// Yes if the best figure is ahead of both ends of a row, in part if it is ahead of only one end.
 inline Holds by_both_ends_behind(const Row& row) {
     const Figure best = row[row.best()];
     const Order first = order_of(best, row[0]), last = order_of(best, row[row.size() - 1]);

@@ -1,11 +1,11 @@
 // M5': regression trees with linear models. R. Quinlan, "Learning with continuous classes", 1992, as improved by Y.
 // Wang and I. Witten, "Inducing model trees for continuous classes", 1997.
 //
-// A node is split where the split reduces the standard deviation of the targets most. Each inner node gets a linear
-// model of the attributes that its subtree tests, without those whose removal improves the model; the error of a model
-// with v parameters on n examples is its mean absolute residual times (n + v) / (n - v). A subtree that is not better
-// than the model of its root becomes a leaf. A prediction is smoothed on its way up by the models of the nodes that it
-// passes.
+// A node is split at the point that reduces the standard deviation of the targets most. Each inner node gets a linear
+// model of the attributes that its subtree tests, without attributes whose removal improves the model. The error of a
+// model with v parameters on n examples is its mean absolute residual times (n + v) / (n - v). A subtree that is not
+// better than the model of its root becomes a leaf. A prediction passes from a leaf to the root, and the model of each
+// node on this path smooths it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace lab {
 
-/// Rows with equal numbers of attributes, and the target of each row.
+/// Rows with the same number of attributes, and the target of each row.
 struct Examples {
     std::vector<std::vector<double>> attributes;
     std::vector<double> targets;
@@ -30,7 +30,7 @@ struct LinearModel {
 };
 
 /// Least squares over the rows `rows` with the attributes `use`. Attributes that are constant, or linearly dependent on
-/// others, get coefficient 0.
+/// other attributes, get coefficient 0.
 LinearModel fit_linear(const Examples& examples, std::span<const std::size_t> rows, std::span<const std::size_t> use);
 /// Returns the mean absolute residual times (n + v) / (n - v); infinite unless n > v.
 double estimated_error(const LinearModel& model, const Examples& examples, std::span<const std::size_t> rows);
@@ -44,7 +44,7 @@ public:
         double share = 0.05;    ///< nodes with less than this share of the root's deviation are not split
         double smoothing = 15;  ///< k; 0: no smoothing
     };
-    /// Needs at least one example, and equal numbers of attributes; otherwise throws std::invalid_argument.
+    /// Throws std::invalid_argument if there is no example, or if the numbers of attributes differ.
     explicit ModelTree(const Examples& examples, const Options& options);
     explicit ModelTree(const Examples& examples) : ModelTree(examples, Options()) {}
 
@@ -67,7 +67,7 @@ private:
     double smoothing_;
 };
 
-/// Quality of predictions for examples that were not part of the training.
+/// The quality of predictions for examples that were not used in training.
 struct Quality {
     double relative_absolute_error = 0;  ///< sum of |error| over the same sum for predicting the mean
     double r_squared = 0;                ///< 1 - sum of squared errors over the same sum for predicting the mean

@@ -1,5 +1,5 @@
-// Two ways to move a file through a cipher: one thread, and [P]'s three threads joined by queues. Production uses a
-// third way: symmetrical workers (src/pipeline).
+// Two ways to move a file through a cipher: one thread, and [P]'s three threads connected by queues. Production uses a
+// third way: workers that all read, encrypt and write (src/pipeline).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace lab {
 
-/// Processes a chunk in place; called for one chunk after the other, in file order.
+/// Processes a chunk in place. It is called for each chunk, in file order.
 using ChunkWork = std::function<void(std::span<std::uint8_t> chunk)>;
 
 /// One thread reads, works and writes, chunk by chunk.

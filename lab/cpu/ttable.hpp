@@ -1,6 +1,6 @@
 // The textbook AES for a CPU without AES instructions: four T-tables (src/aes/t_tables.hpp), one block at a time, one
-// thread. [D]'s C++ implementation is of this kind. Because of the cache, its running time depends on the key and the
-// text, so it is only meant to be measured.
+// thread. [D]'s C++ implementation uses this method. Because of the cache, its running time depends on the key and the
+// text, so use it only for measurements.
 #pragma once
 
 #include <array>

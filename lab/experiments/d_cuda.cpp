@@ -1,6 +1,6 @@
 // [D]'s CUDA implementation for D.surfaces: one thread per block; tables, keys and text in shared memory; 16 persistent
 // thread blocks of 256 threads. A call copies the page-locked buffer to the device, encrypts or decrypts it in place,
-// and copies it back; all of that is part of the time.
+// and copies it back. The time includes all three steps.
 #include "lab/gpu/catalogue.hpp"
 #include "lab/gpu/device.hpp"
 #include "lab/gpu/variants.hpp"

@@ -1,7 +1,7 @@
 // D.model repeats [D]'s model trees: M5' fitted to the surfaces of D.surfaces, or to surfaces measured here if that
-// experiment has no result. One tree per implementation predicts the time from file length, buffer length, key size and
-// direction. Errors are those of a 10-fold cross-validation. The last panels show where each implementation is fastest,
-// as measured and as predicted.
+// experiment has no result. A tree for each implementation predicts the time from file length, buffer length, key size
+// and direction. Errors are computed by 10-fold cross-validation. The last panels show where each implementation is
+// fastest, as measured and as predicted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t folds = 10;
 
-/// Times span five orders of magnitude, and so do lengths; both enter the model as base-2 logarithms.
+/// Times and lengths span five orders of magnitude, so the model uses their base-2 logarithms.
 std::vector<double> attributes_of(std::uint64_t file, std::uint64_t buffer, unsigned key_bits, Direction direction) {
     return {std::log2(static_cast<double>(file)), std::log2(static_cast<double>(buffer)), static_cast<double>(key_bits),
             direction == Direction::decrypt ? 1.0 : 0.0};

@@ -1,4 +1,5 @@
-// All experiments by name. Each is defined in the source file of its subject and listed in lab/experiment.cpp.
+// All experiments by name. Each experiment is defined in the source file of its subject, and listed in
+// lab/experiment.cpp.
 #pragma once
 
 #include "lab/experiment.hpp"

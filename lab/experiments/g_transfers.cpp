@@ -1,11 +1,11 @@
 // [G]'s experiments on transfers, AES-128-ECB from host memory to host memory.
 //
 // G.transfers: throughput by input size, 2 KiB to 1 GiB, for five ways: page-locked memory with copy in, kernel and
-// copy out one after the other; the same in chunks that overlap; mapped memory that the kernel reads and writes in
-// place; mapped write-combined memory; and production. Times include transfers. They are measured by events from the
-// first copy to the last, or around the kernel if there are no copies; those of production are measured by the host's
-// clock around the call. Allocation and key expansion are excluded. G.breakdown shows the shares of copying in,
-// computing and copying out, by input size, for [G]'s best scheme and the lab's conflict-free kernel.
+// copy out one after the other; these three steps in chunks that overlap; mapped memory that the kernel reads and
+// writes in place; mapped write-combined memory; and production. Times include transfers. They are measured by events
+// from the first copy to the last, or around the kernel if there are no copies. The times of production are measured by
+// the host's clock around the call. Allocation and key expansion are excluded. G.breakdown shows the shares of copying
+// in, computing and copying out, by input size, for [G]'s best scheme and the lab's conflict-free kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,8 +88,8 @@ struct WaysOfTransfer {
     gpu::Stream stream;
     std::string best_cut, best_mapped;
 
-    /// Picks the fastest of `works`, samples and verifies it, and returns its seconds. All of them write to the output
-    /// of `buffers`.
+    /// Selects the fastest of `works`, samples and verifies it, and returns its seconds. All `works` write to the
+    /// output of `buffers`.
     Summary best_of(const Context& context, TextBuffers& buffers, std::size_t bytes, const std::string& what,
                     const std::vector<std::function<double()>>& works, std::size_t* chosen = nullptr) {
         const std::size_t best = works.size() == 1 ? 0 : quickest(works);

@@ -1,10 +1,10 @@
 // [H]'s data model for many messages: AES-128-CTR, messages of 1 to 65,536 blocks (H.rekeying: 16,384).
 //
-// H.overhead compares many messages with one message of the same bytes: for the data model and for production's
-// batches, in device memory and with transfers. The model's kernel is timed by events; everything else by the host's
-// clock, from the call, the submission or the descriptors to the end. The last panel compares natural with striped
-// threads. H.rekeying gives each message its own key instead of sharing one. The key schedules are freshly expanded,
-// found in the cache, or already on the device.
+// H.overhead compares many messages with one message of the same bytes, for the data model and for production's
+// batches, in device memory and with transfers. Events time the model's kernel. The host's clock times all other work,
+// from the call, the submission or the descriptors to the end. The last panel compares natural with striped threads.
+// H.rekeying gives each message its own key instead of sharing one. The key schedules are freshly expanded, found in
+// the cache, or already on the device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ namespace {
 
 using Work = std::function<double()>;
 
-/// A subject that is measured at every message size, in turn with the others. Its output is verified before and after.
+/// A subject that is measured at every message size, in turn with the other subjects. Its output is verified before and
+/// after the measurement.
 struct MessageSubject {
     Series series;
     Work work;           ///< empty: no figure at this size
@@ -122,7 +123,8 @@ std::vector<double> blocks_axis(const Context& context, std::vector<double> all,
     return list;
 }
 
-/// The overhead in per cent: the share of the time for `many` that `one` does not need for the same bytes.
+/// The overhead in per cent: the additional time of `many` compared with `one`, for the same bytes, as a share of the
+/// time of `many`.
 Series overhead(std::string name, const Series& one, const Series& many) {
     Series out{std::move(name), many.role, {}, {}};
     for (std::size_t i = 0; i < one.values.size(); ++i) {

@@ -34,7 +34,7 @@ struct Message {
 };
 using List = std::vector<Message>;
 
-/// The paper's messages, or the same share of each kind: 32 periods are all of them.
+/// The paper's messages, or the same share of each kind. 32 periods contain all messages.
 struct Messages32 {
     List longs, shorts, serials;
 };
@@ -255,10 +255,10 @@ Orders measure_orders(const Context& context, std::uint64_t periods) {
 
 Result run_mixing(const Context& context) {
     use_gpu(context);
-    // The whole payload is 16 MiB; a test may allow less.
+    // The complete payload is 16 MiB; a test may allow less.
     std::uint64_t periods = 32;
     while (periods > 1 && periods * (std::uint64_t{1} << 19) > context.most_bytes) periods /= 2;
-    // With enough messages, the chain of the longest one takes less time than all others together.
+    // With enough messages, the chain of the longest message takes less time than all other messages together.
     const std::uint64_t times =
         std::clamp<std::uint64_t>(context.most_bytes / (periods << 19), 1, context.quick ? 16 : 64);
     Result result;

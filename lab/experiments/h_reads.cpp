@@ -1,7 +1,7 @@
 // H.reads repeats [H]'s memory study: five billion 4-byte reads from constant, shared, texture and global memory and
-// from the caches, coherent and random, per second and per multiprocessor clock. Seconds are by events around the
-// launch, cycles by the multiprocessor's clock between first and last read; writing the tables is excluded. The last
-// panel varies the distance between the streams that neighbouring threads read, 1 to 1,024 blocks.
+// from the caches, coherent and random, per second and per multiprocessor clock. Events around the launch measure
+// seconds, and the multiprocessor's clock measures cycles between the first and the last read. Writing the tables is
+// excluded. The last panel varies the distance between the streams that neighbouring threads read, 1 to 1,024 blocks.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // K.last_round: the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each lane,
-// and the warp's clocks. In [K] the attacker knows less: only the time of a whole launch. In the last round, the
-// lookups make the warp wait as often as the right key byte predicts.
+// and the warp's clocks. In [K] the attacker knows only the time of a complete launch. In the last round, the lookups
+// delay the warp as often as the correct key byte predicts.
 #include <algorithm>
 #include <array>
 
@@ -125,7 +125,7 @@ Result run_last_round(const Context& context) {
     std::vector<Curve> curves;
     std::size_t ten_times = 0;
     for (const Victim& victim : victims) {
-        // The first victim sets the number for those that no lookup delays.
+        // The first victim determines the number of traces for victims that no lookup delays.
         const std::size_t limit = victim.contends ? most : ten_times;
         const double part = 0.999 / static_cast<double>(std::size(victims)),
                      from = part * static_cast<double>(curves.size());

@@ -16,13 +16,14 @@ namespace lab::experiments {
 
 namespace {
 
-/// Numbers of random texts and keys: several, because a single random one could be as special as the fixed one.
-/// `most_at_once` launches, of up to five queue entries each, fit on a stream before it blocks the host.
+/// The numbers of random texts and keys. There are several, because a single random text or key could be as unusual as
+/// the fixed one. `most_at_once` launches, of up to five queue entries each, fit on a stream before it blocks the host.
 constexpr std::size_t most_texts = 256, most_keys = 64, most_at_once = 160;
 /// The bytes of a warp's blocks, one block per lane.
 constexpr std::size_t warp_bytes = 512;
 
-/// Returns the one of `count` numbered random texts or keys whose lookups take the most passes of shared memory.
+/// Returns the text or key, among `count` numbered random candidates, whose lookups take the most passes of shared
+/// memory.
 template <typename PassesOf>
 std::vector<std::uint8_t> with_most_passes(std::size_t bytes, std::size_t count, const PassesOf& passes_of) {
     std::vector<std::uint8_t> best;
@@ -47,9 +48,9 @@ std::vector<std::uint8_t> repeated(std::span<const std::uint8_t> part, std::size
 }
 
 /// Precautions against other causes of different times. Each text is copied to the kernel's input before the clock
-/// starts, because memory at a different address could be faster. The fixed text or key exists in as many copies as
-/// there are random ones, because recently used memory is faster. Timed work does not begin before all of it is
-/// enqueued; otherwise the GPU could wait for the host, for a time that depends on the previous copy.
+/// starts, because memory at a different address could be faster. The number of copies of the fixed text or key equals
+/// the number of random texts or keys, because recently used memory is faster. Timed work does not begin before all of
+/// it is enqueued; otherwise the GPU could wait for the host, for a time that depends on the previous copy.
 class LaunchTest {
 public:
     LaunchTest(const Context& context, const LaunchSubject& subject)
@@ -110,7 +111,7 @@ private:
         if (subject_.tables) {
             tables_.push_back(std::make_unique<gpu::Variants>(key));
         } else {
-            // All keys share one engine. With one engine each, the host would take longer for rarely used ones.
+            // All keys share one engine. With an engine for each key, the host would take longer for rarely used keys.
             production_.push_back(production_.empty() ? std::make_unique<Production>(context.gpu, key)
                                                       : std::make_unique<Production>(*production_.front(), key));
         }

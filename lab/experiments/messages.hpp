@@ -54,8 +54,8 @@ public:
 
     /// For the data model: one descriptor for all messages. `whole`: all texts as a single message.
     [[nodiscard]] PreparedPayload prepare(KeySchedules& schedules, bool whole = false) const;
-    /// For production: one entry for all messages, or one entry for each. `key` is used unless messages have their own
-    /// keys.
+    /// For production: one entry for all messages, or one entry for each message. `key` is used unless messages have
+    /// their own keys.
     [[nodiscard]] std::vector<warpaes_batch_entry> entries(const warpaes::Key& key, bool one_each) const;
 
     void poison();

@@ -3,8 +3,9 @@
 // first evicted from the page cache, outside the time, and the time includes flushing the output to the disk.
 //
 // P.staging repeats [P]'s search for the best staging buffer: production's file job in chunks of 16 KiB to 64 MiB.
-// P.pipeline repeats [P]'s pipeline: one thread, then a reader, a worker and a writer joined by queues, then production
-// with one worker and with all, in chunks of 1 MiB. measure_streams_on_a_disk() is the disk's part of P.streams.
+// P.pipeline repeats [P]'s pipeline: one thread, then a reader, a worker and a writer connected by queues, then
+// production with one worker and with all workers, in chunks of 1 MiB. measure_streams_on_a_disk() is the part of
+// P.streams for files on a disk.
 #include <fmt/format.h>
 
 #include <algorithm>

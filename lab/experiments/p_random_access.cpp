@@ -1,8 +1,8 @@
-// P.random_access measures [P]'s random access, for which the paper has no figures: decrypting a range of an encrypted
-// file of up to 256 MiB (--quick: 64 MiB), by range length, 16 bytes to the whole file. Two formats: plain CTR, by a
-// file job with a range, and authenticated segments of 16 KiB, by a reader. The host's clock measures the time,
-// including the copy of the output to a file in memory. Every range is at a different offset, and is compared with the
-// plaintext outside the timed section.
+// P.random_access measures [P]'s random access, for which the paper contains no figures: the decryption of a range of
+// an encrypted file of up to 256 MiB (--quick: 64 MiB), by range length, from 16 bytes to the complete file. There are
+// two formats: plain CTR, processed by a file job with a range, and authenticated segments of 16 KiB, processed by a
+// reader. The host's clock measures the time, including the copy of the output to a file in memory. Every range is at a
+// different offset, and is compared with the plaintext outside the timed section.
 #include <fmt/format.h>
 #include <sys/mman.h>
 

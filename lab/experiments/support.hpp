@@ -54,14 +54,15 @@ private:
     std::size_t total_, done_ = 0;
 };
 
-/// Index of the fastest work function: each is called once to warm up, and then the better of two calls counts.
+/// Returns the index of the fastest work function. Each function is called once to warm up; then the faster of two
+/// calls counts.
 std::size_t quickest(const std::vector<std::function<double()>>& works);
 
 /// A random text on the host, with libcrypto's ciphertext on the device. Outputs are compared on the device, because
 /// they may be in host memory that the CPU reads slowly.
 class Text {
 public:
-    /// AES-128 encryption. `mode`: ECB or CTR, so every prefix of the text encrypts to a prefix of the ciphertext.
+    /// AES-128 encryption. `mode` is ECB or CTR, so a prefix of the text encrypts to a prefix of the ciphertext.
     Text(std::size_t bytes, Mode mode);
     [[nodiscard]] std::span<const std::uint8_t> key() const { return key_; }
     /// 16 bytes; empty for ECB.
@@ -80,7 +81,7 @@ private:
 /// Host memory for a text and its output.
 struct TextBuffers {
     TextBuffers(const Text& text, gpu::HostMemory::Kind kind);
-    /// Overwrites the output, so that an old output cannot pass a check.
+    /// Overwrites the output, so that an output of an earlier run cannot pass a check.
     void poison(std::size_t bytes);
     gpu::HostMemory input, output;
 };
@@ -92,7 +93,8 @@ struct NamedKernel {
     gpu::Geometry geometry;
 };
 /// published_kernel(): the fastest of the published kernels, with one thread per block and four tables in shared
-/// memory. conflict_free_kernel(): the one closest to production's, with conflict-free tables and persistent threads.
+/// memory. conflict_free_kernel(): the kernel most similar to production's kernels, with conflict-free tables and
+/// persistent threads.
 NamedKernel published_kernel(bool counter = false);
 NamedKernel conflict_free_kernel(const gpu::Properties& properties, bool counter = false);
 /// ECB for the chunks of a text. `variants` must outlive the result.

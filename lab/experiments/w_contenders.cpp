@@ -25,7 +25,7 @@ std::vector<std::size_t> lengths_from_64_kib(const Context& context) {
     return lengths;
 }
 
-/// The last series is a copy within the device: the upper limit, which a cipher without any cost would reach.
+/// The last series is a copy within the device. It is the upper limit, which a cipher that takes no time would reach.
 Panel measure_contenders(const Context& context, const char* title, const gpu::Cipher& cipher, double from) {
     const std::vector<std::size_t> over = lengths_from_64_kib(context);
     const Trial trial(cipher, over.back());

@@ -1,7 +1,7 @@
 // W.leakage, beyond the papers: tests which kernels' duration depends on the text or the key. Each measurement has a
 // fixed or a random text (or key), chosen at random; the test is Welch's t as in dudect (lab/leak_test.hpp). Single
 // warps are timed by the multiprocessor's clock (lab/gpu/leakage.hpp), whole launches by events (launch_leaks.hpp).
-// Launches of T-tables are the control whose leak must be found.
+// Launches of T-tables are the control: the test must detect their leak.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -105,9 +105,9 @@ OfKernels test_warps(const Context& context, Secret secret, std::size_t count, d
     return outcomes;
 }
 
-/// Whole launches of production, and of T-tables launched in the same way as a control for each class of inputs. Two
-/// texts of many different blocks have about the same number of bank conflicts, and a launch takes as long as its
-/// slowest multiprocessor; so each text repeats the blocks of one warp, which makes T-tables leak.
+/// Complete launches of production and, as a control for each class of inputs, of T-tables. Two texts of many different
+/// blocks have about the same number of bank conflicts, and a launch takes as long as its slowest multiprocessor. Each
+/// text therefore repeats the blocks of one warp, which makes the leak of T-tables measurable.
 const std::vector<LaunchSubject>& launch_subjects() {
     using Secret = LaunchSubject::Secret;
     static const std::vector<LaunchSubject> list{

@@ -1,4 +1,5 @@
-// Contenders of other designs, all AES-128: one without tables, one with groups, and one with a cached first round.
+// Contenders with different designs, all AES-128: a cipher without tables, a cipher with groups, and a counter mode
+// with a cached first round.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,16 @@ namespace lab::gpu {
 
 // The bitsliced cipher of <warpaes/device.cuh> in its own kernel.
 
-/// Enqueues ECB, or CTR if `counter` is not empty; it then has 16 bytes and is a multiple of 1,024. `key` has 16 bytes,
-/// and `bytes` is a number of whole blocks. Both pointers are in device memory and multiples of 16; in place is
+/// Enqueues ECB, or CTR if `counter` is not empty. A counter has 16 bytes and is a multiple of 1,024. `key` has 16
+/// bytes, and `bytes` is a number of whole blocks. Both pointers are in device memory and multiples of 16; in place is
 /// allowed. Throws std::invalid_argument.
 void run_bitsliced(std::span<const std::uint8_t> key, std::span<const std::uint8_t> counter, const std::uint8_t* input,
                    std::uint8_t* output, std::size_t bytes, const Stream& stream);
 Resources bitsliced_resources(bool counter);
 
-// [G]'s third scheme with groups that process several blocks: sixteen threads load the text of 4 or 8 blocks at once,
-// 64 or 128 bytes, and encrypt one block after the other with a lookup each. ECB, four tables in constant memory.
+// [G]'s third scheme with groups that process several blocks: sixteen threads load the text of 4 or 8 blocks (64 or 128
+// bytes) at once, and encrypt the blocks in sequence with one lookup per thread and round. ECB, four tables in constant
+// memory.
 
 /// Enqueues the encryption. `key` has 16 bytes, `blocks_of_group` is 4 or 8, and `bytes` is a number of whole blocks.
 /// Both pointers are in device memory and multiples of 16; in place is allowed. Throws std::invalid_argument.

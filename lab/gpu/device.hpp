@@ -128,8 +128,9 @@ private:
     CUstream_st* stream_ = nullptr;
 };
 
-/// Blocks a stream until it is opened, so that work enqueued before then runs without gaps for launches. It opens by
-/// itself after 20 ms: a stream holds a few hundred entries, and the host blocks when it adds more.
+/// Blocks a stream until the gate is opened, so that work enqueued in the meantime runs without gaps for launches. The
+/// gate opens by itself after 20 ms, because a stream holds only a few hundred entries, and the host blocks when it
+/// adds more.
 class Gate {
 public:
     explicit Gate(const Stream& stream);

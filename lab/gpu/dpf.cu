@@ -87,7 +87,7 @@ private:
     }
 };
 
-/// The children of node i of all keys' nodes of a level, corrected.
+/// Computes the corrected children of node i of a level, for all keys.
 template <Prg P>
 __device__ __forceinline__ void expand(const Generator<P>& generator, const LevelParams& p, std::uint64_t i,
                                        uint4 (&children)[2]) {
@@ -121,7 +121,7 @@ __device__ __forceinline__ uint4 summed(uint4 v) {
     return v;
 }
 
-/// The last level, whose children are not stored: table entries are summed where the control bit is 1.
+/// Processes the last level, whose children are not stored. Table entries are summed where the control bit is 1.
 template <Prg P>
 __global__ void __launch_bounds__(threads) sum_leaves(const __grid_constant__ LevelParams p, std::uint64_t of_piece) {
     const Generator<P> generator;
@@ -181,7 +181,7 @@ DpfServer::DpfServer(std::span<const DpfNode> table, unsigned depth, std::size_t
     copy(table_.get(), table.data(), table.size_bytes());
     roots_ = DeviceMemory(batch * sizeof(DpfNode));
     corrections_ = DeviceMemory(batch * depth * 2 * sizeof(DpfNode));
-    // Levels alternate; the last stored one has half as many nodes as there are leaves.
+    // The levels alternate between two buffers. The last stored level has half as many nodes as there are leaves.
     even_ = DeviceMemory(leaves / 2 * sizeof(DpfNode));
     odd_ = DeviceMemory(leaves / 2 * sizeof(DpfNode));
     partial_ = DeviceMemory(leaves / 2 / piece_of(depth) * sizeof(DpfNode));

@@ -101,7 +101,7 @@ public:
         aes::to_planes(blocks, planes);
         aes::encrypt_planes(masks(), planes);
         aes::from_planes(planes, blocks);
-        // Makes the result depend on all 32 blocks without changing it, so that the compiler cannot remove any of them.
+        // Makes the result depend on all 32 blocks without changing it, so that the compiler cannot remove any block.
         uint4 all = blocks[0];
 #pragma unroll
         for (unsigned j = 1; j < 32; ++j) {
@@ -121,9 +121,9 @@ __device__ __forceinline__ std::uint32_t sum(uint4 v) {
     return v.x ^ v.y ^ v.z ^ v.w;
 }
 
-/// Each thread block is one warp and the only one on its multiprocessor. It makes its measurements in sequence. Data
-/// dependencies keep the timed work between the two clock reads: its input depends on the first read, the vote before
-/// the second read on its output. A vote waits until the values of all lanes are available.
+/// Each thread block consists of one warp, and is the only thread block on its multiprocessor. It measures in sequence.
+/// Data dependencies keep the timed work between the two clock reads: its input depends on the first read, the vote
+/// before the second read on its output. A vote waits until the values of all lanes are available.
 template <Timed S>
 __global__ void __launch_bounds__(32) time_warp(const __grid_constant__ TimerParams p) {
     const Subject<S> subject(p.cipher);

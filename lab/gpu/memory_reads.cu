@@ -29,8 +29,8 @@ __host__ __device__ constexpr std::uint32_t first_index(ReadPattern pattern, std
     const std::uint32_t index = pattern == ReadPattern::consecutive ? start - start % lanes + lane : start;
     return index & (words - 1);
 }
-/// Indices change from round to round by XOR with a common value, which grows by this stride. So lanes that conflict in
-/// a bank or share a cache line do so in every round, and others never do.
+/// Indices change from round to round by XOR with a common value, which grows by this stride. Lanes that conflict in a
+/// bank or share a cache line in one round therefore do so in every round.
 constexpr std::uint32_t stride = 0x9e3779b1u;
 
 struct Params {
@@ -42,7 +42,7 @@ struct Params {
     std::uint64_t* cycles;
 };
 
-/// Reads at a byte offset (index times `scale`), so that computing an address costs one instruction in every memory.
+/// Reads at a byte offset (index times `scale`), so that an address requires one instruction in every memory.
 template <ReadFrom From>
 class Reader {
 public:

@@ -1,5 +1,5 @@
-// [H]'s memory study: how fast the multiprocessors read 4-byte words from each kind of memory. Many reads of a small
-// table, at addresses that are the same for all lanes of a warp, consecutive, or random.
+// [H]'s memory study: how fast the multiprocessors read 4-byte words from each kind of memory. A launch reads a small
+// table many times, at addresses that are equal for all lanes of a warp, consecutive, or random.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,12 @@ struct ReadTimes {
 /// without reading: verify() computes them on the GPU for every thread, and on the host for some.
 class MemoryReads {
 public:
-    /// `small_words`: size of the table in all memories but the last two, a power of two from 32 to 1024. `l2_words`,
-    /// `memory_words`: powers of two, at least 32. A launch has one thread block of 1024 threads per multiprocessor.
+    /// `small_words`: size of the table in all memories except the last two, a power of two from 32 to 1024.
+    /// `l2_words`, `memory_words`: powers of two, at least 32. A launch has one thread block of 1024 threads per
+    /// multiprocessor.
     MemoryReads(int device, std::uint32_t small_words, std::uint32_t l2_words, std::uint32_t memory_words);
 
-    /// Number of reads of a launch for `wanted`, rounded to whole rounds of all threads.
+    /// Returns the number of reads of a launch: `wanted`, rounded to complete rounds of all threads.
     [[nodiscard]] std::uint64_t reads(std::uint64_t wanted) const;
     /// Reads, and stores every thread's sum. `wanted`: at least 1.
     ReadTimes run(ReadFrom from, ReadPattern pattern, std::uint64_t wanted);

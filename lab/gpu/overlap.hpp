@@ -1,5 +1,5 @@
-// Moves text in page-locked memory through a device: either all of it in three steps (copy in, kernel, copy out), or in
-// chunks, some of which are copied while others are encrypted.
+// Moves text in page-locked memory through a device: either the complete text in three steps (copy in, kernel, copy
+// out), or in chunks, so that copies and encryption of different chunks overlap.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct Steps {
 /// Device buffers and streams. Events measure from the first copy to the last.
 class Overlap {
 public:
-    /// `most_bytes` is the size of the device memory for the input, and of that for the output: at least the number of
-    /// lanes times the chunk size.
+    /// `most_bytes` is the size of the device memory for the input, and also of the memory for the output. It is at
+    /// least the number of lanes times the chunk size.
     Overlap(std::size_t most_bytes, unsigned most_lanes);
 
     [[nodiscard]] std::size_t room() const { return input_.size(); }

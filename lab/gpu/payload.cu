@@ -79,7 +79,7 @@ __device__ __forceinline__ std::uint64_t place_of(const PayloadParams& p, const 
     return m.text + (j >> p.run_shift) * p.run_distance + (j & ((1u << p.run_shift) - 1)) * 16;
 }
 
-/// The target of a kernel: one mode, or all modes, with the mode read from each message.
+/// The modes of a kernel: a single mode, or all modes. A kernel for all modes reads the mode of each message.
 constexpr int all_modes = -1;
 constexpr std::array<Mode, 5> modes{Mode::ecb, Mode::ctr, Mode::cbc, Mode::cfb128, Mode::ofb};
 
@@ -147,7 +147,8 @@ __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
     run_thread<all_modes>(p);
 }
 
-/// A minimum of one thread block does not limit the compiler's registers, which shows how many a mode needs.
+/// A minimum of one thread block does not limit the compiler's registers. The kernel therefore uses the number of
+/// registers that a mode needs.
 template <int Only>
 __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block, 1)
     run_freely(const __grid_constant__ PayloadParams p) {

@@ -1,5 +1,5 @@
 // The kernel of [H]'s data model. Each physical thread maps to a logical thread, finds its message by binary search,
-// and encrypts one block of it or, in a serial mode, all of it.
+// and encrypts one block of the message or, in a serial mode, the complete message.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ enum class ThreadMapping : std::uint32_t {
     striped   ///< neighbouring groups of 32 logical threads go to different thread blocks
 };
 
-/// Placement of every message's blocks, to measure the cost of distance between blocks: block j is j / blocks *
-/// distance + j % blocks * 16 bytes after the message's beginning. `blocks` is a power of two; 0: contiguous.
+/// Placement of the blocks of every message, to measure the cost of the distance between blocks. Block j is j / blocks
+/// * distance + j % blocks * 16 bytes after the beginning of the message. `blocks` is a power of two, or 0 for
+/// contiguous blocks.
 struct Runs {
     std::uint32_t blocks = 0;
     std::uint64_t distance = 0;
@@ -38,7 +39,7 @@ public:
              const Stream& stream) const;
 
     /// Enqueues a kernel that is compiled for one mode, or for all modes, without a register limit. Throws
-    /// std::invalid_argument if the payload has other modes.
+    /// std::invalid_argument if the payload contains a mode that the kernel does not support.
     void run_freely(std::optional<Mode> alone, const std::uint8_t* input, std::uint8_t* output,
                     const Stream& stream) const;
     /// Resources of that kernel.

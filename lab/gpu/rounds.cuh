@@ -1,4 +1,5 @@
-// The rounds of a variant: a thread's computation on its share of a block, and its reads of other threads' shares.
+// The rounds of a variant: the computation of a thread on its share of a block, and its reads of the shares of other
+// threads.
 #pragma once
 
 #include "aes/cipher.hpp"
@@ -11,8 +12,9 @@ constexpr unsigned team(const Variant& v) {
     return 16u / static_cast<unsigned>(v.bytes);
 }
 
-/// Returns the bytes of shared memory after tables and keys, for one of: states (two buffers where threads exchange, so
-/// that one is read while the other is written); shares of columns, with the bytes of the state; staged text.
+/// Returns the bytes of shared memory after tables and keys. They contain one of the following: states (in two buffers
+/// if threads exchange columns, so that one buffer is read while the other is written); shares of columns, with the
+/// bytes of the state; staged text.
 constexpr unsigned state_bytes(const Variant& v, unsigned threads) {
     if (v.staged) return 16 * threads;
     if (v.state == StateMemory::registers) return 0;
@@ -34,9 +36,9 @@ __device__ __forceinline__ void wait_for_team() {
     if constexpr (V.exchange == Exchange::warp_synchronous) __syncwarp();
 }
 
-/// The state. A thread owns `columns` of its columns, beginning with column `first`. Shared memory is volatile.
-/// Otherwise the compiler would see that a thread without partners reads only its own writes, and would keep the state
-/// in registers.
+/// The state. A thread owns `columns` columns of the state, beginning with column `first`. Shared memory is volatile.
+/// Otherwise, the compiler would detect that a thread without partners reads only its own writes, and would keep the
+/// state in registers.
 template <Variant V>
 class State {
 public:
@@ -132,7 +134,7 @@ __device__ __forceinline__ std::uint32_t column_of(const Lookup<E.variant, E.cip
     }
 }
 
-/// The cipher on a thread's columns: 16, 8 or 4 bytes. All threads of the team take part, with Exchange::barrier all
+/// The cipher on a thread's columns: 16, 8 or 4 bytes. All threads of the team take part; with Exchange::barrier, all
 /// threads of the thread block.
 template <Entry E>
 __device__ __forceinline__ void run_rounds(const Lookup<E.variant, E.cipher.inverse>& tables,
@@ -156,8 +158,8 @@ __device__ __forceinline__ void run_rounds(const Lookup<E.variant, E.cipher.inve
     for (unsigned i = 0; i < columns; ++i) own[i] = column_of<E, true>(tables, state, i) ^ keys[4 * rounds + first + i];
 }
 
-/// The cipher on one byte. Thread j owns row j % 4 of column j / 4. In each round every thread looks up one word, and
-/// the four threads of a column combine theirs by XOR.
+/// The cipher on one byte. Thread j owns row j % 4 of column j / 4. In each round, every thread looks up one word, and
+/// the four threads of a column combine their words by XOR.
 template <Entry E>
 __device__ __forceinline__ std::uint32_t run_rounds(const Lookup<E.variant, E.cipher.inverse>& tables,
                                                     const Keys<E.variant>& keys, std::uint32_t own) {

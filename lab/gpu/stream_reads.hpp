@@ -1,5 +1,5 @@
-// [H]'s pure read test. Every thread reads its own stream of blocks, and the streams of adjacent threads are a given
-// number of blocks apart.
+// [H]'s test of reads without encryption. Every thread reads its own stream of blocks, and the streams of adjacent
+// threads are a given number of blocks apart.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The published ways to compute AES on a GPU as points in one design space. A variant is a value; the kernels
-// (variants.cuh) take it as a template argument, so that each is compiled for exactly one variant.
+// The published ways to compute AES on a GPU as points in one design space. A variant is a value and a template
+// argument of the kernels (variants.cuh), so each kernel is compiled for exactly one variant.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ struct Variant {
     constexpr bool operator==(const Variant&) const = default;
 };
 
-/// The operation of a kernel. The text is whole blocks.
+/// The operation of a kernel. The text consists of whole blocks.
 struct Cipher {
     int rounds = 10;       ///< 10, 12 or 14
     bool inverse = false;  ///< decryption

@@ -40,7 +40,7 @@ public:
     /// Processes `bytes` bytes of text, whole blocks; both pointers are in device memory and multiples of 16. `counter`
     /// is the first counter block, 16 bytes; empty for ECB. In place is allowed if text is read by ordinary loads.
     /// Throws std::invalid_argument if no such kernel exists, or if the key has a different length. Text that is read
-    /// through a texture must stay where it is as long as this object lives.
+    /// through a texture must remain at its address as long as this object exists.
     void run(const Entry& entry, const Geometry& geometry, const std::uint8_t* input, std::uint8_t* output,
              std::size_t bytes, std::span<const std::uint8_t> counter, const Stream& stream) const;
     [[nodiscard]] static Resources resources(const Entry& entry, unsigned threads);

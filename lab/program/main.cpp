@@ -160,7 +160,7 @@ void run_again(lab::Record& record, const std::vector<std::string>& keys) {
     }
 }
 
-/// Creates a new record, or loads the one to continue.
+/// Creates a new record, or loads the record to continue.
 lab::Record begin(RunOptions& o, const std::filesystem::path& path) {
     if (o.resume) {
         lab::Record record = load_record(path);

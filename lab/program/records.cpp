@@ -143,7 +143,7 @@ void refuse_empty(const CLI::Option& output, const std::string& name) {
     if (output.count() != 0 && name.empty()) throw UsageError("-o: the name is empty; '-' is standard output");
 }
 
-/// Writes a whole file, or to the standard output.
+/// Writes a complete file, or writes to the standard output.
 void write_output(const std::filesystem::path& path, const std::string& text) {
     if (lab::is_standard_output(path)) {
         fmt::print("{}", text);
@@ -287,7 +287,7 @@ int run_lab(int argc, char** argv) {
     if (argc > 1) {
         if (const RecordCommand run = record_command(argv[1])) return run(argc - 1, argv + 1);
     }
-    become("warpaes-lab", argc, argv, "`make install-lab` installs it; run it where warpaes was built");
+    become("warpaes-lab", argc, argv, "run `make install-lab` in the folder where warpaes was built");
 }
 
 }  // namespace cli

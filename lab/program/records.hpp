@@ -11,12 +11,12 @@
 
 namespace cli {
 
-/// Throws Failure if there is no such file, or if it is not a record.
+/// Throws Failure if the file does not exist or is not a record.
 lab::Record load_record(const std::string& path);
 /// Writes the page of the first record, with the verdicts of all; "-" and /dev/stdout are the standard output. Throws
 /// Failure.
 void write_page(std::span<const lab::Record> records, const std::filesystem::path& path);
-/// "[N] 12 conclusions: 7 hold, 4 in part, 1 does not, 0 open", a line for each paper.
+/// Returns a line for each paper: "[N] 12 conclusions: 7 hold, 4 in part, 1 does not, 0 open".
 void print_tally(const lab::Record& record);
 
 /// The command with that name; nullptr for all except these four.

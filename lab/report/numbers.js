@@ -32,7 +32,7 @@ function figure(value, trim = false) {
 /** Number of digits after the point that shows at least three significant digits of `size`. */
 function digitsAfter(size) { return Math.max(0, 2 - Math.floor(Math.log10(Number(size.toPrecision(3))))); }
 
-/** A format for a column: the same number of digits after the point in every figure, unless that would be absurd. */
+/** A format for a column: the same number of digits after the point in every figure, unless figures differ too much. */
 function columnFormat(values) {
   const sizes = values.filter(exists).map(Math.abs).filter(size => size > 0);
   if (!sizes.length) return figure;

@@ -13,7 +13,7 @@ const HOLDS_PATHS = {
   open: [["ring"], ["path", "M6 6.3a2 2 0 1 1 2.9 1.8c-.6.3-.9.6-.9 1.3M8 11.7v.1"]],
 };
 
-/** The mark of a verdict. Each verdict has a shape of its own; its meaning is also shown as text. */
+/** The mark of a verdict. Each verdict has its own shape; its meaning is also shown as text. */
 function holdsMark(holds, label = null) {
   const shapes = {
     circle: () => svg("circle", {cx: 8, cy: 8, r: 7.5, class: "ground"}),
@@ -121,7 +121,8 @@ function foldedPanelOf(panel, i, key) {
 }
 
 /**
- * In a record of many experiments, only these have an open plot. The verdict of every experiment quotes its figures.
+ * In a record of many experiments, only the plots of these experiments are open. The verdict of every experiment
+ * quotes its figures.
  */
 const WITH_PLOT = ["N.implementations", "G.transfers", "P.encryption", "D.model", "W.worth"];
 
@@ -190,7 +191,7 @@ const LANGUAGES = {
   English: "en"
 };
 
-/** What the paper says, word for word, what it speaks of, and the rule that follows. Folded. */
+/** The paper's words, their subject, and the rule, in a folded element. */
 function wordsOf(claim) {
   if (!claim) return null;
   const source = SUMMARY.sources.find(({paper}) => paper === claim.paper);
@@ -240,7 +241,7 @@ function matrixOf({matrix}) {
       machinesTable(matrix, matrix.conclusions)));
 }
 
-/** The end of the page: the papers, how to cite it, the record itself, and what was corrected. */
+/** The end of the page: the papers, the citation, the record, and the corrections. */
 function aboutOf(record) {
   const address = URL.createObjectURL(new Blob([JSON.stringify(record, null, 1)], {type: "application/json"}));
   const of = record.machine.gpu ? record.machine.gpu.name : record.machine.cpu;
@@ -265,7 +266,7 @@ function aboutOf(record) {
         SUMMARY.corrections.map(({of: what, was}) => html("li", null, html("code", null, what), ": ", prose(was))))));
 }
 
-/** What was sampled during an experiment: median and range in whole numbers; a single number if it did not change. */
+/** A quantity sampled during an experiment: median and range in whole numbers; a single number if it did not change. */
 function sampledOf(figures, unit) {
   const [low, median, high] = figures.map(Math.round);
   return low === high ? `${median} ${unit}` : `${median} ${unit} (${low} to ${high})`;
@@ -382,7 +383,7 @@ function runOf({date, seconds, warpaes, commit, options, experiments}) {
   ]);
 }
 
-/** One line for each place of the text; sentences, if the record has no figures to answer from. */
+/** A line for each place of the text; sentences if the record contains no figures for an answer. */
 function answersOf({answers, sentences, elsewhere}) {
   if (elsewhere) {
     return html("div", {class: "regions"}, html("p", null, `${sentences[0]} On another machine, ${elsewhere.machine}:`),
@@ -419,7 +420,7 @@ function answersTable(answers) {
               note ? html("tr", {class: "note"}, html("td", {colspan: names.length + 2}, prose(note))) : null]))));
 }
 
-/** The first screen: when the GPU is worth it, with a chart and a line for each place of the text. */
+/** The first screen: when the GPU is worth using, with a chart and a line for each place of the text. */
 function worthOf({worth}, isQuick) {
   const series = worth.series.map(one => ({name: one.name, role: "measured", values: one.values, spread: []}));
   const panel = {

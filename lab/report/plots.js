@@ -115,8 +115,9 @@ function valueAxis(scale, axis, left, bottom, width, top = 0) {
 const bestOf = some => Math.max(0, ...some.flatMap(one => one.values.filter(exists)));
 
 /**
- * If published and other figures differ by a factor of 20 or more, the shorter bars would be invisible. Then the
- * length of a bar is its share of the best published figure, or of the best of the others. Returns null otherwise.
+ * If published and other figures differ by a factor of 20 or more, the shorter bars would be invisible. In that case,
+ * the length of a bar is its share of the best published figure, or of the best of the other figures. Returns null
+ * otherwise.
  */
 function sharesOf({y, series}) {
   const published = series.filter(one => one.role === "published"),
@@ -132,7 +133,7 @@ function drawBars(panel, styles, width) {
   const shares = sharesOf(panel), long = one => shares ? shares(one) : 1;
   const y = shares ? {...panel.y, name: `share of the best (figures: ${panel.y.unit})`, unit: "%"} : panel.y;
   const places = placesOf(x).map((_, i) => i), names = places.map(i => placeWithUnit(x, i));
-  // A series with few figures, such as a single reference bar, takes no room where it has none.
+  // A series with few figures, such as a single reference bar, takes no space at positions without figures.
   const sparse = one => one.values.filter(exists).length < places.length / 2;
   const rows = i => series.filter(one => exists(one.values[i]) || !sparse(one));
   const {groups, left, bottom} = layOut(names, rows, width, rowHeight);

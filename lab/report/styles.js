@@ -1,5 +1,6 @@
-// The look of a series: hue, and, for greyscale and for the colour-blind, also shape, dash and hatching. Each role has
-// its own look: measured is filled, published is hollow or hatched and dashed, baseline is barred, model is dotted.
+// The style of a series: hue and, for greyscale and for colour-blind readers, also shape, dash and hatching. Each role
+// has its own style: measured is filled, published is hollow or hatched and dashed, baseline is barred, model is
+// dotted.
 
 const ROLES = ["measured", "published", "baseline", "model"];
 const SHAPES = ["circle", "square", "triangle", "diamond", "wedge", "cross", "plus", "star"];

@@ -1,4 +1,4 @@
-// The figures of every plot as a table, so that no figure is only visible in the plot or in a tooltip.
+// The figures of every plot as a table, so that every figure is visible outside the plot and its tooltips.
 
 /** An element with text; attributes that are null are omitted. */
 function html(name, attributes, ...children) {

@@ -1,4 +1,5 @@
-"""Conan 2 recipe of the library without the command. `conan create packaging/conan` builds the checkout around it."""
+"""Conan 2 recipe for the library without the command. `conan create packaging/conan` builds the checkout that contains
+the recipe."""
 
 from pathlib import Path
 
@@ -41,7 +42,7 @@ class Warpaes(ConanFile):
             raise ConanInvalidConfiguration("warpaes needs GCC 12 or later")
 
     def package_id(self):
-        # The ABI is C, and the build uses C++20 regardless of the profile.
+        # The ABI is C, and the build uses C++20 whatever the profile is.
         self.info.settings.rm_safe("compiler.cppstd")
 
     def generate(self):

@@ -8,6 +8,7 @@ class Warpaes < Formula
   depends_on "cli11" => :build
   depends_on "cmake" => :build
   depends_on "nlohmann-json" => :build
+  depends_on "python@3.13" => :build
   depends_on "fmt"
   depends_on :linux
   depends_on "openssl@3"

@@ -1,4 +1,4 @@
-# nix build ./packaging/nix, in a checkout with git: the flake builds the repository around it.
+# Run `nix build ./packaging/nix` in a git checkout. The flake builds the repository that contains it.
 {
   description = "AES at the speed of the hardware, on GPUs and CPUs";
 
@@ -14,7 +14,7 @@
           pname = "warpaes";
           version = "1.0.0";
           src = ../..;
-          nativeBuildInputs = [ pkgs.cmake pkgs.ninja ];
+          nativeBuildInputs = [ pkgs.cmake pkgs.ninja pkgs.python3 ];
           buildInputs = [ pkgs.openssl pkgs.fmt pkgs.cli11 pkgs.nlohmann_json ];
           cmakeFlags = [ "-DWARPAES_TESTS=OFF" "-DWARPAES_LAB=OFF" "-DWARPAES_CUDA=OFF" ];
           doInstallCheck = true;

@@ -1,5 +1,7 @@
-# vcpkg's port of the library without the command. CMake's target is the shared library. It builds the checkout around it:
-# vcpkg install warpaes --overlay-ports=packaging/vcpkg
+# vcpkg's port of the library without the command. CMake's target is the shared library. The port builds the checkout
+# that contains it:
+#
+#   vcpkg install warpaes --overlay-ports=packaging/vcpkg
 vcpkg_check_linkage(ONLY_DYNAMIC_LIBRARY)
 vcpkg_cmake_configure(
   SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../.."

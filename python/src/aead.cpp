@@ -1,4 +1,4 @@
-// AESGCM, AESCCM and AESGCMSIV, with the names and rules of pyca/cryptography. They pass its tests.
+// AESGCM, AESCCM and AESGCMSIV, compatible with pyca/cryptography's classes. They pass pyca's tests.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "aead.hpp"
@@ -46,8 +46,8 @@ void check_nonce(const Aead& aead, std::size_t nonce) {
 
 void check_length(const Aead& aead, std::size_t nonce, std::size_t data) {
     if (aead.kind->mode == WARPAES_CCM && nonce > 7 && data >> (8 * (15 - nonce)) != 0) {
-        raise(PyExc_ValueError, "Data too long for nonce: with one of %zu bytes, less than 2^%zu bytes", nonce,
-              8 * (15 - nonce));
+        raise(PyExc_ValueError, "Data too long for nonce: with a nonce of %zu bytes, it must be less than 2^%zu bytes",
+              nonce, 8 * (15 - nonce));
     }
 }
 
@@ -79,7 +79,7 @@ View optional_view(PyObject* object, const char* name) {
     return object == nullptr || object == Py_None ? View() : View(object, name);
 }
 
-/// The nonce, data and associated data of a call. The constructor checks the nonce's length.
+/// The nonce, data and associated data of a call. The constructor checks the length of the nonce.
 struct Operands {
     Operands(const Aead& aead, PyObject* nonce_object, PyObject* data_object, PyObject* aad_object,
              Layout layout = Layout::contiguous)
@@ -90,7 +90,8 @@ struct Operands {
     }
     void must_lie_here(const char* instead) const {
         if (data.on_device() || aad.on_device()) {
-            raise(PyExc_TypeError, "data is in device memory, but the result would be bytes: use %s", instead);
+            raise(PyExc_TypeError, "data is in device memory, but the result would be bytes in host memory; use %s",
+                  instead);
         }
     }
     View nonce;
@@ -142,7 +143,7 @@ struct Extras {
         if (has_status) {
             status = View(status_object, "status", Access::write);
             if (!status.on_device() || status.size() != sizeof(warpaes_status)) {
-                raise(PyExc_ValueError, "status must be a 32-bit integer in the memory of the data's device");
+                raise(PyExc_ValueError, "status must be a 32-bit integer in memory of the same device as data");
             }
         }
     }
@@ -156,7 +157,7 @@ struct Extras {
 void run_aead(const Aead& aead, warpaes_message& message, const Operands& in, const View& out, const Extras& extras,
               PyObject* stream) {
     const Place place = place_of(in.data, out, stream, {&in.aad, &extras.tag, &extras.status});
-    // Decryption on a device also takes a tag in host memory.
+    // Decryption on a device also accepts a tag in host memory.
     const bool either = place.device && message.direction == WARPAES_DECRYPT;
     if (extras.has_tag && !either && extras.tag.on_device() != place.device) {
         raise(PyExc_ValueError, "tag must be in the same memory as data");
@@ -164,14 +165,15 @@ void run_aead(const Aead& aead, warpaes_message& message, const Operands& in, co
     if (!place.device) {
         if (extras.has_status) {
             raise(PyExc_ValueError,
-                  "status applies only to tensors in device memory; for host memory, a wrong tag raises");
+                  "status applies only to tensors in device memory; in host memory, a wrong tag raises InvalidTag");
         }
         check(run_here(message, message.input_len + in.aad.size()));
         return;
     }
     if (!aead.kind->enqueued) {
         if (extras.has_status) {
-            raise(PyExc_ValueError, "status applies only to calls that do not wait; %s waits, and a wrong tag raises",
+            raise(PyExc_ValueError,
+                  "status applies only to calls that do not wait; %s waits, and a wrong tag raises InvalidTag",
                   aead.kind->name);
         }
         check(run_waiting(message, place));
@@ -224,7 +226,7 @@ Object generate_aead_key(PyObject*, const Call& call) {
     return random_bytes(bits / 8);
 }
 
-/// Differs from pyca, whose AESGCMSIV accepts keys of 192 bits, which RFC 8452 does not define.
+/// Unlike pyca's AESGCMSIV, refuses 192-bit keys, which RFC 8452 does not define.
 Object generate_gcm_siv_key(PyObject*, const Call& call) {
     const auto [bit_length] = arguments(call, "generate_key", {"bit_length"});
     const std::uint64_t bits = to_u64(bit_length, "bit_length");
@@ -264,7 +266,7 @@ void init_aead(AeadObject& self, PyObject* args, PyObject* kwargs) {
 
 }  // namespace
 
-/// `tag_length` applies to AESCCM; the constructors of the other classes refuse it.
+/// `tag_length` applies to AESCCM; the constructors of the other classes reject it.
 Object load_aead(PyObject* type, const Call& call) {
     const auto [place, tag_length] = arguments(call, "load", {"place", "tag_length"}, 1);
     const Object key = from_places("read_key", place);
@@ -278,16 +280,15 @@ Object load_aead(PyObject* type, const Call& call) {
 }
 
 Object reduce_aead(PyObject* self, const Call&) {
-    return reduced(
-        self, state_of<Aead>(self).origin,
-        "create it with load('file:PATH'), 'env:NAME' or 'exec:COMMAND', which each process reads itself, or "
-        "create it there from the key");
+    return reduced(self, state_of<Aead>(self).origin,
+                   "create it with load('file:PATH'), load('env:NAME') or load('exec:COMMAND'), so that each process "
+                   "reads the key itself, or create it from the key in the other process");
 }
 
 namespace {
 
 const PyMethodDef load_def =
-    method_def<load_aead>("load", "Read the key from a place and return the object.", METH_CLASS);
+    method_def<load_aead>("load", "Read the key from a place and return an object with this key.", METH_CLASS);
 const PyMethodDef reduce_def = method_def<reduce_aead>("__reduce__", nullptr);
 const PyMethodDef generate_def = method_def<generate_aead_key>(
     "generate_key", "generate_key(bit_length)\n--\n\nReturn a random key of 128, 192 or 256 bits.", METH_STATIC);
@@ -298,16 +299,16 @@ const PyMethodDef encrypt_def =
 const PyMethodDef decrypt_def = method_def<decrypt_aead>(
     "decrypt",
     "decrypt($self, nonce, data, associated_data)\n--\n\nDecrypt a ciphertext followed by its tag "
-    "and return the plaintext. Raises InvalidTag if it is not authentic.");
+    "and return the plaintext. Raises InvalidTag if the ciphertext is not authentic.");
 const PyMethodDef encrypt_into_def = method_def<encrypt_aead_into>(
     "encrypt_into",
     "encrypt_into($self, nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\nEncrypt data into buf, "
-    "followed by the tag unless `tag` is given; return the bytes written to buf. On a GPU the work is enqueued on the "
-    "tensors' stream; AESGCMSIV waits for the stream and for the result.");
+    "followed by the tag unless `tag` is given; return the bytes written to buf. On a GPU, the work is enqueued on the "
+    "tensors' stream. AESGCMSIV waits for the stream and for the result.");
 const PyMethodDef decrypt_into_def = method_def<decrypt_aead_into>(
     "decrypt_into",
     "decrypt_into($self, nonce, data, associated_data, buf, *, tag=None, status=None, stream=None)\n--\n\nDecrypt data "
-    "into buf and return the length of the plaintext. Raises InvalidTag and wipes buf if data is not authentic.");
+    "into buf and return the length of the plaintext. If data is not authentic, wipes buf and raises InvalidTag.");
 
 PyMethodDef single_methods[] = {
     method_def<generate_gcm_siv_key>(
@@ -347,7 +348,7 @@ PyMethodDef aead_methods[] = {
     method_def<submit_batch_into>("submit_into",
                                   "submit_into($self, direction, nonces, data, offsets, lengths, buf, tags, "
                                   "associated_data=None, *, check_nonces=True)\n--\n\nBegin to 'encrypt' or 'decrypt' "
-                                  "messages in one buffer, to the same offsets of another."),
+                                  "messages in one buffer, with results at the same offsets in another."),
     method_def<enqueue_batch_into>(
         "enqueue_into",
         "enqueue_into($type, direction, ciphers, nonces, data, offsets, lengths, buf, tags, associated_data=None, *, "
@@ -357,8 +358,8 @@ PyMethodDef aead_methods[] = {
     end_of_methods,
 };
 
-/// Consecutive chunks of a tensor of CryptoTensors, with the tensor's key. Chunk `first` is the first one, and only the
-/// last may be shorter than a chunk.
+/// Consecutive chunks of a CryptoTensors tensor, starting with chunk `first`, and the tensor's key. Only the last chunk
+/// may be shorter than the others.
 struct ChunkRun {
     View key;
     std::array<std::uint8_t, 12> base;
@@ -385,8 +386,8 @@ ChunkRun run_of(PyObject* object, std::uint64_t chunk, Access tags_access) {
     return made;
 }
 
-/// Processes the chunks of a run in order on this thread. Returns the number of the first chunk that fails, and its
-/// status.
+/// Processes the chunks of a run in order on this thread. Returns the number and the status of the first chunk that
+/// fails.
 std::pair<std::uint64_t, warpaes_status> crypt_chunks(warpaes_engine* with, warpaes_direction direction,
                                                       std::uint64_t chunk, const ChunkRun& run) {
     warpaes_key* handle = nullptr;
@@ -475,7 +476,7 @@ void add_aead(PyObject* module) {
                        aead_methods);
     add_kind<gcm_siv_kind>(
         module, "warpaes.aead.AESGCMSIV",
-        "AESGCMSIV(key)\n--\n\nAES-GCM-SIV (RFC 8452): a repeated nonce only reveals which messages are equal.",
+        "AESGCMSIV(key)\n--\n\nAES-GCM-SIV (RFC 8452): a repeated nonce reveals only which messages are equal.",
         single_methods);
     add_siv(module);
     check(PyModule_AddFunctions(module, aead_functions));

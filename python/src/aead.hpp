@@ -5,28 +5,28 @@
 
 namespace warpaes::python {
 
-/// The differing properties of the classes of authenticated encryption.
+/// The properties that differ between the authenticated-encryption classes.
 struct AeadKind {
     const char* name;
     warpaes_mode mode;
     std::size_t least_nonce;
     std::size_t most_nonce;
-    bool enqueued;  ///< on a GPU, the mode runs in stream order and the call need not wait
+    bool enqueued;  ///< on a GPU, a call is enqueued in stream order and need not wait
 };
 
-/// The state of an object of one of these classes.
+/// The state of an AESGCM, AESCCM, AESGCMSIV or AESSIV object.
 struct Aead {
     const AeadKind* kind = nullptr;
     Key key;
     Key mac_key;  ///< only for SIV
     std::size_t tag_bytes = 16;
-    Object origin;  ///< the arguments of load(), if it created the object from a place that other processes can read
+    Object origin;  ///< the arguments of load(), if it created the object and other processes can read the place
 };
 using AeadObject = Instance<Aead>;
 
-/// Throws ValueError if the mode does not take a nonce of this length.
+/// Throws ValueError if the mode does not accept nonces of this length.
 void check_nonce(const Aead& aead, std::size_t nonce);
-/// Throws ValueError if CCM's length field, 15 - `nonce` bytes, cannot hold the length of the data.
+/// Throws ValueError if CCM's length field, 15 - `nonce` bytes, cannot represent the length of the data.
 void check_length(const Aead& aead, std::size_t nonce, std::size_t data);
 
 extern const AeadKind gcm_kind, ccm_kind, gcm_siv_kind, siv_kind;
@@ -34,11 +34,11 @@ extern const AeadKind gcm_kind, ccm_kind, gcm_siv_kind, siv_kind;
 void add_aead(PyObject* module);
 void add_siv(PyObject* module);
 
-/// The methods of all classes: load() from the place of a key, pickling by this place, and copies.
+/// Methods of all classes: load() reads the key from a place, and __reduce__() pickles this place.
 Object load_aead(PyObject* type, const Call& call);
 Object reduce_aead(PyObject* self, const Call& call);
 
-/// A bytes object of random bytes from the operating system, for `generate_key`.
+/// Returns random bytes from the operating system, for `generate_key`.
 Object random_bytes(std::size_t count);
 
 // The batch methods of AESGCM and AESCCM (batch.cpp).

@@ -15,12 +15,12 @@ namespace {
 struct BatchState {
     warpaes_batch* handle = nullptr;
     unsigned forks = 0;
-    std::vector<View> views;  ///< keep alive the memory that the entries point to, until the batch has finished
+    std::vector<View> views;  ///< keep the memory that the entries point to alive until the batch has finished
     Object owner;             ///< the AEAD object, which owns the key
     Object outputs;           ///< a list of bytes; empty if the results go to the caller's buffer
     std::vector<warpaes_batch_entry> entries;
     std::vector<warpaes_entry_result> results;
-    std::vector<std::size_t> too_short;  ///< messages that are shorter than a tag, ascending; they have no entry
+    std::vector<std::size_t> too_short;  ///< messages shorter than a tag, ascending; they have no entry
 
     BatchState() = default;
     BatchState(const BatchState&) = delete;
@@ -57,8 +57,8 @@ Py_ssize_t length_of(PyObject* list) {
     return length;
 }
 
-/// One part of every message, such as the nonces: absent, one for all messages, a list with one for each message, or
-/// one buffer with equally long parts back to back.
+/// One part of every message, such as the nonces: absent, one for all messages, a list with one entry for each message,
+/// or one buffer with parts of equal length back to back.
 class Parts {
 public:
     Parts(BatchState& batch, PyObject* object, const char* name, std::size_t count, bool one_for_all)
@@ -79,7 +79,7 @@ public:
             return;
         }
         if (static_cast<std::size_t>(length_of(object)) != count) {
-            raise(PyExc_ValueError, "%s: must have one entry for each message, but there are %zd for %zu messages",
+            raise(PyExc_ValueError, "%s: must have one entry for each message, but has %zd entries for %zu messages",
                   name, length_of(object), count);
         }
         parts_.reserve(count);
@@ -149,7 +149,7 @@ Object of_list(PyObject* self, warpaes_direction direction, PyObject* nonces_obj
                PyObject* aad_object, bool check_nonces) {
     const Aead& aead = state_of<Aead>(self);
     if (!is_list(data_object))
-        raise(PyExc_TypeError, "data must be a list of buffers; submit_into takes a single buffer");
+        raise(PyExc_TypeError, "data must be a list of buffers; submit_into accepts a single buffer");
     Object made = new_batch(self);
     BatchState& batch = state_of<BatchState>(made.get());
     const auto count = static_cast<std::size_t>(length_of(data_object));
@@ -188,7 +188,7 @@ struct Numbers {
         bytes_ = view.bytes();
         count = view.size() / 8;
     }
-    /// The buffer may be at any address.
+    /// The buffer need not be aligned.
     [[nodiscard]] std::uint64_t operator[](std::size_t i) const {
         std::uint64_t number = 0;
         std::memcpy(&number, bytes_ + 8 * i, 8);
@@ -237,12 +237,12 @@ Object submit_into(PyObject* self, const Call& call) {
     const bool check_nonces = truth(check_object, true);
     batch.views.reserve(batch.views.size() + 3);  // nothing may fail after the submission
     submit(batch, encrypts && check_nonces);
-    // The batch holds the views. Moving a view does not move the memory that the entries point to.
+    // The batch owns the views. Moving a view does not move the memory that the entries point to.
     for (View* view : {&data, &out, &tags}) batch.views.push_back(std::move(*view));
     return made;
 }
 
-/// Enqueues messages of one buffer in device memory on the caller's stream, each under the key of its own object.
+/// Enqueues the messages in a device buffer on the caller's stream, each under the key of its own object.
 Object enqueue_into(PyObject* type, const Call& call) {
     const auto [direction_object, ciphers, nonces_object, data_object, offsets_object, lengths_object, buf, tags_object,
                 aad_object, statuses_object, stream] =
@@ -274,13 +274,13 @@ Object enqueue_into(PyObject* type, const Call& call) {
     const Place place = place_of(data, out, stream, {&tags, &statuses});
     if (!place.device || (has_statuses && !statuses.on_device()) || (encrypts && !tags.on_device())) {
         raise(PyExc_ValueError,
-              "data, statuses and the tags of an encryption must be in device memory; use submit_into "
-              "for data in host memory");
+              "data, statuses, and the tags of an encryption must be in device memory; for data in host memory, use "
+              "submit_into");
     }
     const Parts nonces(batch, nonces_object, "nonces", count, false);
     const Parts aad(batch, aad_object, "associated_data", count, true);
     batch.entries.reserve(count);
-    std::vector<Object> kept;  // a subclass of list may make an object for each access
+    std::vector<Object> kept;  // a subclass of list may create an object on each access
     kept.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
         const Object& cipher = kept.emplace_back(PySequence_GetItem(ciphers, static_cast<Py_ssize_t>(i)));
@@ -309,20 +309,20 @@ BatchState& live_batch(PyObject* self) {
     return batch;
 }
 
-/// Releases the caller's buffers after the batch has finished. Releasing a buffer can run Python code, which then finds
-/// no buffer in the batch.
+/// Releases the caller's buffers after the batch has finished. Releasing a buffer can run Python code, so the batch's
+/// list is emptied first.
 void release_views(BatchState& batch) {
     const std::vector<View> views = std::exchange(batch.views, {});
 }
 
-/// Waits without the GIL. False if the batch does not finish in time.
+/// Waits without the GIL. Returns false if the batch does not finish in time.
 bool wait_for_batch(BatchState& batch, std::uint64_t milliseconds) {
     if (unlocked([&] { return warpaes_batch_wait(batch.handle, milliseconds); }) == WARPAES_ERROR_TIMEOUT) return false;
     release_views(batch);
     return true;
 }
 
-/// An exception for a status, as an object.
+/// Returns an exception object for a status.
 Object exception_of(warpaes_status status, const std::string& text) {
     set_status_error(status, text.c_str());
     PyObject* type = nullptr;
@@ -335,7 +335,7 @@ Object exception_of(warpaes_status status, const std::string& text) {
     return Object(value);
 }
 
-/// The exception of entry `entry`, which is message `message` of the caller's list.
+/// Returns the exception of entry `entry`, which is message `message` in the caller's list.
 Object exception_of(const BatchState& batch, std::size_t entry, std::size_t message) {
     const warpaes_status status = batch.results[entry].status;
     const char* sentence = warpaes_batch_entry_error(batch.handle, entry);
@@ -343,8 +343,7 @@ Object exception_of(const BatchState& batch, std::size_t entry, std::size_t mess
                                     (sentence[0] != '\0' ? sentence : warpaes_status_message(status)));
 }
 
-/// The list of results of a finished batch, a new one for each caller; raises the first exception unless
-/// `return_exceptions`.
+/// Returns a new list of the results of a finished batch. Raises the first exception unless `return_exceptions` is set.
 Object outcome(const BatchState& batch, bool return_exceptions) {
     const std::size_t count = batch.results.size() + batch.too_short.size();
     Object list(PyList_New(static_cast<Py_ssize_t>(count)));
@@ -408,11 +407,11 @@ Object result(PyObject* self, const Call& call) {
         const double seconds = PyFloat_AsDouble(timeout);
         if (seconds == -1.0 && PyErr_Occurred() != nullptr) throw Raised();
         if (std::isnan(seconds)) raise(PyExc_ValueError, "timeout must be a number of seconds, not NaN");
-        constexpr double most = 1e15;  // longer waits have no limit; converting 2^64 milliseconds would overflow
+        constexpr double most = 1e15;  // a longer timeout means no limit, because its conversion would overflow
         if (seconds < most) milliseconds = seconds <= 0 ? 0 : static_cast<std::uint64_t>(seconds * 1000);
     }
     if (!wait_for_batch(batch, milliseconds))
-        raise(PyExc_TimeoutError, "the batch is not finished yet: wait for it, or call result() again");
+        raise(PyExc_TimeoutError, "the batch has not finished in time; call result() again");
     return outcome(batch, truth(return_exceptions, false));
 }
 
@@ -438,14 +437,14 @@ PyMethodDef batch_methods[] = {
                        "fileno($self)\n--\n\nReturn a descriptor that becomes readable when the batch has finished."),
     method_def<result>("result",
                        "result($self, timeout=None, *, return_exceptions=False)\n--\n\nWait for the batch, at most "
-                       "`timeout` seconds. Return a list of bytes, or of None where the caller gave a buffer. Raise "
-                       "the first exception, or with return_exceptions put each into the list."),
-    method_def<cancel>("cancel", "cancel($self)\n--\n\nDrop the messages that have not begun."),
+                       "`timeout` seconds. Return a list of bytes, or of None for messages whose output is a buffer. "
+                       "Raise the first exception, or put each exception into the list if return_exceptions is true."),
+    method_def<cancel>("cancel", "cancel($self)\n--\n\nCancel the messages that have not been started."),
     refuse_pickle_def,
     end_of_methods,
 };
 PyType_Slot batch_slots[] = {
-    {Py_tp_doc, const_cast<char*>("A batch of messages in flight, to wait for or to await.")},
+    {Py_tp_doc, const_cast<char*>("A batch of messages in flight, which can be waited for or awaited.")},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<BatchObject>)},
     {Py_tp_methods, batch_methods},
     {Py_am_await, reinterpret_cast<void*>(await_batch)},

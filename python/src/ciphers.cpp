@@ -1,4 +1,4 @@
-// Messages that arrive in pieces, like pyca/cryptography's encryptors and decryptors, and whole messages in one call.
+// Messages processed in pieces, like pyca/cryptography's encryptors and decryptors, and whole messages in one call.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace warpaes::python {
 namespace {
 
-/// A mode with its keys and IV: the parameters of a cipher of warpaes.ciphers.
+/// The parameters of a cipher: a mode with its keys and IV.
 struct Setting {
     warpaes_mode mode{};
     Key key;
@@ -50,12 +50,12 @@ struct Context {
     warpaes_direction direction{};
     warpaes_context* handle = nullptr;
     unsigned forks = 0;
-    std::size_t pending = 0;  ///< ECB and CBC: number of bytes in the incomplete block
+    std::size_t pending = 0;  ///< number of bytes in the incomplete block (ECB and CBC)
     bool updated = false;
     bool finished = false;
     bool busy = false;
     std::size_t least_tag = 16;
-    std::string tag;  ///< the expected tag; after an encryption, the message's tag
+    std::string tag;  ///< the expected tag or, after encryption, the message's tag
 
     Context() = default;
     Context(const Context&) = delete;
@@ -83,14 +83,14 @@ View piece_view(PyObject* object, const char* name, Access access = Access::read
     View view(object, name, access);
     if (view.on_device()) {
         raise(PyExc_TypeError,
-              "%s is in device memory, but pieces must be in host memory; Cipher.encrypt_into and decrypt_into take "
-              "whole tensors",
+              "%s is in device memory, but pieces must be in host memory; Cipher.encrypt_into and decrypt_into accept "
+              "whole tensors in device memory",
               name);
     }
     return view;
 }
 
-/// Processes a piece and returns the bytes written.
+/// Processes a piece and returns the number of bytes written.
 std::size_t piece(Context& context, const View& data, std::uint8_t* output, std::size_t capacity) {
     std::size_t written = 0;
     const warpaes_status status = unlocked_if(data.size() >= long_work, [&] {
@@ -130,7 +130,7 @@ Object update_into(PyObject* self, const Call& call) {
     return Object(PyLong_FromSize_t(piece(context, data, out.bytes(), out.size())));
 }
 
-/// Ends the message. An incomplete block in ECB and CBC is an error, because there is no padding.
+/// Ends the message. In ECB and CBC modes, an incomplete block is an error, because there is no padding.
 Object end_context(Context& context) {
     std::size_t written = 0;
     std::uint8_t nothing[16];
@@ -223,22 +223,23 @@ PyObject* get_tag(PyObject* self, void*) {
 
 const PyMethodDef update_def = method_def<update_context>(
     "update", "update($self, data)\n--\n\nProcess the next piece and return the output, as bytes.");
-const PyMethodDef update_into_def = method_def<update_into>(
-    "update_into",
-    "update_into($self, data, buf)\n--\n\nProcess the next piece into a buffer and return the bytes written.");
+const PyMethodDef update_into_def =
+    method_def<update_into>("update_into",
+                            "update_into($self, data, buf)\n--\n\nProcess the next piece into a buffer and return the "
+                            "number of bytes written.");
 const PyMethodDef finalize_def = method_def<finalize_context>("finalize", "finalize($self)\n--\n\nEnd the message.");
 const PyMethodDef reset_def =
-    method_def<reset_nonce>("reset_nonce", "reset_nonce($self, nonce)\n--\n\nCTR: begin another message.");
+    method_def<reset_nonce>("reset_nonce", "reset_nonce($self, nonce)\n--\n\nBegin another message in CTR mode.");
 const PyMethodDef authenticate_def = method_def<authenticate>(
     "authenticate_additional_data",
-    "authenticate_additional_data($self, data)\n--\n\nAdd associated data, before any update.");
+    "authenticate_additional_data($self, data)\n--\n\nAdd associated data, before the first call of update.");
 
 PyMethodDef cipher_methods[] = {
     update_def,
     update_into_def,
     finalize_def,
     reset_def,
-    method_def<seek>("seek", "seek($self, offset)\n--\n\nCTR: go to byte `offset` of the message."),
+    method_def<seek>("seek", "seek($self, offset)\n--\n\nIn CTR mode, continue at byte `offset` of the message."),
     refuse_pickle_def,
     end_of_methods};
 PyMethodDef encryption_methods[] = {update_def,       update_into_def,   finalize_def,  reset_def,
@@ -250,11 +251,13 @@ PyMethodDef decryption_methods[] = {
     reset_def,
     authenticate_def,
     method_def<finalize_with_tag>(
-        "finalize_with_tag", "finalize_with_tag($self, tag)\n--\n\nEnd the message and compare its tag with this one."),
+        "finalize_with_tag",
+        "finalize_with_tag($self, tag)\n--\n\nEnd the message and compare its tag with the given tag."),
     refuse_pickle_def,
     end_of_methods};
-PyGetSetDef tag_property[] = {{"tag", get_tag, nullptr, "The message's tag, once it is finalized.", nullptr},
-                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef tag_property[] = {
+    {"tag", get_tag, nullptr, "The message's tag, available once the message is finalized.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyTypeObject* cipher_type;
 PyTypeObject* encryption_type;
@@ -292,7 +295,7 @@ Object make_context(PyObject*, const Call& call) {
     return made;
 }
 
-/// crypt(mode, encrypt, key, iv, data, buf, data_unit_bytes, stream): a whole message of a mode without tags.
+/// crypt(mode, encrypt, key, iv, data, buf, data_unit_bytes, stream): processes a whole message in a mode without tags.
 Object crypt(PyObject*, const Call& call) {
     const auto [mode, encrypt, key, iv, data_object, buf, unit, stream] =
         arguments(call, "crypt", {"mode", "encrypt", "key", "iv", "data", "buf", "data_unit_bytes", "stream"});
@@ -343,15 +346,17 @@ PyTypeObject* add_context_type(PyObject* module, const char* name, const char* d
 }  // namespace
 
 void add_ciphers(PyObject* module) {
-    cipher_type = add_context_type<0>(module, "warpaes.ciphers.CipherContext", "A message that arrives in pieces.",
-                                      cipher_methods, nullptr);
-    encryption_type =
-        add_context_type<1>(module, "warpaes.ciphers.AEADEncryptionContext",
-                            "A message that arrives in pieces and gets a tag.", encryption_methods, tag_property);
-    decryption_type = add_context_type<2>(module, "warpaes.ciphers.AEADDecryptionContext",
-                                          "A message with a tag that arrives in pieces. The output of update is not "
-                                          "authentic until finalize has returned.",
-                                          decryption_methods, nullptr);
+    cipher_type =
+        add_context_type<0>(module, "warpaes.ciphers.CipherContext",
+                            "A message that is processed in pieces, in a mode without a tag.", cipher_methods, nullptr);
+    encryption_type = add_context_type<1>(module, "warpaes.ciphers.AEADEncryptionContext",
+                                          "A message that is processed in pieces and encrypted with a tag.",
+                                          encryption_methods, tag_property);
+    decryption_type =
+        add_context_type<2>(module, "warpaes.ciphers.AEADDecryptionContext",
+                            "A message with a tag that is processed in pieces. The output of update is not "
+                            "authentic until finalize has returned.",
+                            decryption_methods, nullptr);
     check(PyModule_AddFunctions(module, cipher_functions));
 }
 

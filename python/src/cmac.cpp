@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t mac_tag_bytes = 16;
 
 struct Mac {
-    std::shared_ptr<const Key> key;  ///< shared with the object's copies
+    std::shared_ptr<const Key> key;  ///< shared with copies of the object
     warpaes_context* handle = nullptr;
     unsigned forks = 0;
     bool finished = false;

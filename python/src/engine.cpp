@@ -20,10 +20,12 @@ struct Wanted {
 } wanted;
 
 bool is_gpu(const std::string& backend) {
-    return backend == "cuda";
+    const char* last = "";
+    for (std::size_t i = 0; const char* const name = warpaes_backend_name(i); ++i) last = name;
+    return backend == last;
 }
 
-/// The best CPU backend that runs here: "vaes", "aesni", "armv8" or "libcrypto".
+/// The best CPU backend that runs here.
 std::string best_cpu_backend() {
     std::string best = "libcrypto";
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
@@ -64,19 +66,18 @@ Object configure(PyObject*, const Call& call) {
         const long number = PyLong_AsLong(device);
         if (number == -1 && PyErr_Occurred() != nullptr) throw Raised();
         if (number < -1 || number > INT32_MAX) {
-            raise(PyExc_ValueError, "device must be -1 (every device) or a device number, not %ld", number);
+            raise(PyExc_ValueError, "device must be -1 (all devices) or a device number, not %ld", number);
         }
         next.device = static_cast<std::int32_t>(number);
     }
     if (current.load() != nullptr) {
-        raise(exceptions.error,
-              "the engine of this process already exists: call configure() before any other operation");
+        raise(exceptions.error, "this process already has an engine; call configure() before any other operation");
     }
     wanted = next;
     try {
         create();
     } catch (...) {
-        wanted = before;  // an unavailable option must not make all later calls fail
+        wanted = before;  // an unavailable option must not cause all later calls to fail
         throw;
     }
     return none();
@@ -104,15 +105,20 @@ Object says_whether_it_reaches(PyObject*, const Call& call) {
     return Object(PyBool_FromLong(device >= 0 && device <= INT32_MAX && python::reaches(static_cast<int>(device))));
 }
 
+Object says_whether_it_is_a_gpu(PyObject*, const Call& call) {
+    const auto [name] = arguments(call, "_is_gpu", {"backend"}, 1, 0);
+    return Object(PyBool_FromLong(is_gpu(to_text(name, "backend"))));
+}
+
 PyMethodDef engine_functions[] = {
     method_def<configure>(
         "configure",
-        "configure(backend=None, threads=0, device=-1)\n--\n\nCreate the engine of this process with a "
-        "backend, a number of host threads (0: one per processor) and a CUDA device (-1: every one). "
-        "Call it before any other operation."),
+        "configure(backend=None, threads=0, device=-1)\n--\n\nCreate this process's engine with a backend, a number of "
+        "host threads (0: one per processor) and a CUDA device (-1: all devices). Call it before any other operation."),
     method_def<backends>(
         "backends", "backends()\n--\n\nReturn the backends and devices of this machine, as a list of dictionaries."),
     method_def<says_whether_it_reaches>("_reaches", "_reaches(device)\n--\n\n"),
+    method_def<says_whether_it_is_a_gpu>("_is_gpu", "_is_gpu(backend)\n--\n\n"),
     end_of_methods,
 };
 
@@ -141,16 +147,16 @@ bool reaches(int device) {
 
 void check_device_memory(const char* thing) {
     if (forks() == 0) return;
-    raise(
-        exceptions.error,
-        "%s is in device memory, but a child of fork computes on the CPU: start processes with spawn or forkserver, or "
-        "copy it to host memory first",
-        thing);
+    raise(exceptions.error,
+          "%s is in device memory, but a process created by fork computes on the CPU; start processes with spawn or "
+          "forkserver, or copy the data to host memory first",
+          thing);
 }
 
 void check_process(unsigned made, const char* thing) {
     if (made != forks()) {
-        raise(exceptions.error, "%s was created before fork() and cannot be used in the child process: create it there",
+        raise(exceptions.error,
+              "%s was created before fork() and cannot be used in the child process; create it in the child process",
               thing);
     }
 }

@@ -15,14 +15,14 @@
 namespace warpaes::python {
 namespace {
 
-/// Memory of this module that a Python function sees instead of the library's memory.
+/// Memory that this module passes to a Python function instead of the library's memory.
 struct Block {
     explicit Block(std::size_t size) : bytes(new std::uint8_t[size]), capacity(size) {}
     std::unique_ptr<std::uint8_t[]> bytes;
     std::size_t capacity;
 };
 
-/// A Python function that the library calls from its threads, and the first exception that it raised on any thread.
+/// A Python function that the library calls from its threads, and the first exception that it raises on any thread.
 class Callback {
 public:
     Callback() = default;
@@ -39,11 +39,11 @@ public:
     }
     [[nodiscard]] bool is_set() const { return function_ != nullptr; }
 
-    /// The function belongs to the package and keeps no view, so it may see the library's memory directly.
+    /// Marks a function of the package, which keeps no view, so it may access the library's memory directly.
     void trust() { is_own_ = true; }
     [[nodiscard]] bool is_own() const { return is_own_; }
 
-    /// Returns a block of at least `size` bytes. The interpreter's lock protects the blocks.
+    /// Returns a block of at least `size` bytes. The GIL protects the list of blocks.
     std::unique_ptr<Block> take_block(std::size_t size) {
         if (!blocks_.empty()) {
             std::unique_ptr<Block> block = std::move(blocks_.back());
@@ -64,8 +64,8 @@ public:
         PyGILState_Release(state);
         return result;
     }
-    /// Raises the exception for the status of a library call. The function's own exception takes precedence. `others`:
-    /// calls are in progress on other threads; the exception may belong to them, so it is kept for them.
+    /// Raises the exception for the status of a library call. The function's own exception takes precedence. `others`
+    /// means that calls are in progress on other threads. The exception may belong to one of them, so it is kept.
     void check(warpaes_status status, bool others = false) {
         const std::string sentence = status != WARPAES_OK ? warpaes_last_error() : "";
         Exception raised;
@@ -91,7 +91,7 @@ private:
         Py_CLEAR(exception.value);
         Py_CLEAR(exception.traceback);
     }
-    /// Keeps the exception if it is the first; drops it otherwise.
+    /// Keeps the current exception if it is the first, and drops it otherwise.
     void keep() {
         if (raised_.type == nullptr) {
             PyErr_Fetch(&raised_.type, &raised_.value, &raised_.traceback);
@@ -102,11 +102,11 @@ private:
     PyObject* function_ = nullptr;
     bool is_own_ = false;
     Exception raised_;
-    std::vector<std::unique_ptr<Block>> blocks_;  ///< one for each concurrent call so far
+    std::vector<std::unique_ptr<Block>> blocks_;  ///< as many as there were concurrent calls
 };
 
-/// Memory that a Python function sees as a memoryview during its call: a block or, for functions of the package, the
-/// library's memory. An array over a block may live longer and keeps the block alive.
+/// Memory that is exposed to a Python function as a memoryview during a call: a block or, for functions of the package,
+/// the library's memory. An array over a block may outlive the call and keeps the block alive.
 struct LoanState {
     std::unique_ptr<Block> block;
     void* data = nullptr;
@@ -123,7 +123,7 @@ int get_loan(PyObject* self, Py_buffer* buffer, int flags) {
     buffer->obj = nullptr;
     if (loan.ended) {
         PyErr_SetString(PyExc_BufferError,
-                        "this memory was valid only during the call of a function, which has returned: copy data that "
+                        "this memory was valid only during the call of a function that has returned; copy data that "
                         "is needed later");
         return -1;
     }
@@ -145,7 +145,7 @@ PyType_Slot loan_slots[] = {
 PyType_Spec loan_spec = {"warpaes._native.Loan", sizeof(Instance<LoanState>), 0,
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, loan_slots};
 
-/// Releases a memoryview. Returns false, without an exception, if an object over it cannot be released.
+/// Releases a memoryview. Returns false, with no exception set, if another object still uses the view.
 bool release(PyObject* view) {
     PyObject* const done = PyObject_CallMethod(view, "release", nullptr);
     Py_XDECREF(done);
@@ -155,11 +155,11 @@ bool release(PyObject* view) {
 
 enum class Lent { to_read, to_fill };
 
-/// Calls `use(view)` with a memoryview of a copy of the library's memory; `use` returns how many of its bytes count. A
-/// view that outlives the call must not reach memory that the library frees, nor change bytes that it is decrypting.
-/// Only functions of the package's own, which keep none, see the library's memory itself. Releases the view, whatever
-/// `use` does. Others cannot release a view of a part, or an array over it; a function that keeps one gets a
-/// BufferError, and the copy belongs to the view.
+/// Calls `use(view)` with a memoryview of a copy of the library's memory. `use` returns the number of bytes that count.
+/// A view that outlives the call must not reach memory that the library frees, nor change bytes that the library is
+/// decrypting. Only the package's own functions, which keep no views, access the library's memory directly. Whatever
+/// `use` does, the view is released. If other objects still use the view (a slice, or an array over it), it cannot be
+/// released: the function gets a BufferError, and the copy belongs to the view.
 template <typename Use>
 int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Use& use) {
     const auto copy = [](void* to, const void* from, std::uint64_t bytes) {
@@ -183,7 +183,7 @@ int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Us
     }
     const bool released = release(view.get());
     loan.ended = true;
-    // A view may remain in a reference cycle, such as that of an exception that the function handled.
+    // A reference cycle may keep a view alive, for example the cycle of an exception that the function handled.
     if (type == nullptr && loan.views != 0) PyGC_Collect();
     if (!released) release(view.get());
     const bool kept = loan.views != 0;
@@ -198,7 +198,7 @@ int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Us
     if (kept) {
         raise(
             PyExc_BufferError,
-            "the function kept a view of memory that was valid only during its call: it must copy data that it keeps");
+            "the function kept a view of memory that was valid only during its call; it must copy data that it keeps");
     }
     return 0;
 }
@@ -242,8 +242,8 @@ int read_source(void* user, std::uint64_t offset, void* buffer, std::uint64_t le
     });
 }
 
-/// Calls the function with a memoryview. The function fills the beginning and returns the number of bytes, 0 at the
-/// end.
+/// Calls the function with a memoryview. The function fills the beginning of the view and returns the number of bytes,
+/// or 0 at the end.
 int read_next(void* user, void* buffer, std::uint64_t length, std::uint64_t* got) {
     auto& callback = *static_cast<Callback*>(user);
     return callback.call([&](PyObject* function) {
@@ -309,7 +309,7 @@ ReaderState& open_reader(PyObject* self) {
     return reader;
 }
 
-/// A call in progress on a reader. If the reader is closed during calls, the last of them frees it.
+/// A call in progress on a reader. If the reader is closed during calls, the last call frees it.
 class Use {
 public:
     explicit Use(ReaderState& reader) : reader_(reader) { ++reader.users; }
@@ -326,7 +326,8 @@ private:
 
 Object read_into(PyObject* self, const Call& call) {
     const auto [offset_object, buf] = arguments(call, "read_into", {"offset", "buf"});
-    // The arguments are converted first, because this can run Python code and let another thread close the reader.
+    // The arguments are converted first, because conversion can run Python code and let another thread close the
+    // reader.
     const std::uint64_t offset = to_u64(offset_object, "offset");
     const View out(buf, "buf", Access::write);
     ReaderState& reader = open_reader(self);
@@ -339,7 +340,7 @@ Object read_into(PyObject* self, const Call& call) {
     return Object(PyLong_FromUnsignedLongLong(got));
 }
 
-/// Maximum number of bytes that a read from a source of unknown length allocates.
+/// Maximum number of bytes allocated for a read from a source of unknown length.
 constexpr std::uint64_t most_of_a_stream = std::uint64_t{8} << 20;
 
 Object read(PyObject* self, const Call& call) {
@@ -377,9 +378,17 @@ PyObject* reader_size(PyObject* self, void*) {
     return guarded(static_cast<PyObject*>(nullptr), [&] {
         const std::uint64_t size = warpaes_reader_size(open_reader(self).handle);
         if (size == WARPAES_UNKNOWN) {
-            raise(PyExc_ValueError, "the size of a source that cannot seek is unknown until its end has been read");
+            raise(PyExc_ValueError, "the source cannot seek, so its size is unknown until its end has been read");
         }
         return PyLong_FromUnsignedLongLong(size);
+    });
+}
+
+PyObject* reader_segments(PyObject* self, void*) {
+    return guarded(static_cast<PyObject*>(nullptr), [&] {
+        std::uint64_t first = 0, others = 0;
+        check(warpaes_reader_segments(open_reader(self).handle, &first, &others));
+        return Py_BuildValue("(KK)", static_cast<unsigned long long>(first), static_cast<unsigned long long>(others));
     });
 }
 
@@ -389,9 +398,7 @@ Object seekable(PyObject* self, const Call& call) {
 }
 
 PyMethodDef reader_methods[] = {
-    method_def<read>("read",
-                     "read($self, offset, length)\n--\n\nRead and return bytes at an offset; fewer only at the end, or "
-                     "of a source that cannot seek."),
+    method_def<read>("read", "read($self, offset, length)\n--\n\nRead and return bytes at an offset."),
     method_def<seekable>("seekable", "seekable($self)\n--\n\nReturn whether any offset can be read."),
     method_def<read_into>("read_into",
                           "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor, starting at an offset, and "
@@ -401,11 +408,13 @@ PyMethodDef reader_methods[] = {
     end_of_methods,
 };
 PyGetSetDef reader_properties[] = {{"size", reader_size, nullptr, "The size of the plaintext in bytes.", nullptr},
+                                   {"segments", reader_segments, nullptr,
+                                    "The plaintext sizes of the first segment and of the others, in bytes.", nullptr},
                                    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot reader_slots[] = {
     {Py_tp_doc, const_cast<char*>("Reader(source, keyset, associated_data=None, size=None, *, _own=False)\n--\n\n"
-                                  "Random access to a sealed file: a path, a buffer, or a function (offset, buffer) "
-                                  "with the file's size. Any number of threads may read at once.")},
+                                  "Random access to a sealed file, given as a path, a buffer, or a function (offset, "
+                                  "buffer) and the file's size. Any number of threads may read at once.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<ReaderObject, init_reader>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<ReaderObject>)},
     {Py_tp_methods, reader_methods},
@@ -511,16 +520,16 @@ Object abort(PyObject* self, const Call& call) {
 
 PyMethodDef writer_methods[] = {
     method_def<write>("write", "write($self, data)\n--\n\nWrite the next bytes of plaintext and return their number."),
-    method_def<finish>("finish",
-                       "finish($self)\n--\n\nComplete the file. At a path, it appears under its name at this point."),
+    method_def<finish>(
+        "finish", "finish($self)\n--\n\nComplete the file. A file at a path appears under its name at this point."),
     method_def<abort>("abort", "abort($self)\n--\n\nAbort the file. Nothing appears at the path."),
     refuse_pickle_def,
     end_of_methods,
 };
 PyType_Slot writer_slots[] = {
-    {Py_tp_doc,
-     const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False, *, _own=False)\n--\n\nWrites "
-                       "a sealed file from front to back, to a path or to a function that takes each next piece.")},
+    {Py_tp_doc, const_cast<char*>(
+                    "Writer(sink, keyset, associated_data=None, overwrite=False, *, _own=False)\n--\n\nWrites "
+                    "a sealed file from front to back, to a path or to a function that receives the pieces in order.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<WriterObject, init_writer>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<WriterObject>)},
     {Py_tp_methods, writer_methods},
@@ -536,11 +545,13 @@ Object inspect(PyObject*, const Call& call) {
     const std::string text = name == nullptr || name == Py_None ? "" : to_text(name, "template");
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
     check(warpaes_file_inspect(PyBytes_AsString(path.get()), text.empty() ? nullptr : text.c_str(), &info));
+    // These two have had these names since version 0.2.
     const char* format = info.format == WARPAES_FORMAT_STREAMING_AEAD ? "streaming AEAD"
                          : info.format == WARPAES_FORMAT_OPENSSL_ENC  ? "openssl enc"
-                                                                      : "raw";
-    return Object(Py_BuildValue("{s:s,s:s,s:K,s:K,s:K,s:K}", "format", format, "template", info.template_name,
-                                "file_bytes", static_cast<unsigned long long>(info.file_bytes), "header_bytes",
+                                                                      : info.format_name;
+    return Object(Py_BuildValue("{s:s,s:s,s:s,s:K,s:K,s:K,s:K}", "format", format, "format_name", info.format_name,
+                                "template", info.template_name, "file_bytes",
+                                static_cast<unsigned long long>(info.file_bytes), "header_bytes",
                                 static_cast<unsigned long long>(info.header_bytes), "segment_bytes",
                                 static_cast<unsigned long long>(info.segment_bytes), "segments",
                                 static_cast<unsigned long long>(info.segments)));
@@ -565,7 +576,7 @@ Object crypt_file(PyObject*, const Call& call) {
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
     job.direction = to_direction(direction);
     job.format = WARPAES_FORMAT_STREAMING_AEAD;
-    // One end of the ciphertext: the first or the last byte.
+    // The hash is that of the ciphertext, which is the output of an encryption and the input of a decryption.
     job.flags = job.direction == WARPAES_ENCRYPT ? WARPAES_FILE_SHA256 : WARPAES_FILE_SHA256_INPUT;
     job.input_fd = static_cast<std::int32_t>(to_u64(source, "source"));
     job.output_fd = static_cast<std::int32_t>(to_u64(target, "target"));
@@ -585,8 +596,9 @@ Object crypt_file(PyObject*, const Call& call) {
 
 PyMethodDef file_functions[] = {
     method_def<crypt_file>("_crypt_file", nullptr),
-    method_def<inspect>("inspect",
-                        "inspect(path, template=None)\n--\n\nReturn public facts about a sealed file, without a key."),
+    method_def<inspect>(
+        "inspect",
+        "inspect(path, template=None)\n--\n\nReturn the properties of a sealed file that can be read without a key."),
     end_of_methods,
 };
 

@@ -6,11 +6,11 @@
 
 namespace warpaes::python {
 
-/// Owns a keyset of the C ABI, which it wipes and frees.
+/// Owns a keyset of the C ABI. The destructor wipes and frees the keyset.
 struct KeysetState {
     warpaes_keyset* handle = nullptr;
-    unsigned users = 0;  ///< threads that read it without the GIL
-    Object origin;       ///< the arguments of load(), if it created the keyset and the keyset was not changed since
+    unsigned users = 0;  ///< number of threads that read it without the GIL
+    Object origin;  ///< the arguments of load(), if it created the keyset and the keyset has not been changed since
 
     KeysetState() = default;
     KeysetState(const KeysetState&) = delete;
@@ -21,7 +21,7 @@ struct KeysetState {
 /// Returns the state of a Keyset argument. Throws TypeError for any other type.
 KeysetState& keyset_of(PyObject* object);
 
-/// Prevents changes of a keyset during its lifetime.
+/// Prevents changes to a keyset while this object exists.
 class KeysetUse {
 public:
     explicit KeysetUse(PyObject* object) : keyset_(keyset_of(object)) { ++keyset_.users; }

@@ -18,12 +18,12 @@ warpaes_keyset* handle_of(PyObject* self) {
     return state_of<KeysetState>(self).handle;
 }
 
-/// Returns the handle for a change. Throws if another thread is using the keyset. Arguments are converted before this
-/// call, because conversion can run Python code and let another thread begin to use the keyset.
+/// Returns the handle so that the keyset can be changed. Throws if another thread is using the keyset. Callers convert
+/// arguments first, because conversion can run Python code and let another thread begin to use the keyset.
 warpaes_keyset* own(PyObject* self) {
     KeysetState& keyset = state_of<KeysetState>(self);
     if (keyset.users != 0)
-        raise(exceptions.error, "another thread is using this keyset: change it after that thread has finished");
+        raise(exceptions.error, "another thread is using this keyset; change it after that thread has finished");
     keyset.origin = Object();
     return keyset.handle;
 }
@@ -131,7 +131,7 @@ Object destroy(PyObject* self, const Call& call) {
     return set_state(self, call, "destroy", WARPAES_KEY_DESTROYED);
 }
 
-/// Adds a new key and makes it the primary key. The previous primary key stays for decryption.
+/// Adds a new key and makes it the primary key. The previous primary key is kept for decryption.
 Object rotate(PyObject* self, const Call& call) {
     const auto [name] = arguments(call, "rotate", {"template"}, 0);
     warpaes_keyset* keyset = own(self);
@@ -145,8 +145,7 @@ Object rotate(PyObject* self, const Call& call) {
             if (info.primary != 0) text = info.template_name;
         }
         if (text.empty())
-            raise(PyExc_ValueError,
-                  "template: must be named, because the keyset has no primary key with a known template");
+            raise(PyExc_ValueError, "template: required, because the keyset has no primary key with a known template");
     }
     std::uint32_t id = 0;
     check(warpaes_keyset_add(keyset, text.c_str(), &id));
@@ -215,8 +214,8 @@ Object save(PyObject* self, const Call& call) {
     return from_keyset_places("save_keyset", self, place, passphrase != nullptr ? passphrase : Py_None);
 }
 
-/// Returns the number of bytes of memory for testing a passphrase, or 0 for a keyset under a key. Throws unless the
-/// JSON is an encrypted keyset whose cost is within the limits.
+/// Returns the number of bytes of memory needed to test a passphrase, or 0 for a keyset under a key-encryption key.
+/// Throws unless the JSON is an encrypted keyset whose cost is within the limits.
 Object check_wrapped(PyObject*, const Call& call) {
     const auto [json] = arguments(call, "_check_wrapped", {"json"});
     const View view = host_view(json, "json");
@@ -262,11 +261,11 @@ Object wrap(PyObject* self, const Call& call) {
 Object reduce(PyObject* self, const Call&) {
     return reduced(
         self, state_of<KeysetState>(self).origin,
-        "create it with Keyset.load(PLACE), of a file, 'env:NAME' or 'exec:COMMAND', which each process reads itself, "
-        "and do not change it; or send to_json() in a way that you trust");
+        "create it with Keyset.load(PLACE) from a file, 'env:NAME' or 'exec:COMMAND', so that each process reads the "
+        "keyset itself, and do not change it; or send the result of to_json() over a channel that you trust");
 }
 
-/// Memory for a keyset's JSON, wiped at the end.
+/// Memory for a keyset's JSON. The destructor wipes it.
 struct Json {
     explicit Json(std::size_t size) : text(size, '\0') {}
     Json(const Json&) = delete;
@@ -295,24 +294,26 @@ Py_ssize_t keyset_length(PyObject* self) {
 
 PyMethodDef keyset_methods[] = {
     method_def<generate>(
-        "generate", "generate($type, template='AES256_GCM_HKDF_1MB')\n--\n\nReturn a keyset of one new random key.",
+        "generate", "generate($type, template='AES256_GCM_HKDF_1MB')\n--\n\nReturn a keyset with one new random key.",
         METH_CLASS),
-    method_def<parse>("parse", "parse($type, json)\n--\n\nParse a cleartext keyset in Tink's JSON format.", METH_CLASS),
-    method_def<from_raw>("from_raw", "from_raw($type, template, key)\n--\n\nReturn a keyset of one raw key.",
+    method_def<parse>("parse", "parse($type, json)\n--\n\nParse an unencrypted keyset in Tink's JSON format.",
+                      METH_CLASS),
+    method_def<from_raw>("from_raw", "from_raw($type, template, key)\n--\n\nReturn a keyset that contains one raw key.",
                          METH_CLASS),
-    method_def<check_raw>("check_raw", "check_raw(key)\n--\n\nRefuse text instead of a raw key.", METH_STATIC),
+    method_def<check_raw>("check_raw", "check_raw(key)\n--\n\nRaise an exception if a raw key looks like text.",
+                          METH_STATIC),
     method_def<templates>("templates", "templates()\n--\n\nReturn the names of the templates.", METH_STATIC),
-    method_def<add_key>("add", "add($self, template)\n--\n\nAdd a new random key and return its number."),
+    method_def<add_key>("add", "add($self, template)\n--\n\nAdd a new random key and return its ID."),
     method_def<rotate>("rotate",
                        "rotate($self, template=None)\n--\n\nAdd a new random key, make it the primary and return its "
-                       "number. None stands for the template of the previous primary."),
+                       "ID. If the template is None, that of the previous primary is used."),
     method_def<promote>("promote", "promote($self, key_id)\n--\n\nMake a key the primary."),
     method_def<remove>("remove", "remove($self, key_id)\n--\n\nRemove a key that is not the primary."),
     method_def<enable>("enable", "enable($self, key_id)\n--\n\nEnable a key again."),
     method_def<disable>("disable",
-                        "disable($self, key_id)\n--\n\nDisable a key: the keyset keeps it and does not use it."),
-    method_def<destroy>("destroy", "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
-    method_def<keys>("keys", "keys($self)\n--\n\nReturn public facts about the keys, as a list of dictionaries."),
+                        "disable($self, key_id)\n--\n\nDisable a key: it stays in the keyset but is not used."),
+    method_def<destroy>("destroy", "destroy($self, key_id)\n--\n\nDestroy a key; its ID stays in the keyset."),
+    method_def<keys>("keys", "keys($self)\n--\n\nReturn the public properties of the keys, as a list of dictionaries."),
     method_def<load>("load", "load(place, kek=None, passphrase=None)\n--\n\nRead a keyset from a place.", METH_STATIC),
     method_def<save>(
         "save",
@@ -323,12 +324,15 @@ PyMethodDef keyset_methods[] = {
     method_def<reduce>("__reduce__", nullptr),
     method_def<copy_keyset>("__copy__", nullptr),
     method_def<copy_keyset>("__deepcopy__", nullptr),
-    method_def<to_json>("to_json", "to_json($self)\n--\n\nReturn Tink's JSON, with the secret keys, as bytes."),
+    method_def<to_json>(
+        "to_json",
+        "to_json($self)\n--\n\nReturn the keyset in Tink's JSON format, including the secret keys, as bytes."),
     end_of_methods,
 };
 
 PyType_Slot keyset_slots[] = {
-    {Py_tp_doc, const_cast<char*>("Keyset()\n--\n\nKeys for files. One of them, the primary, encrypts.")},
+    {Py_tp_doc,
+     const_cast<char*>("Keyset()\n--\n\nKeys for files. The primary key encrypts, and all enabled keys decrypt.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<KeysetObject, init_keyset>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<KeysetObject>)},
     {Py_tp_methods, keyset_methods},

@@ -36,8 +36,8 @@ Object wrap(const Call& call, const char* function, warpaes_mode mode) {
         if (data.size() < 16) raise(PyExc_ValueError, "The key to wrap must be at least 16 bytes");
         if (data.size() % 8 != 0) raise(PyExc_ValueError, "The key to wrap must be a multiple of 8 bytes");
     } else if (data.size() == 0 || data.size() > UINT32_MAX) {
-        // It begins like pyca's, whose tests allow the limit itself.
-        raise(PyExc_ValueError, "key_to_wrap must be between 1 and 2^32 bytes, of which 2^32 - 1 are the most");
+        // The message begins like pyca's, which names 2^32 as the limit.
+        raise(PyExc_ValueError, "key_to_wrap must be between 1 and 2^32 bytes, and at most 2^32 - 1");
     }
     const std::size_t size = (data.size() + 7) / 8 * 8 + 8;
     Object out = new_bytes(size);
@@ -84,7 +84,7 @@ PyMethodDef keywrap_functions[] = {
                              "a multiple of 8 bytes (RFC 3394)."),
     method_def<aes_key_unwrap>("aes_key_unwrap",
                                "aes_key_unwrap(wrapping_key, wrapped_key, backend=None)\n--\n\nUnwrap a key (RFC "
-                               "3394). Raises InvalidUnwrap if it is not authentic."),
+                               "3394). Raises InvalidUnwrap if the wrapped key is not authentic."),
     method_def<aes_key_wrap_with_padding>(
         "aes_key_wrap_with_padding",
         "aes_key_wrap_with_padding(wrapping_key, key_to_wrap, backend=None)\n--\n\nWrap a key of any length, padded "
@@ -92,7 +92,7 @@ PyMethodDef keywrap_functions[] = {
     method_def<aes_key_unwrap_with_padding>(
         "aes_key_unwrap_with_padding",
         "aes_key_unwrap_with_padding(wrapping_key, wrapped_key, backend=None)\n--\n\nUnwrap a key and remove its "
-        "padding (RFC 5649). Raises InvalidUnwrap if it is not authentic."),
+        "padding (RFC 5649). Raises InvalidUnwrap if the wrapped key is not authentic."),
     end_of_methods,
 };
 

@@ -1,4 +1,5 @@
-// Memory from the library: page-locked memory, which copies to a GPU at full speed, or device memory.
+// Memory allocated by the library: page-locked host memory, which GPUs copy to and from at full speed, or device
+// memory.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "message.hpp"
@@ -53,7 +54,7 @@ int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     const MemoryState& memory = state_of<MemoryState>(self);
     buffer->obj = nullptr;
     if (memory.device) {
-        PyErr_SetString(PyExc_TypeError, "the CPU cannot access device memory: use warpaes.copy");
+        PyErr_SetString(PyExc_TypeError, "the CPU cannot access device memory; use warpaes.copy");
         return -1;
     }
     return PyBuffer_FillInfo(buffer, self, memory.data, static_cast<Py_ssize_t>(memory.size), 0, flags);
@@ -88,7 +89,7 @@ Object copy_bytes(PyObject*, const Call& call) {
     const View out(to, "to", Access::write, Layout::dense);
     const View in(from, "source", Access::read, Layout::dense);
     if (out.size() != in.size()) {
-        raise(PyExc_ValueError, "to has %zu bytes, but source has %zu: they must have the same length", out.size(),
+        raise(PyExc_ValueError, "to has %zu bytes, but source has %zu; they must have the same length", out.size(),
               in.size());
     }
     require_same_layout(out, "to", in, "source");
@@ -107,28 +108,28 @@ Object large_pages(PyObject*, const Call& call) {
 PyMethodDef memory_functions[] = {
     method_def<large_pages>("large_pages",
                             "large_pages(buf)\n--\n\nRequest large pages from the operating system for a buffer "
-                            "without data."),
+                            "that has not been written yet."),
     method_def<copy_bytes>(
         "copy",
-        "copy(to, source)\n--\n\nCopy bytes between host and device memory, after all work on the default "
-        "stream. The copy is complete on return."),
+        "copy(to, source)\n--\n\nCopy bytes between host and device memory, after all work on CUDA's default stream. "
+        "The copy is complete on return."),
     end_of_methods,
 };
 
 PyGetSetDef memory_properties[] = {
-    {"__cuda_array_interface__", array_interface, nullptr, "The CUDA array interface of device memory.", nullptr},
+    {"__cuda_array_interface__", array_interface, nullptr,
+     "The CUDA array interface, which describes device memory as a one-dimensional array of bytes.", nullptr},
     {"address", memory_address, nullptr, "The address of the first byte.", nullptr},
-    {"device", device_number, nullptr, "The number of the device, or -1.", nullptr},
+    {"device", device_number, nullptr, "The number of the device, or -1 for page-locked memory.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyMethodDef memory_methods[] = {refuse_pickle_def, end_of_methods};
 
 PyType_Slot memory_slots[] = {
-    {Py_tp_doc,
-     const_cast<char*>(
-         "Memory(nbytes, kind='page-locked', device=0)\n--\n\nZeroed memory that is wiped when it is freed: "
-         "'page-locked' host memory, which copies to and from a GPU at full speed, or memory of a 'device'.")},
+    {Py_tp_doc, const_cast<char*>(
+                    "Memory(nbytes, kind='page-locked', device=0)\n--\n\nZeroed memory that is wiped when it is freed: "
+                    "'page-locked' host memory, which copies to and from a GPU at full speed, or 'device' memory.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<MemoryObject, init_memory>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<MemoryObject>)},
     {Py_tp_getset, memory_properties},

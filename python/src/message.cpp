@@ -12,7 +12,7 @@
 namespace warpaes::python {
 namespace {
 
-/// One warpaes_status in device memory. The destructor keeps the memory for the next call.
+/// A warpaes_status in device memory. The destructor keeps the memory for later calls.
 class StatusSlot {
 public:
     explicit StatusSlot(int device) : device_(device) {
@@ -27,8 +27,8 @@ public:
     StatusSlot(const StatusSlot&) = delete;
     StatusSlot& operator=(const StatusSlot&) = delete;
     ~StatusSlot() {
-        // Work may still write to the slot, and a captured graph does so at every replay, so another message would get
-        // the wrong status.
+        // Enqueued work may still write to the slot, and a captured graph writes to it at every replay. Reusing the
+        // slot could give another message the wrong status.
         if (written_later_) return;
         try {
             free_slots()[device_].push_back(pointer_);
@@ -41,8 +41,8 @@ public:
     void written_later(bool so) { written_later_ = so; }
 
 private:
-    /// Free slots by device. The caller holds the GIL. The slots belong to the process's only engine
-    /// with a GPU: the engine of a child of fork() has none.
+    /// Free slots by device. The caller holds the GIL. The slots belong to the process's only engine with a GPU: the
+    /// engine of a child of fork() has no GPU.
     static std::map<int, std::vector<void*>>& free_slots() {
         static auto* slots = new std::map<int, std::vector<void*>>();
         return *slots;
@@ -62,7 +62,7 @@ public:
         if (library_ != nullptr) dlclose(library_);
     }
     [[nodiscard]] bool is_loaded() const { return library_ != nullptr; }
-    /// Returns CUDA's result; an error if the driver lacks the function.
+    /// Returns CUDA's result, or an error if the driver lacks the function.
     template <typename... Arguments>
     int call(const char* name, Arguments... arguments) const {
         const auto function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library_, name));
@@ -74,9 +74,8 @@ private:
     void* library_;
 };
 
-/// Calls `work()` in the device's context, without the GIL. Returns whether CUDA permits this and
-/// `work()` returns true. The default streams belong to the current context, which a thread does not have before its
-/// first CUDA call.
+/// Calls `work()` in the device's context, without the GIL. Returns true if CUDA permits this and `work()` returns
+/// true. The default streams belong to the current context, which a thread does not have before its first CUDA call.
 template <typename Work>
 bool in_context(const Driver& driver, int device, const Work& work) {
     return unlocked([&] {
@@ -92,7 +91,7 @@ bool in_context(const Driver& driver, int device, const Work& work) {
     });
 }
 
-/// Waits for a stream through the driver that the process has loaded. Without a driver, there is no work to wait for.
+/// Waits for a stream, through the driver that the process has loaded. Without a driver, there is no work to wait for.
 void wait_for(const Place& place) {
     const Driver driver;
     if (!driver.is_loaded()) return;
@@ -105,11 +104,11 @@ void wait_for(const Place& place) {
     });
     if (!done) {
         raise(exceptions.error,
-              "waiting for the stream failed: it must be a stream of the data's device that is not being captured");
+              "waiting for the stream failed; it must be a stream of the data's device that is not being captured");
     }
 }
 
-/// Throws if a CUDA graph captures the stream, for a call that will wait for it: the wait would invalidate the capture.
+/// Throws if a CUDA graph captures the stream, because a call that waits for the stream would invalidate the capture.
 void require_no_capture(const Place& place, const char* instead) {
     const Driver driver;
     if (!driver.is_loaded()) return;
@@ -118,8 +117,8 @@ void require_no_capture(const Place& place, const char* instead) {
         return driver.call("cuStreamIsCapturing", place.stream, &status) == 0 && status != 0;
     });
     if (captured)
-        raise(exceptions.error, "a CUDA graph is capturing the stream, and this call would have to wait for it: %s",
-              instead);
+        raise(exceptions.error,
+              "a CUDA graph is capturing the stream, and this call would have to wait for the stream; %s", instead);
 }
 
 }  // namespace
@@ -127,11 +126,12 @@ void require_no_capture(const Place& place, const char* instead) {
 Place place_of(const View& data, const View& output, PyObject* stream, std::initializer_list<const View*> others) {
     const bool named = stream != nullptr && stream != Py_None;
     if (data.on_device() != output.on_device()) {
-        raise(PyExc_ValueError, "data and buf are in different kinds of memory, host and device: copy one of them");
+        raise(PyExc_ValueError, "data and buf are in different kinds of memory (host and device); copy one of them");
     }
     if (!data.on_device()) {
         if (named)
-            raise(PyExc_ValueError, "stream applies only to tensors in device memory, but these are in host memory");
+            raise(PyExc_ValueError,
+                  "stream applies only to tensors in device memory, but data and buf are in host memory");
         return {};
     }
     std::vector<const View*> views = {&data, &output};
@@ -150,7 +150,7 @@ Place place_of(const View& data, const View& output, PyObject* stream, std::init
             if (view->order() != View::Order::of_stream) continue;
             if (first == nullptr) first = view;
             if (view->stream() != first->stream()) {
-                raise(PyExc_ValueError, "the tensors are used on different streams: choose one with stream=");
+                raise(PyExc_ValueError, "the tensors are used on different streams; choose a stream with stream=");
             }
         }
         if (first != nullptr) place.stream = first->stream();
@@ -167,7 +167,7 @@ warpaes_status run_on_device(warpaes_message& message, const Place& place) {
     if (message.direction == WARPAES_ENCRYPT || message.tag == nullptr || message.device_status != nullptr) {
         return warpaes_crypt_async(with, &message, place.stream, nullptr);
     }
-    require_no_capture(place, "give status=");
+    require_no_capture(place, "pass status=");
     StatusSlot slot(place.number);
     message.device_status = slot.get();
     const warpaes_status enqueued = warpaes_crypt_async(with, &message, place.stream, nullptr);
@@ -183,7 +183,7 @@ warpaes_status run_on_device(warpaes_message& message, const Place& place) {
 warpaes_status run_waiting(const warpaes_message& message, const Place& place) {
     if (!reaches(place.number)) {
         raise_status(WARPAES_ERROR_BACKEND,
-                     "data is on a device on which this process does not compute: copy it to "
+                     "data is on a device that this process does not use for computation; copy it to "
                      "host memory");
     }
     require_no_capture(place, "call it before or after the capture");
@@ -194,7 +194,7 @@ warpaes_status run_waiting(const warpaes_message& message, const Place& place) {
 
 Object new_bytes(std::size_t size) {
     if (size > static_cast<std::size_t>(PY_SSIZE_T_MAX)) {
-        raise(PyExc_OverflowError, "the result would be longer than a bytes object can be");
+        raise(PyExc_OverflowError, "the result would exceed the maximum size of a bytes object");
     }
     Object made(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
     ask_for_large_pages(bytes_of(made), size);
@@ -208,7 +208,7 @@ void ask_for_large_pages(void* memory, std::size_t size) noexcept {
     const std::uintptr_t first = (begin + huge - 1) / huge * huge;
     const std::uintptr_t last = (begin + size) / huge * huge;
     madvise(reinterpret_cast<void*>(first), last - first,
-            MADV_HUGEPAGE);  // this is a hint, so a failure does not matter
+            MADV_HUGEPAGE);  // only a hint, so a failure does not matter
 }
 
 }  // namespace warpaes::python

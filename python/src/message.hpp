@@ -1,4 +1,4 @@
-// One message between views: host memory is processed synchronously, device memory on the caller's stream.
+// Processing of one message: synchronous in host memory, and on the caller's stream in device memory.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace warpaes::python {
 
-/// Owns a key handle, and wipes and frees it.
+/// Owns a key handle. The destructor wipes and frees the key.
 class Key {
 public:
     Key() = default;
@@ -31,16 +31,16 @@ private:
     warpaes_key* handle_ = nullptr;
 };
 
-/// The place of a message's data, and for device memory the stream that the work runs on.
+/// The location of a message's data and, for device memory, the stream that runs the work.
 struct Place {
     bool device = false;
     int number = 0;
     void* stream = nullptr;
 };
 
-/// Returns the place of the data and the output, which must be in the same kind of memory. `stream` is the caller's
-/// argument; NULL or None stands for the stream that the libraries of these tensors and of `others` use them on, which
-/// must be the same for all that have one.
+/// Returns the location of the data and the output, which must be in the same kind of memory. `stream` is the caller's
+/// argument. If it is NULL or None, the work runs on the stream of the data, the output and `others`: the stream that
+/// the tensors' libraries use for them. All tensors that have a stream must have the same one.
 Place place_of(const View& data, const View& output, PyObject* stream, std::initializer_list<const View*> others = {});
 
 /// Runs a message in host memory with `size` bytes of data. The caller raises the exception for the status.
@@ -59,7 +59,7 @@ warpaes_status run_waiting(const warpaes_message& message, const Place& place);
 
 /// Requests large pages for untouched memory: faulting in small pages takes longer than encrypting into them.
 void ask_for_large_pages(void* memory, std::size_t size) noexcept;
-/// Makes a bytes object whose content the caller writes; requests large pages for a long one.
+/// Creates a bytes object whose content the caller writes, and requests large pages if it is long.
 Object new_bytes(std::size_t size);
 inline std::uint8_t* bytes_of(const Object& object) {
     return reinterpret_cast<std::uint8_t*>(PyBytes_AsString(object.get()));

@@ -26,7 +26,7 @@ void find_exceptions() {
 /// calls this function.
 Object refuse_subinterpreters(PyObject*, const Call&) {
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
-        raise(PyExc_ImportError, "warpaes works only in the main interpreter: use a thread or a process instead");
+        raise(PyExc_ImportError, "warpaes works only in the main interpreter; use a thread or a process");
     }
     return none();
 }
@@ -39,7 +39,7 @@ PyMethodDef module_functions[] = {
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     "warpaes._native",
-    "The C ABI of warpaes.",
+    "Bindings to warpaes's C ABI.",
     -1,
     module_functions,
     nullptr,
@@ -52,8 +52,8 @@ PyObject* initialize() {
     return guarded(static_cast<PyObject*>(nullptr), [] {
         refuse_subinterpreters(nullptr, {});
         if (warpaes_abi_version() != WARPAES_ABI_VERSION) {
-            raise(PyExc_ImportError, "libwarpaes has ABI %u, and this extension was made for %d", warpaes_abi_version(),
-                  WARPAES_ABI_VERSION);
+            raise(PyExc_ImportError, "libwarpaes has ABI version %u, but this extension requires version %d",
+                  warpaes_abi_version(), WARPAES_ABI_VERSION);
         }
         Object module(PyModule_Create(&definition));
         find_exceptions();

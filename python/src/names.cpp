@@ -57,13 +57,15 @@ Py_ssize_t names_length(PyObject* self) {
 }
 
 PyMethodDef names_methods[] = {
-    method_def<encrypt_name>("encrypt", "encrypt($self, folder, name, key)\n--\n\nReturn the stored form of a name."),
-    method_def<decrypt_name>("decrypt", "decrypt($self, folder, stored)\n--\n\nReturn the plain name."),
+    method_def<encrypt_name>("encrypt",
+                             "encrypt($self, folder, name, key)\n--\n\nReturn the encrypted form of a name."),
+    method_def<decrypt_name>("decrypt",
+                             "decrypt($self, folder, stored)\n--\n\nReturn the plaintext of an encrypted name."),
     end_of_methods,
 };
 
 PyType_Slot names_slots[] = {
-    {Py_tp_doc, const_cast<char*>("Names(keyset)\n--\n\nKeys for names, from the enabled keys of a keyset.")},
+    {Py_tp_doc, const_cast<char*>("Names(keyset)\n--\n\nKeys for names, derived from the enabled keys of a keyset.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<NamesObject, init_names>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<NamesObject>)},
     {Py_tp_methods, names_methods},

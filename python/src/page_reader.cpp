@@ -1,4 +1,4 @@
-// Whole pages of encrypted Parquet files, read from a descriptor and decrypted in one call.
+// Reads complete pages of an encrypted Parquet file from a descriptor and decrypts them, in one call.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "page_reader.hpp"
@@ -16,14 +16,15 @@
 namespace warpaes::python {
 namespace {
 
-/// Number of bytes that usually contain a header module and the next length field.
+/// Number of bytes that usually suffice for a header module and the next length field.
 constexpr std::size_t ahead = 256;
-/// Data pages of a column chunk.
+/// Maximum number of data pages in a column chunk.
 constexpr std::uint32_t most_ordinals = 32768;
-/// Pages that are shorter than this on average take longer to find than to decrypt.
+/// Pages are not divided among threads if a part would have more pages, because finding them takes longer than
+/// decryption.
 constexpr std::uint64_t most_pages_of_part = 32;
 
-/// The bytes of a module, by its length field.
+/// Returns the size of a module according to its length field.
 std::uint64_t module_bytes(const std::uint8_t* module) {
     std::uint32_t length = 0;
     for (int i = 3; i >= 0; --i) length = length << 8 | module[i];
@@ -36,7 +37,7 @@ void advance(warpaes_parquet_chunk& chunk, std::uint64_t pages) {
     chunk.flags &= ~static_cast<std::uint32_t>(WARPAES_PARQUET_DICTIONARY);
 }
 
-/// One thread's pages.
+/// The pages that one thread processes.
 class Part {
 public:
     Part(const warpaes_parquet_chunk& chunk, const PagesInFile& pages)
@@ -63,8 +64,8 @@ public:
     PagesRead result;
 
 private:
-    /// Enlarges the window to this many bytes. Hostile lengths allocate at most as much memory as the rest of the
-    /// column chunk.
+    /// Fills the window with at least this many bytes, and enlarges it if necessary. However large a hostile length is,
+    /// at most as much memory is allocated as the rest of the column chunk needs.
     bool fill(std::uint64_t bytes) {
         if (bytes > window_bytes_) {
             const std::uint64_t wanted = std::max(bytes, std::min(batch_bytes_, end_ - at_));
@@ -137,7 +138,7 @@ bool read_exactly(int file, std::uint64_t offset, std::uint8_t* to, std::uint64_
     return pread(file, to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
 }
 
-/// The number of bytes of the page at `offset`, from its two length fields; 0 if it does not end within `left` bytes.
+/// Returns the size of the page at `offset`, from its two length fields, or 0 if it does not end within `left` bytes.
 std::uint64_t page_bytes(int file, std::uint64_t offset, std::uint64_t left) {
     std::uint8_t bytes[ahead];
     const std::uint64_t held = std::min<std::uint64_t>(left, sizeof bytes);
@@ -154,8 +155,8 @@ std::uint64_t page_bytes(int file, std::uint64_t offset, std::uint64_t left) {
     return page > left ? 0 : page;
 }
 
-/// Divides pages into parts of about equal length. A wrong length ends the search, and the part that contains it stops
-/// there.
+/// Divides pages into parts of about equal length. A wrong length field ends the search, and decryption stops at that
+/// page.
 std::vector<Part> parts_of(warpaes_parquet_chunk chunk, const PagesInFile& pages, unsigned threads) {
     const std::uint64_t whole = std::min(pages.length, pages.room);
     const std::uint64_t count = std::min<std::uint64_t>(threads, whole / std::max<std::uint64_t>(pages.part_bytes, 1));
@@ -197,7 +198,7 @@ PagesRead read_pages(warpaes_engine* engine, const warpaes_parquet_chunk& chunk,
             for (; started < parts.size(); ++started) {
                 others.emplace_back([&part = parts[started], engine] { part.run(engine); });
             }
-        } catch (const std::exception&) {  // this thread does the rest
+        } catch (const std::exception&) {  // this thread processes the remaining parts
         }
         parts.front().run(engine);
         for (std::size_t i = started; i < parts.size(); ++i) parts[i].run(engine);

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <vector>
 
+#include "aead.hpp"
 #include "message.hpp"
 #include "module.hpp"
 #include "page_reader.hpp"
@@ -80,7 +82,7 @@ Object parquet_decrypt(PyObject*, const Call& call) {
     const auto pages = walk(chunk, PyObject_IsTrue(ctr) == 1, walked);
     if (walked != modules.size()) {
         raise(exceptions.format_error,
-              "row group %u, column %u: a page has another length than before, so the file was replaced or altered",
+              "row group %u, column %u: the length of a page has changed, so the file was replaced or altered",
               chunk.row_group, chunk.column);
     }
     if (view.size() != walked) raise(PyExc_ValueError, "buffer must be %zu bytes", modules.size());
@@ -149,6 +151,47 @@ Object parquet_read(PyObject*, const Call& call) {
     return list;
 }
 
+/// An image of modules, with room for the plain view of its pages.
+struct Image {
+    Image(const View& view, const View& aad, const warpaes_key* key, bool ctr, PyObject* dictionary,
+          PyObject* row_group, PyObject* column, PyObject* first_page)
+        : bytes(view.bytes()), chunk(chunk_of(view, dictionary, row_group, column, first_page)) {
+        if (ctr) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
+        const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
+        if (view.size() < shift) raise(PyExc_ValueError, "image: has no room for modules");
+        chunk.modules = bytes + shift;
+        chunk.modules_len = view.size() - shift;
+        chunk.key = key;
+        chunk.aad = aad.data();
+        chunk.aad_len = aad.size();
+        pages = walk(chunk, ctr, walked);
+        count = static_cast<std::uint64_t>(pages.size());
+    }
+    /// The place in the memory of a view.
+    [[nodiscard]] std::uint8_t* place_in(const View& to, PyObject* offset_object) const {
+        const std::uint64_t offset = to_u64(offset_object, "offset");
+        if (offset > to.size() || walked > to.size() - offset) raise(PyExc_ValueError, "to: has no room for the pages");
+        return to.bytes() + offset;
+    }
+    /// Decrypts the headers, copies the image, and wipes the headers, because they contain statistics.
+    [[nodiscard]] warpaes_status copy_staged(warpaes_engine* with, std::uint8_t* there, std::uint8_t* seals) const {
+        warpaes_status status = warpaes_parquet_stage(with, &chunk, pages.data(), count, bytes, seals);
+        if (status == WARPAES_OK) status = warpaes_copy(with, there, bytes, static_cast<std::size_t>(walked));
+        const std::size_t before_text = WARPAES_PARQUET_SHIFT(chunk.flags) + 16;  // after the header: length and nonce
+        for (const auto& page : pages) std::memset(bytes + page.offset, 0, page.header_bytes + before_text);
+        return status;
+    }
+    [[nodiscard]] Object result() const {
+        const Object its_bytes = number(walked), its_count = number(count);
+        return Object(PyTuple_Pack(2, its_bytes.get(), its_count.get()));
+    }
+
+    std::uint8_t* bytes;
+    warpaes_parquet_chunk chunk;
+    std::vector<warpaes_parquet_page> pages;
+    std::uint64_t count = 0, walked = 0;
+};
+
 /// Decrypts the complete pages of an image of modules, which reach the memory of the view as ciphertext.
 Object parquet_move(PyObject*, const Call& call) {
     const auto [key_object, aad_object, image_object, to_object, offset_object, ctr, dictionary, row_group, column,
@@ -156,35 +199,57 @@ Object parquet_move(PyObject*, const Call& call) {
         arguments(call, "parquet_move",
                   {"key", "aad", "image", "to", "offset", "ctr", "dictionary", "row_group", "column", "first_page"});
     const View key_bytes = host_view(key_object, "key"), aad = host_view(aad_object, "aad");
-    const View image = host_view(image_object, "image", Access::write);
+    const View view = host_view(image_object, "image", Access::write);
     const View to(to_object, "to", Access::write);
-    const std::uint64_t offset = to_u64(offset_object, "offset");
     const Key key(key_bytes.bytes(), key_bytes.size());
-    const bool in_ctr = PyObject_IsTrue(ctr) == 1;
-    warpaes_parquet_chunk chunk = chunk_of(image, dictionary, row_group, column, first_page);
-    if (in_ctr) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
-    const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
-    if (image.size() < shift) raise(PyExc_ValueError, "image: has no room for modules");
-    chunk.modules = image.bytes() + shift;
-    chunk.modules_len = image.size() - shift;
-    chunk.key = key.get();
-    chunk.aad = aad.data();
-    chunk.aad_len = aad.size();
-    std::uint64_t walked = 0;
-    const auto pages = walk(chunk, in_ctr, walked);
-    if (offset > to.size() || walked > to.size() - offset) raise(PyExc_ValueError, "to: has no room for the pages");
-    std::uint8_t* const there = to.bytes() + offset;
+    const Image image(view, aad, key.get(), PyObject_IsTrue(ctr) == 1, dictionary, row_group, column, first_page);
+    std::uint8_t* const there = image.place_in(to, offset_object);
     warpaes_engine* with = engine();
     check(unlocked([&] {
-        std::vector<std::uint8_t> seals(pages.size() * WARPAES_PARQUET_SEAL_BYTES);
-        const auto count = static_cast<std::uint64_t>(pages.size());
-        warpaes_status status = warpaes_parquet_stage(with, &chunk, pages.data(), count, image.data(), seals.data());
-        if (status == WARPAES_OK) status = warpaes_copy(with, there, image.data(), static_cast<std::size_t>(walked));
+        std::vector<std::uint8_t> seals(image.pages.size() * WARPAES_PARQUET_SEAL_BYTES);
+        const warpaes_status status = image.copy_staged(with, there, seals.data());
         if (status != WARPAES_OK) return status;
-        return warpaes_parquet_decrypt_staged(with, &chunk, pages.data(), count, there, seals.data());
+        return warpaes_parquet_decrypt_staged(with, &image.chunk, image.pages.data(), image.count, there, seals.data());
     }));
-    const Object bytes = number(walked), count = number(pages.size());
-    return Object(PyTuple_Pack(2, bytes.get(), count.get()));
+    return image.result();
+}
+
+/// Copies the complete pages of an image of modules to a device, and enqueues their decryption there. The stream is the
+/// calling thread's (cudaStreamPerThread), because pages of different threads need not wait for one another.
+Object parquet_enqueue(PyObject* module, const Call& call) {
+    const auto [cipher, aad_object, image_object, to_object, offset_object, ctr, dictionary, row_group, column,
+                first_page, statuses_object, first_status] =
+        arguments(call, "parquet_enqueue",
+                  {"cipher", "aad", "image", "to", "offset", "ctr", "dictionary", "row_group", "column", "first_page",
+                   "statuses", "first_status"});
+    const View aad = host_view(aad_object, "aad"), view = host_view(image_object, "image", Access::write);
+    const View to(to_object, "to", Access::write), statuses(statuses_object, "statuses", Access::write);
+    if (!to.on_device() || !statuses.on_device()) raise(PyExc_ValueError, "to, statuses: must be in device memory");
+    const Object type(PyObject_GetAttrString(module, "AESGCM"));
+    if (reinterpret_cast<PyObject*>(Py_TYPE(cipher)) != type.get()) raise(PyExc_TypeError, "cipher: must be AESGCM");
+    const warpaes_key* const key = state_of<Aead>(cipher).key.get();
+    const Image image(view, aad, key, PyObject_IsTrue(ctr) == 1, dictionary, row_group, column, first_page);
+    std::uint8_t* const there = image.place_in(to, offset_object);
+    const std::uint64_t first = to_u64(first_status, "first_status"), room = statuses.size() / sizeof(warpaes_status);
+    if (first > room || image.count > room - first) return none();
+    auto* const its_statuses = reinterpret_cast<warpaes_status*>(statuses.bytes()) + first;
+    warpaes_engine* with = engine();
+    check(unlocked([&] {
+        if (image.count == 0) return WARPAES_OK;
+        std::vector<std::uint8_t> seals(image.pages.size() * WARPAES_PARQUET_SEAL_BYTES);
+        const warpaes_status copied = image.copy_staged(with, there, seals.data());
+        if (copied != WARPAES_OK) return copied;
+        std::vector<std::uint8_t> scratch(image.pages.size() * WARPAES_PARQUET_SCRATCH_BYTES(aad.size()));
+        std::vector<warpaes_table_message> messages(image.pages.size());
+        warpaes_batch_table table = WARPAES_BATCH_TABLE_INIT;
+        const warpaes_status listed =
+            warpaes_parquet_staged_table(&image.chunk, image.pages.data(), image.count, there, seals.data(),
+                                         scratch.data(), its_statuses, messages.data(), &table);
+        if (listed != WARPAES_OK) return listed;
+        void* const stream_of_thread = reinterpret_cast<void*>(std::uintptr_t{2});
+        return warpaes_batch_enqueue_table(with, &table, stream_of_thread);
+    }));
+    return image.result();
 }
 
 Object part_or_none(const void* data, std::uint64_t length) {
@@ -237,9 +302,10 @@ Object parquet_buffer(PyObject*, const Call& call) {
 }
 
 PyMethodDef parquet_functions[] = {
-    method_def<parquet_walk>("parquet_walk",
-                             "parquet_walk(modules, ctr, dictionary, row_group, column, first_page)\n--\n\n"
-                             "Return the sizes of the header and page modules of the complete pages in modules."),
+    method_def<parquet_walk>(
+        "parquet_walk",
+        "parquet_walk(modules, ctr, dictionary, row_group, column, first_page)\n--\n\n"
+        "Return the sizes of the header module and the page module of each complete page in modules."),
     method_def<parquet_decrypt>(
         "parquet_decrypt",
         "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"
@@ -248,19 +314,25 @@ PyMethodDef parquet_functions[] = {
         "parquet_read",
         "parquet_read(key, aad, descriptor, offset, length, window_bytes, to, threads, ctr, dictionary, "
         "row_group, column, first_page)\n--\n\n"
-        "Read complete pages from a file, write their plain view to a buffer, and return the bytes "
+        "Read complete pages from a file, write their plain view to a buffer, and return the size "
         "of each page."),
     method_def<parquet_move>(
         "parquet_move",
         "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"
         "Decrypt the complete pages of an image of modules into the view's memory, and return their bytes and number."),
+    method_def<parquet_enqueue>(
+        "parquet_enqueue",
+        "parquet_enqueue(cipher, aad, image, to, offset, ctr, dictionary, row_group, column, first_page, statuses, "
+        "first_status)\n--\n\n"
+        "Do the same as parquet_move for a device, without waiting for the decryption. Each page gets a status."),
     method_def<parquet_footer>("parquet_footer",
                                "parquet_footer(footer)\n--\n\nReturn the fields of a footer that need no key."),
     method_def<parquet_open_footer>(
         "parquet_open_footer",
         "parquet_open_footer(key, aad, footer, length)\n--\n\nReturn FileMetaData, decrypted or verified."),
-    method_def<parquet_buffer>("parquet_buffer",
-                               "parquet_buffer(length)\n--\n\nReturn new bytes and a view to fill them."),
+    method_def<parquet_buffer>(
+        "parquet_buffer",
+        "parquet_buffer(length)\n--\n\nReturn a new bytes object and a view through which to fill it."),
     end_of_methods,
 };
 

@@ -27,7 +27,7 @@ Object from_keyset_places(const char* function, PyObject* first, PyObject* secon
 
 Object reduced(PyObject* self, const Object& origin, const char* instead) {
     if (!origin || origin.get() == Py_None) {
-        raise(PyExc_TypeError, "this %U cannot be pickled, because the pickle would contain its key: %s",
+        raise(PyExc_TypeError, "this %U cannot be pickled, because the pickle would contain its key; %s",
               name_of(self).get(), instead);
     }
     const Object load(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "load"));
@@ -40,7 +40,8 @@ Object itself(PyObject* self, const Call&) {
 
 Object refuse_pickle(PyObject* self, const Call&) {
     raise(PyExc_TypeError,
-          "this %U cannot be pickled or copied, because it belongs to this process: create another one there",
+          "this %U cannot be pickled or copied, because it belongs to this process; create another one where it is "
+          "needed",
           name_of(self).get());
 }
 

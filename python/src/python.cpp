@@ -66,7 +66,7 @@ PyObject* exception_type_of(warpaes_status status) {
     return exceptions.error;
 }
 
-/// The errno for statuses that become subclasses of OSError, which programs can examine; 0 for all other statuses.
+/// Returns the errno of a status whose exception is a subclass of OSError, or 0 for all other statuses.
 int errno_of(warpaes_status status) {
     switch (status) {
     case WARPAES_ERROR_NOT_FOUND:
@@ -129,10 +129,10 @@ Object add_type(PyObject* module, PyType_Spec& spec) {
 namespace {
 
 std::atomic<bool> ending{false};
-std::atomic<unsigned> waiting{0};  ///< threads that are about to take the GIL
+std::atomic<unsigned> waiting{0};  ///< number of threads that are about to acquire the GIL
 std::thread::id ending_thread;
 
-/// Whether this thread may take the GIL. If so, the thread is counted in `waiting`.
+/// Returns whether this thread may acquire the GIL. If so, the thread is counted in `waiting`.
 bool may_lock() {
     ++waiting;
     if (!ending.load() || std::this_thread::get_id() == ending_thread) return true;
@@ -140,8 +140,8 @@ bool may_lock() {
     return false;
 }
 
-/// Runs before interpreter shutdown. Threads that are already waiting for the lock take it again; later threads do not
-/// try.
+/// Runs before interpreter shutdown. Waits until the threads that are already waiting for the GIL have acquired it.
+/// Later threads do not try to acquire it.
 Object at_end(PyObject*, const Call&) {
     ending_thread = std::this_thread::get_id();
     ending.store(true);

@@ -1,5 +1,5 @@
-// Wrappers of Python's C API for all files of the extension: owned references, C++ exceptions for Python exceptions,
-// arguments, and the guard. The extension uses the limited API of 3.11, so one build serves all later versions.
+// Wrappers for Python's C API, used by all files of the extension: owned references, conversion between C++ and Python
+// exceptions, and arguments. The extension uses the limited API of 3.11, so one build works with all later versions.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace warpaes::python {
 
-/// Thrown when a Python exception is set; the guard returns the exception to Python.
+/// Thrown when a Python exception is set. guarded() catches it, and the exception propagates to Python.
 struct Raised {};
 
 /// Sets a Python exception with a formatted message and throws Raised.
@@ -30,7 +30,8 @@ struct Raised {};
 class Object {
 public:
     Object() = default;
-    /// Takes over a new reference. Throws Raised for NULL, which means that the call has set an exception.
+    /// Takes ownership of a new reference. Throws Raised if `owned` is NULL, which means that a Python exception is
+    /// set.
     explicit Object(PyObject* owned) : object_(owned) {
         if (owned == nullptr) throw Raised();
     }
@@ -61,7 +62,7 @@ inline void check(int result) {
     if (result < 0) throw Raised();
 }
 
-/// The exception types of warpaes.exceptions. They live as long as the process.
+/// The exception types of warpaes.exceptions. They exist as long as the process.
 struct Exceptions {
     PyObject* error;
     PyObject* invalid_tag;
@@ -76,16 +77,16 @@ struct Exceptions {
 };
 extern Exceptions exceptions;
 
-/// Raises the exception for a status other than WARPAES_OK, with `sentence`, or with the last error of this thread.
+/// Raises the exception for a status other than WARPAES_OK, with the message `sentence` or this thread's last error.
 [[noreturn]] void raise_status(warpaes_status status, const char* sentence = nullptr);
-/// Sets the same exception without throwing.
+/// Sets the exception for a status without throwing.
 void set_status_error(warpaes_status status, const char* sentence);
 
 inline void check(warpaes_status status) {
     if (status != WARPAES_OK) raise_status(status);
 }
 
-/// Calls C++ code from a C function. A C++ exception becomes a Python exception, and the result `failed`.
+/// Calls C++ code from a C function. If the code throws, sets a Python exception and returns `failed`.
 template <typename Function, typename Result>
 Result guarded(Result failed, const Function& function) noexcept {
     try {
@@ -99,15 +100,15 @@ Result guarded(Result failed, const Function& function) noexcept {
     return failed;
 }
 
-/// The arguments of a call in Python's vectorcall form: the positional values, then the named ones.
+/// The arguments of a call in Python's vectorcall form: the positional values, then the keyword values.
 struct Call {
     PyObject* const* values;
     Py_ssize_t count;
-    PyObject* names;  ///< a tuple, or NULL
+    PyObject* names;  ///< a tuple of keywords, or NULL
 };
 
-/// Sets `out[i]` to the argument `names[i]`, or NULL. The first `required` arguments must be given, and the last
-/// `by_name_only` are keyword-only. Throws TypeError otherwise.
+/// Sets `out[i]` to the argument `names[i]`, or leaves it NULL if the argument is absent. The first `required`
+/// arguments must be present, and the last `by_name_only` arguments are keyword-only. Throws TypeError otherwise.
 void read_call(const Call& call, const char* function, const char* const* names, PyObject** out, std::size_t count,
                std::size_t required, std::size_t by_name_only);
 
@@ -170,21 +171,21 @@ State& state_of(PyObject* self) {
     return reinterpret_cast<Instance<State>*>(self)->state;
 }
 
-/// Makes a type and adds it to the module, under the last part of its name.
+/// Creates a type and adds it to the module under the last part of its name.
 Object add_type(PyObject* module, PyType_Spec& spec);
 
-/// Work on this many bytes or more releases the GIL. Below, releasing and taking the lock costs more
-/// than the work.
+/// Work on this many bytes or more releases the GIL. For less data, releasing and reacquiring the GIL costs more than
+/// the work.
 inline constexpr std::size_t long_work = std::size_t{16} << 10;
 
-/// Takes the GIL again. During interpreter shutdown, taking the lock would end a daemon thread in the
-/// middle of C++ code; such a thread blocks here instead until the process exits.
+/// Reacquires the GIL. During interpreter shutdown, acquiring the GIL would end a daemon thread in the middle of C++
+/// code, so such a thread blocks here until the process exits.
 void lock_again(PyThreadState* thread);
-/// Takes the GIL in a thread of the library. Returns false during interpreter shutdown, when Python must
-/// not be called.
+/// Acquires the GIL in a thread of the library. Returns false during interpreter shutdown, when Python must not be
+/// called.
 bool lock_for_callback(PyGILState_STATE& state);
 
-/// Calls a function without the interpreter's lock, which the thread has again even after an exception.
+/// Calls a function without the GIL, and reacquires the GIL afterwards, even after an exception.
 template <typename Function>
 auto unlocked(const Function& function) {
     PyThreadState* thread = PyEval_SaveThread();
@@ -205,12 +206,12 @@ auto unlocked_if(bool is_long, const Function& function) {
     return is_long ? unlocked(function) : function();
 }
 
-/// One thread's use of an object without the GIL. Other threads that use the object during this time get
-/// an Error.
+/// One thread's use of an object without the GIL. Another thread that tries to use the object during this time gets an
+/// Error.
 class Turn {
 public:
     Turn(bool& busy, const char* thing) : busy_(busy) {
-        if (busy) raise(exceptions.error, "another thread is using %s, which only one thread at a time may use", thing);
+        if (busy) raise(exceptions.error, "another thread is using %s; only one thread at a time may use it", thing);
         busy = true;
     }
     Turn(const Turn&) = delete;
@@ -221,10 +222,10 @@ private:
     bool& busy_;
 };
 
-/// Registers an exit handler that notices interpreter shutdown.
+/// Registers an exit handler that runs before interpreter shutdown.
 void watch_end(PyObject* module);
 
-/// Convert an argument. They throw ValueError or TypeError, with `name` in the message.
+/// Convert an argument. They throw ValueError or TypeError, with `name` in the error message.
 std::uint64_t to_u64(PyObject* object, const char* name);
 std::string to_text(PyObject* object, const char* name);
 /// Parses the words "encrypt" and "decrypt".

@@ -1,4 +1,4 @@
-// Random numbers from a key, in host or device memory (warpaes/numbers.h).
+// Random numbers generated from a key, in host or device memory (warpaes/numbers.h).
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <warpaes/numbers.h>
@@ -67,8 +67,8 @@ Object bits(PyObject*, const Call& call) {
 PyMethodDef random_functions[] = {
     method_def<numbers>("numbers",
                         "numbers(kind, key, take, buf, first, second, low, range, stream)\n--\n\nFill a buffer or a "
-                        "tensor with random numbers from a key."),
-    method_def<bits>("bits", "bits(key, take, length)\n--\n\nReturn bytes of a key's stream."),
+                        "tensor with random numbers generated from a key."),
+    method_def<bits>("bits", "bits(key, take, length)\n--\n\nReturn bytes of a key's key stream."),
     end_of_methods,
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t siv_tag_bytes = 16;
 
-/// The components of the associated data. The object keeps their memory alive during the call.
+/// The components of the associated data. This object keeps their memory alive during the call.
 struct Components {
     explicit Components(PyObject* list) {
         if (list == nullptr || list == Py_None) return;
@@ -22,7 +22,8 @@ struct Components {
         const Py_ssize_t count = PyList_Size(list);
         views.reserve(static_cast<std::size_t>(count));
         for (Py_ssize_t i = 0; i < count; ++i) {
-            // A separate reference, because opening a view can run Python code and let another thread change the list.
+            // This is a new reference, because opening a view can run Python code and let another thread change the
+            // list.
             const Object item(PySequence_GetItem(list, i));
             views.push_back(host_view(item.get(), "associated_data"));
             parts.push_back({views.back().data(), views.back().size()});
@@ -129,13 +130,13 @@ PyMethodDef siv_methods[] = {
         "ciphertext, as bytes."),
     method_def<decrypt_siv>("decrypt",
                             "decrypt($self, data, associated_data)\n--\n\nDecrypt a tag followed by its ciphertext and "
-                            "return the plaintext. Raises InvalidTag if it is not authentic."),
-    method_def<encrypt_siv_into>(
-        "encrypt_into",
-        "encrypt_into($self, data, associated_data, buf)\n--\n\nEncrypt data into buf: the tag, then the ciphertext."),
+                            "return the plaintext. Raises InvalidTag if the ciphertext is not authentic."),
+    method_def<encrypt_siv_into>("encrypt_into",
+                                 "encrypt_into($self, data, associated_data, buf)\n--\n\nEncrypt data and write the "
+                                 "tag, then the ciphertext, to buf."),
     method_def<decrypt_siv_into>("decrypt_into",
                                  "decrypt_into($self, data, associated_data, buf)\n--\n\nDecrypt data into buf."),
-    method_def<load_aead>("load", "Read the key from a place and return the object.", METH_CLASS),
+    method_def<load_aead>("load", "Read the key from a place and return an object with this key.", METH_CLASS),
     method_def<reduce_aead>("__reduce__", nullptr),
     copy_def,
     deepcopy_def,

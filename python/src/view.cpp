@@ -10,7 +10,7 @@
 namespace warpaes::python {
 namespace {
 
-/// The attribute, or an empty Object if there is none.
+/// Returns the attribute, or an empty Object if it does not exist.
 Object attribute(PyObject* object, const char* name) {
     PyObject* found = PyObject_GetAttrString(object, name);
     if (found != nullptr) return Object(found);
@@ -25,7 +25,7 @@ bool is_true(PyObject* object) {
     return truth != 0;
 }
 
-/// An interned attribute name, created once because it is looked up for every tensor.
+/// An interned attribute name, created only once because every tensor needs it.
 class Name {
 public:
     explicit Name(const char* text) : object_(PyUnicode_InternFromString(text)) {
@@ -52,14 +52,14 @@ long to_long(PyObject* number) {
     return value;
 }
 
-/// A module that is already imported, or an empty Object. Never imports one.
+/// Returns a module if it is already imported, otherwise an empty Object.
 Object loaded_module(const char* name) {
     PyObject* modules = PyImport_GetModuleDict();
     PyObject* module = PyDict_GetItemString(modules, name);
     return module != nullptr ? Object::borrowed(module) : Object();
 }
 
-/// torch.Tensor, once torch is loaded.
+/// Returns torch.Tensor, or null until torch is loaded.
 PyObject* torch_tensor_type() {
     static PyObject* type = nullptr;
     if (type == nullptr) {
@@ -101,27 +101,27 @@ bool is_of(PyObject* object, const char* package) {
     return name.compare(0, length, package) == 0 && (name.size() == length || name[length] == '.');
 }
 
-/// Converts a stream number of the array interface or of DLPack: 1 is the legacy default stream and 2 the per-thread
-/// default stream, which are the same numbers as CUDA's handles.
+/// Converts a stream number of the array interface or of DLPack. The numbers 1 (legacy default stream) and 2
+/// (per-thread default stream) are also CUDA's handles of these streams.
 void* from_protocol(long long stream) {
     return stream == 1 ? nullptr : reinterpret_cast<void*>(static_cast<std::uintptr_t>(stream));
 }
 
 [[noreturn]] void not_contiguous(const char* name) {
-    raise(PyExc_BufferError, "%s is not contiguous: make a contiguous copy", name);
+    raise(PyExc_BufferError, "%s is not contiguous; make a contiguous copy", name);
 }
 
-/// Whether dimensions, in any order, are those of memory without gaps.
+/// Returns whether the dimensions, in any order, describe memory without gaps.
 bool is_dense(View::Strides dimensions, std::int64_t unit) {
     std::sort(dimensions.begin(), dimensions.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     for (const auto& [length, stride] : dimensions) {
         if (stride != unit) return false;
-        unit *= length;  // their product has been computed before
+        unit *= length;  // cannot overflow: the caller has checked the product
     }
     return true;
 }
 
-/// Whether a format of the buffer protocol contains Python objects. Names of fields are between colons.
+/// Returns whether a format of the buffer protocol contains Python objects. Field names are enclosed in colons.
 bool holds_objects(const char* format) {
     bool in_name = false;
     for (; *format != '\0'; ++format) {
@@ -131,7 +131,7 @@ bool holds_objects(const char* format) {
     return false;
 }
 
-/// Whether an object provides a buffer with these flags.
+/// Returns whether an object provides a buffer for these flags.
 bool lends(PyObject* object, int flags) {
     Py_buffer buffer = {};
     if (PyObject_GetBuffer(object, &buffer, flags) != 0) {
@@ -142,17 +142,17 @@ bool lends(PyObject* object, int flags) {
     return true;
 }
 
-/// Raises the reason why an object does not provide the required buffer. `cause`: its own exception, of type `kind`.
+/// Raises an exception that explains why an object does not provide the buffer. `cause` is the object's own exception.
 [[noreturn]] void refuse_buffer(PyObject* object, const char* name, Access access, PyObject* kind, PyObject* cause) {
     if (access == Access::write && lends(object, PyBUF_ND | PyBUF_FORMAT)) {
-        raise(PyExc_BufferError, "%s is read-only but is an output: give a writable buffer", name);
+        raise(PyExc_BufferError, "%s is an output but is read-only; pass a writable buffer", name);
     }
     const bool without_format = lends(object, PyBUF_STRIDES);
     if (lends(object, PyBUF_FULL_RO) || (without_format && !lends(object, PyBUF_ND))) not_contiguous(name);
     if (const Object dtype = attribute(object, "dtype"); dtype && without_format) {
         const Object has_objects = attribute(dtype.get(), "hasobject");
         if (has_objects && is_true(has_objects.get())) {
-            raise(PyExc_TypeError, "%s holds Python objects, not bytes", name);
+            raise(PyExc_TypeError, "%s contains Python objects, not bytes", name);
         }
         raise(PyExc_BufferError, "%s: %S; pass a view as integers of the same size, such as array.view('u8')", name,
               cause);
@@ -160,7 +160,8 @@ bool lends(PyObject* object, int flags) {
     raise(kind, "%s: %S", name, cause);
 }
 
-/// The entry of a dictionary, or an empty Object. The reference is owned, because another thread may replace the entry.
+/// Returns a dictionary entry, or an empty Object. The reference is owned, because another thread may replace the
+/// entry.
 Object item_of(PyObject* dictionary, const char* name) {
     PyObject* found = PyDict_GetItemString(dictionary, name);
     return found == nullptr || found == Py_None ? Object() : Object::borrowed(found);
@@ -170,13 +171,13 @@ Object item_of(PyObject* dictionary, const char* name) {
 
 void View::check_format(const char* name) {
     if (holds_objects(buffer_.format)) {
-        PyBuffer_Release(&buffer_);  // the constructor fails, so no destructor does it
-        raise(PyExc_TypeError, "%s holds Python objects, not bytes", name);
+        PyBuffer_Release(&buffer_);  // the constructor throws, so no destructor runs
+        raise(PyExc_TypeError, "%s contains Python objects, not bytes", name);
     }
 }
 
-/// Returns the number of elements of a shape. Throws unless the strides are those of memory that the view accepts, with
-/// elements of `unit`. Null strides stand for C order.
+/// Returns the number of elements of a shape. Throws unless the strides describe memory that the view accepts, with
+/// elements of `unit` bytes. Null strides mean C order.
 std::uint64_t View::elements(const std::int64_t* shape, const std::int64_t* strides, int dimensions, std::int64_t unit,
                              const char* name) {
     const std::int64_t* const end = shape + dimensions;
@@ -208,7 +209,7 @@ void View::check_strides(const char* name) {
     try {
         (void)elements(shape.data(), strides.data(), buffer_.ndim, buffer_.itemsize, name);
     } catch (...) {
-        PyBuffer_Release(&buffer_);  // the constructor fails, so no destructor does it
+        PyBuffer_Release(&buffer_);  // the constructor throws, so no destructor runs
         throw;
     }
 }
@@ -231,7 +232,7 @@ void View::check_torch_strides(PyObject* tensor, const char* name) {
 
 void View::open_without_buffer(PyObject* object, const char* name, Access access) {
     buffer_.obj = nullptr;
-    // NumPy raises ValueError for an array that is not contiguous, JAX raises BufferError for one on a GPU.
+    // NumPy raises ValueError for an array that is not contiguous, and JAX raises BufferError for an array on a GPU.
     const auto is = [](PyObject* type) { return PyErr_ExceptionMatches(type) != 0; };
     if (!is(PyExc_BufferError) && !is(PyExc_ValueError) && !is(PyExc_TypeError)) throw Raised();
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
@@ -267,7 +268,7 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
               name);
     }
     if (access == Access::write && is_true(requires_grad.of(object).get())) {
-        raise(PyExc_BufferError, "%s requires grad but is an output: pass %s.detach()", name, name);
+        raise(PyExc_BufferError, "%s is an output but requires grad; pass %s.detach()", name, name);
     }
     size_ = static_cast<std::size_t>(to_u64(nbytes.of(object).get(), "nbytes"));
     data_ = to_pointer(data_ptr.call(object).get());
@@ -279,7 +280,7 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
     } else if (!is_true(is_cpu.of(object).get())) {
         const Object device(PyObject_GetAttrString(object, "device"));
         const Object kind(PyObject_GetAttrString(device.get(), "type"));
-        raise(PyExc_BufferError, "%s is on a device of the kind '%U', but warpaes supports only cpu and cuda", name,
+        raise(PyExc_BufferError, "%s is on a device of type '%U', but warpaes supports only cpu and cuda", name,
               kind.get());
     }
     tensor_ = Py_NewRef(object);
@@ -298,7 +299,7 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
         PyTuple_Size(data.get()) != 2) {
         raise(PyExc_TypeError, "%s: __cuda_array_interface__ must contain data, shape and typestr", name);
     }
-    if (item_of(interface.get(), "mask")) raise(PyExc_BufferError, "%s has a mask: pass its data", name);
+    if (item_of(interface.get(), "mask")) raise(PyExc_BufferError, "%s has a mask; pass its data", name);
     const std::string format = to_text(type.get(), "typestr");
     const long unit = format.size() > 2 ? std::strtol(format.c_str() + 2, nullptr, 10) : 0;
     if (unit <= 0 || format[1] == 'O')
@@ -328,7 +329,7 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
         stream_ = cupy_stream();
         order_ = Order::of_stream;
     }
-    // The interface does not contain the device number. The library derives the device from the pointer; this number is
+    // The interface does not contain the device number. The library derives the device from the pointer. This number is
     // a guess unless the object has an attribute `device`.
     device_ = 0;
     if (Object device = attribute(object, "device")) {
@@ -351,16 +352,17 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     if (cuda) check_device_memory(name);
     if (!cuda && kind != dlpack_cpu && kind != dlpack_cuda_host) {
         raise(PyExc_BufferError,
-              "%s is on a device of DLPack's kind %d, but warpaes supports only host and CUDA memory", name, kind);
+              "%s is on a device with DLPack type %d, but warpaes supports only host and CUDA memory", name, kind);
     }
-    // On a GPU, the exporter makes the legacy default stream wait for its own stream. The work runs on the former.
+    // The work runs on the legacy default stream. On a GPU, the exporter makes that stream wait for its own stream.
     const Object no_arguments(PyTuple_New(0));
     Object options(PyDict_New());
     const Object version(Py_BuildValue("(ii)", 1, 0));
     check(PyDict_SetItemString(options.get(), "max_version", version.get()));
     if (cuda) check(PyDict_SetItemString(options.get(), "stream", Object(PyLong_FromLong(1)).get()));
     PyObject* made = PyObject_Call(exporter.get(), no_arguments.get(), options.get());
-    if (made == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {  // an exporter older than version 1
+    if (made == nullptr &&
+        PyErr_ExceptionMatches(PyExc_TypeError) != 0) {  // an exporter for a DLPack version before 1.0
         PyErr_Clear();
         check(PyDict_DelItemString(options.get(), "max_version"));
         made = PyObject_Call(exporter.get(), no_arguments.get(), options.get());
@@ -394,7 +396,7 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
         device_ = tensor->device.device_id;
         order_ = Order::of_default_stream;
     }
-    tensor_ = capsule.release();  // not renamed as consumed, so the capsule's destructor frees the tensor
+    tensor_ = capsule.release();  // not renamed to mark it as consumed, so the capsule's destructor frees the tensor
     return true;
 }
 
@@ -410,7 +412,7 @@ bool View::has_layout_of(const View& other) const noexcept {
 void require_same_layout(const View& a, const char* a_name, const View& b, const char* b_name) {
     if (a.has_layout_of(b)) return;
     raise(PyExc_BufferError,
-          "%s and %s order their elements in memory differently: give both the same shape and strides, or make "
+          "%s and %s order their elements in memory differently; pass both with the same shape and strides, or make "
           "contiguous copies",
           a_name, b_name);
 }

@@ -1,4 +1,4 @@
-// The caller's bytes in place, without a copy: buffers, and tensors in host or device memory.
+// Access to the caller's bytes without a copy: buffers, and tensors in host or device memory.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,12 +13,12 @@ namespace warpaes::python {
 
 enum class Access { read, write };
 
-/// The layouts that a view accepts: contiguous in C order; or any layout without gaps between elements, such as Fortran
+/// The layouts that a view accepts: contiguous in C order, or any layout without gaps between elements, such as Fortran
 /// order and PyTorch's channels_last. Bytes are in memory order.
 enum class Layout { contiguous, dense };
 
-/// The bytes of an object with the buffer protocol, __dlpack__ or __cuda_array_interface__, which lie without gaps. The
-/// view keeps the memory alive.
+/// The bytes of an object with the buffer protocol, __dlpack__ or __cuda_array_interface__, without gaps. The view
+/// keeps the memory alive.
 class View {
 public:
     View() = default;
@@ -63,18 +63,19 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     /// Length and stride in bytes of each dimension longer than 1, outermost first.
     using Strides = std::vector<std::pair<std::int64_t, std::int64_t>>;
-    /// Whether the elements of both are in memory in the same order.
+    /// Whether the elements of both views are in the same order in memory.
     [[nodiscard]] bool has_layout_of(const View& other) const noexcept;
 
-    // For tensors in device memory:
+    // Properties of tensors in device memory.
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
     [[nodiscard]] int device() const noexcept { return device_; }
-    /// The stream that the tensor's library uses. Null, the legacy default stream, if the library names none.
+    /// The stream that the tensor's library uses, or null (the legacy default stream) if the library does not name a
+    /// stream.
     [[nodiscard]] void* stream() const noexcept { return stream_; }
     enum class Order { unknown, of_stream, of_default_stream };
-    /// The order of the memory's contents: unknown; `stream()`, the tensor's library's; or the legacy default stream,
-    /// on which DLPack's exporter made the memory ready.
+    /// The stream that the memory's contents are ready on: unknown; `stream()`, if a tensor's library uses that stream;
+    /// or the legacy default stream, if a DLPack exporter made the memory ready.
     [[nodiscard]] Order order() const noexcept { return order_; }
     /// The object if it is a PyTorch tensor, otherwise NULL. The reference is borrowed.
     [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }
@@ -110,20 +111,20 @@ private:
         void operator()(Strides* strides) const noexcept;
     };
     std::unique_ptr<Strides, Drop>
-        strides_;  // null in C order; small, and empty otherwise, because calls create several views
+        strides_;  // null in C order; a pointer keeps views small, because calls create several
 };
 
 /// Throws BufferError unless two views of a call have the same layout, so that their bytes correspond one to one.
 void require_same_layout(const View& a, const char* a_name, const View& b, const char* b_name);
 
-/// A view of bytes that must be in host memory, such as keys and nonces. Throws TypeError for device memory.
+/// Returns a view of bytes that must be in host memory, such as keys and nonces. Throws TypeError for device memory.
 View host_view(PyObject* object, const char* name, Access access = Access::read);
 
-/// The CUDA stream of an argument: an integer, or a stream object of PyTorch, CuPy or with __cuda_stream__.
+/// Returns the CUDA stream of an argument, which is an integer or a stream object of PyTorch, CuPy or another library.
 void* to_stream(PyObject* object);
 
-/// Informs PyTorch's allocator that a tensor's memory is used on `stream`, which `object` stands for, so that it does
-/// not reuse the memory before that stream has finished the work. Nothing for other tensors.
+/// Informs PyTorch's allocator that a tensor's memory is used on `stream`, whose Python object is `object`. The
+/// allocator then does not reuse the memory before the stream has finished the work. Does nothing for other tensors.
 void record_use(const View& tensor, void* stream, PyObject* object);
 
 }  // namespace warpaes::python

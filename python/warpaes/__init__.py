@@ -1,7 +1,7 @@
 """AES at the speed of the hardware, on GPUs and CPUs.
 
 Importing the package neither looks for backends nor initializes a GPU. The first operation creates the process's
-engine. A child of ``fork`` creates its own engine at its first operation; that engine computes on the CPU.
+engine. A process created by ``fork`` creates its own engine at its first operation. That engine runs on the CPU.
 """
 
 from __future__ import annotations

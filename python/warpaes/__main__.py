@@ -1,4 +1,4 @@
-"""The command ``warpaes`` of the wheel."""
+"""The wheel's ``warpaes`` command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._command import prepare_streams, secure_process
 
 
 def main() -> None:
-    """Run the subcommands that are written in Python; otherwise replace this process with the binary ``warpaes``."""
+    """Run a subcommand that is written in Python, or replace this process with the ``warpaes`` binary."""
     secure_process()
     if sys.argv[1:2] in (["bulk"], ["keysources"], ["model"], ["parquet"], ["qkd"]):
         prepare_streams()
@@ -28,12 +28,13 @@ def main() -> None:
             from .bulk.cli import main as bulk
         except ModuleNotFoundError as error:
             sys.exit(
-                f"warpaes bulk: {error.name} is missing: pip install 'warpaes[bulk]', or 'warpaes[ray]' for clusters"
+                f"warpaes bulk: {error.name} is not installed; run pip install 'warpaes[bulk]', "
+                "or 'warpaes[ray]' for clusters"
             )
         sys.exit(bulk(sys.argv[2:]))
     command = pathlib.Path(__file__).parent / "bin" / "warpaes"
     if not command.exists():
-        sys.exit("warpaes: this package was built without the command")
+        sys.exit("warpaes: this package was built without the warpaes binary")
     os.execv(command, ["warpaes", *sys.argv[1:]])
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 __all__ = ["wait"]
 
-# The futures that wait for a batch, by event loop and descriptor, because a loop has only one reader for each
-# descriptor.
+# The futures that wait for a batch, by event loop and descriptor. A loop has only one reader for each descriptor.
 _waiting: dict[tuple[asyncio.AbstractEventLoop, int], set[asyncio.Future[None]]] = {}
 
 

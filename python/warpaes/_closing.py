@@ -1,4 +1,4 @@
-"""Detects, as far as possible, whether the program itself calls ``close`` after success."""
+"""Detection, as far as possible, of whether the program itself calls ``close`` after success."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import threading
 from types import FrameType
 
-# Bytecode instructions that run other code only when they destroy an object.
+# Bytecode instructions that can run other code only by destroying an object.
 _ENDS_OBJECTS = frozenset(
     opcode
     for name, opcode in dis.opmap.items()
@@ -29,7 +29,7 @@ def handled() -> list[BaseException]:
     return chain
 
 
-_collecting: int | None = None  # the thread that is collecting garbage; there is at most one
+_collecting: int | None = None  # the ID of the thread that is collecting garbage; at most one thread does this
 
 
 def _note_collection(phase: str, _: dict[str, int]) -> None:
@@ -38,13 +38,13 @@ def _note_collection(phase: str, _: dict[str, int]) -> None:
 
 
 def watch() -> None:
-    """Start to record garbage collections."""
+    """Start recording garbage collections."""
     if _note_collection not in gc.callbacks:
         gc.callbacks.append(_note_collection)
 
 
 def finalizers() -> int:
-    """Return the number of finalizers that this thread is running: by the garbage collector, ``__del__``,
+    """Return the number of finalizers that this thread is running: garbage collection, ``__del__``,
     ``weakref.finalize`` or the destruction of an object in C.
     """
     count = int(_collecting == threading.get_ident())
@@ -68,7 +68,7 @@ def _is_finalizer(frame: FrameType) -> bool:
 
 
 def uncaught() -> BaseException | None:
-    """Return the exception that is ending the program, if any. An interactive session continues after an exception."""
+    """Return the exception that is ending the program, or None. An interactive session continues after an exception."""
     error: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None or sys.is_finalizing() or not threading.main_thread().is_alive():
         return error

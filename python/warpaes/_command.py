@@ -1,4 +1,4 @@
-"""Shared code of the package's commands."""
+"""Code shared by the package's commands."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _PR_SET_DUMPABLE = 4
 
 
 def secure_process() -> None:
-    """Exclude this process's memory, which contains keys, from core files, and hide it from other processes of the same
-    user.
+    """Exclude this process's memory, which contains keys, from core dumps, and prevent other processes of the same user
+    from reading it.
 
-    The program ``warpaes`` does the same. The setting is lost on exec, so spawned workers also call this function.
+    The ``warpaes`` binary does the same. The setting is lost on exec, so spawned workers also call this function.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
@@ -32,8 +32,8 @@ def secure_process() -> None:
 def prepare_streams() -> None:
     """Open /dev/null for closed standard streams, and let open streams accept any text.
 
-    Otherwise, the first file that is opened would get the descriptor of standard output or standard error, and
-    libraries would print into it. Characters that a stream's encoding lacks are written as escapes.
+    Without /dev/null, the first file that is opened would get the descriptor of standard output or standard error, and
+    libraries would print to it. Characters that a stream's encoding lacks are written as escapes.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -47,11 +47,11 @@ def prepare_streams() -> None:
 
 
 def print_report(text: str) -> str:
-    """Print the report of a finished command; return the reason if this fails, or ""."""
+    """Print the report of a finished command. Return the reason if this fails, otherwise ""."""
     try:
         print(text, flush=True)
     except (OSError, ValueError) as error:  # ValueError: the stream was closed
-        with contextlib.suppress(OSError, ValueError):  # or Python tries again at its end
+        with contextlib.suppress(OSError, ValueError):  # otherwise, Python would try to print again at exit
             descriptor = os.open(os.devnull, os.O_WRONLY)
             os.dup2(descriptor, sys.stdout.fileno())
             os.close(descriptor)
@@ -60,7 +60,7 @@ def print_report(text: str) -> str:
 
 
 def failed(error: BaseException, statuses: Statuses, otherwise: str = "") -> int:
-    """Print the error, or `otherwise` if it has no text. Return the exit status of the first matching exception
+    """Print an error, or ``otherwise`` if the error has no text. Return the exit status of the first matching exception
     type."""
     said = str(error) or otherwise
     if isinstance(error, OSError) and error.filename is not None:

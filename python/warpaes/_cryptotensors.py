@@ -1,4 +1,4 @@
-"""The rules for CryptoTensors headers: dtypes, offsets, limits, and the tensor that stops readers without a key."""
+"""Rules for CryptoTensors headers: dtypes, offsets, limits, and the tensor that stops readers without a key."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _END = 1 << 64
 #: The base64 fields of each encrypted tensor in the header.
 ENCRYPTION = ("wrapped_key", "key_iv", "key_tag", "base_iv", "tags")
 
-#: Each dtype's name in NumPy and PyTorch ("" if neither supports it) and its bits, in the order of safetensors. In the
-#: file, tensors are sorted by dtype, from the last of these to the first.
+#: For each dtype, its name in NumPy and PyTorch ("" if neither supports it) and its number of bits, in the order of
+#: safetensors. In a file, tensors are sorted by dtype in the reverse order.
 DTYPES = {
     "BOOL": ("bool", 8),
     "F4": ("float4_e2m1fn_x2", 4),
@@ -50,31 +50,31 @@ RANK = {dtype: rank for rank, dtype in enumerate(DTYPES)}
 #: The access policy that allows everything.
 POLICY = "package model\nallow = true"
 
-#: The name of the empty tensor that stops other readers, and its dtype by the kind of reader to stop. No framework
-#: supports F6_E2M3, so a reader of all tensors stops there; a dtype that safetensors does not support stops any reader
-#: that opens the file.
+#: The name of the empty tensor that stops other readers, and its dtype for each kind of reader to stop. No framework
+#: supports F6_E2M3, so a reader of all tensors fails at this tensor. A dtype that safetensors does not support stops
+#: any reader that opens the file.
 GUARD = "__encrypted__: open this file with warpaes.safetensors or cryptotensors"
 GUARDS = {"tensor": "F6_E2M3", "header": "ENCRYPTED_open_with_warpaes"}
 
 
 def is_guard(name: str, entry: Any) -> bool:
-    """Return whether an entry of a header is the tensor that stops other readers."""
+    """Return whether an entry in a header is the tensor that stops other readers."""
     return name == GUARD and entry["dtype"] in GUARDS.values() and entry["shape"] == [0]
 
 
 @lru_cache(64)
 def framework_name(dtype: str, numpy: bool) -> str:
-    """Return a framework's name for a dtype; raise TypeError if the framework does not have the dtype."""
+    """Return a framework's name for a dtype. Raise TypeError if the framework does not support the dtype."""
     name = DTYPES[dtype][0]
     if not name:
         raise TypeError(f"neither NumPy nor PyTorch supports the dtype {dtype}")
-    if numpy and dtype == "F4":  # NumPy's, of the package ml_dtypes, has one number in a byte
-        raise TypeError("NumPy does not support two numbers in a byte: read the tensor with framework='torch'")
+    if numpy and dtype == "F4":  # in NumPy, the dtype from ml_dtypes stores one number per byte
+        raise TypeError("NumPy does not support two numbers per byte; read the tensor with framework='torch'")
     return name
 
 
 def framework_shape(name: str, entry: Any) -> list[int]:
-    """Return the PyTorch tensor's shape; an F4 element contains two numbers."""
+    """Return the shape of a tensor in PyTorch, where an F4 element contains two numbers."""
     shape: list[int] = entry["shape"]
     if entry["dtype"] != "F4":
         return shape
@@ -98,21 +98,22 @@ def check_key(key: Any, what: str) -> None:
     if type(key) is not dict or any(
         type(key.get(name, "")) not in (str, type(None)) for name in ("alg", "jku", "kid", "kty")
     ):
-        raise FormatError(f"the header's {what} key must be an object with text values")
+        raise FormatError(f"the header's {what} key must be an object whose values are text")
 
 
 def too_large(shape: list[int]) -> bool:
-    """Return whether NumPy and PyTorch refuse a shape, even for an empty tensor."""
+    """Return whether a shape is so large that NumPy and PyTorch refuse it even for an empty tensor."""
     return 0 in shape and 8 * math.prod(filter(None, shape)) >= 1 << 63
 
 
 def check(text: bytes | bytearray, metadata: dict[str, str], entries: dict[str, Any], data_bytes: int) -> None:
-    """Check the entries of all tensors in a header. The text of the header is needed to find duplicate names.
+    """Check the entries of all tensors in a header. The text of the header is required to find duplicate names.
 
-    Raises: FormatError: An offset does not match dtype and shape, or offsets are not contiguous up to ``data_bytes``.
+    Raises:
+        FormatError: An offset does not match dtype and shape, or offsets are not contiguous up to ``data_bytes``.
         KeyError, TypeError, ValueError: An entry has other fields.
     """
-    # Within JSON strings, quotes have a backslash. Values of metadata are text, and a key may be named dtype.
+    # Quotes within JSON strings are escaped. The values of metadata are text, and a metadata key may be named dtype.
     count = text.count(b'"dtype":"') - ("dtype" in metadata)
     if any(number != len(entries) for number in (count, text.count(b'"shape":['), text.count(b'"data_offsets":['))):
         raise FormatError("not a CryptoTensors file: the header contains a tensor or a field twice")
@@ -125,7 +126,7 @@ def check(text: bytes | bytearray, metadata: dict[str, str], entries: dict[str, 
             raise FormatError(f"{name}: warpaes does not support the dtype {dtype}, or the entry has unexpected fields")
         for number in (first, behind, *shape):
             if type(number) is not int or number < 0:
-                raise FormatError(f"{name}: shape and data_offsets must not be negative")
+                raise FormatError(f"{name}: shape and data_offsets must be nonnegative integers")
         size = math.prod(shape) * bits
         if size == 0 and (max(shape, default=0) >= _END or max(itertools.accumulate(shape, int.__mul__)) >= _END):
             raise FormatError(f"{name}: the shape is too large")
@@ -137,17 +138,17 @@ def check(text: bytes | bytearray, metadata: dict[str, str], entries: dict[str, 
         if end > data_bytes:
             raise FormatError(f"{name}: the data extends past the end of the file, which was truncated")
     if end != data_bytes:
-        raise FormatError(f"{data_bytes - end} unauthenticated bytes follow the last tensor: remove them")
+        raise FormatError(f"{data_bytes - end} unauthenticated bytes follow the last tensor; remove them")
 
 
 Item = TypeVar("Item")
 
 
 def spread(items: Iterable[tuple[Item, int]]) -> list[Item]:
-    """Order pairs of (item, bytes) so that, as far as possible, no two empty items share an offset.
+    """Order pairs (item, bytes) so that, as far as possible, no two empty items share an offset.
 
-    cryptotensors sorts tensors by offset, and tensors with equal offsets in random order, so it would accept the
-    signature of such a file in some processes and not in others.
+    cryptotensors sorts tensors by offset, and sorts tensors with equal offsets randomly. It would therefore accept the
+    signature of a file with equal offsets in some processes and reject it in others.
     """
     filled: list[Item] = []
     empty: list[tuple[Item, int]] = []

@@ -1,7 +1,8 @@
-"""Reads and writes sealed files with file objects of other packages, which implement parts of the protocol.
+"""Reading and writing of sealed files through file objects of other packages, which implement only parts of the
+protocol.
 
-A file object that can seek is read at any position; another one, such as a pipe or the body of an HTTP response, is
-read forward.
+A file object that can seek is read at any position. Other file objects, such as a pipe or the body of an HTTP response,
+are read forward.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ ReadAt = Callable[[int, memoryview], None]
 
 
 def keeps_no_view(file: Any) -> bool:
-    """Return whether a file object belongs to Python's io module, whose objects keep no view of the caller's memory."""
+    """Return whether a file object belongs to Python's io module, whose file objects keep no view of the caller's
+    memory."""
     below = file.raw if type(file) in (io.BufferedReader, io.BufferedWriter, io.BufferedRandom) else file
     return type(below) in (io.FileIO, io.BytesIO)
 
@@ -34,14 +36,14 @@ def check_binary(file: Any, *methods: str) -> None:
     """Check that an argument is a binary file object.
 
     Raises:
-        TypeError: It has none of the methods, or is a text file.
+        TypeError: The argument has none of the methods, or is a text file.
     """
-    for one in (file, getattr(file, "file", None), getattr(file, "_file", None)):  # tempfile's wrappers
+    for one in (file, getattr(file, "file", None), getattr(file, "_file", None)):  # tempfile's wrappers contain a file
         if isinstance(one, (io.TextIOBase, codecs.StreamReader, codecs.StreamWriter, codecs.StreamReaderWriter)):
-            raise TypeError(f"{_kind(file)} is a file object for text: open it in a binary mode, or give its buffer")
+            raise TypeError(f"{_kind(file)} is a text file; open it in a binary mode, or pass its buffer")
     if not any(hasattr(file, method) for method in methods):
-        hint = ": give socket.makefile('rwb')" if hasattr(file, "recv_into") else ""
-        hint = ": give a path, or os.fdopen() of the descriptor" if isinstance(file, int) else hint
+        hint = "; pass socket.makefile('rwb')" if hasattr(file, "recv_into") else ""
+        hint = "; pass a path, or os.fdopen() of the descriptor" if isinstance(file, int) else hint
         raise TypeError(f"{_kind(file)} is neither a path nor a file object with {methods[0]}(){hint}")
 
 
@@ -50,7 +52,7 @@ def _kind(file: Any) -> str:
 
 
 def _inherits(file: Any, question: str, method: str) -> bool:
-    """Return whether a class defines a method itself, instead of inheriting the unimplemented method of IOBase."""
+    """Return whether a file object's class defines ``method`` but inherits ``question`` from IOBase."""
     kind = type(file)
     return getattr(kind, question, None) is getattr(io.IOBase, question) and (
         getattr(kind, method, None) is not getattr(io.IOBase, method, None)
@@ -74,12 +76,12 @@ def can_seek(file: Any) -> bool:
         if not hasattr(file, "seek"):
             return False
     below = _below(file)
-    # tarfile's streams only seek forward, but report that they can seek.
+    # tarfile's streams can only seek forward, but report that they can seek.
     return below is None or (can_seek(below) and type(below).__name__ != "_Stream")
 
 
 def position_of(file: Any) -> int:
-    """Return the position of a file object that can seek."""
+    """Return the current position of a seekable file object."""
     try:
         at = file.tell()
     except _MISSING:
@@ -88,13 +90,13 @@ def position_of(file: Any) -> int:
 
 
 def read_at(file: Any) -> tuple[ReadAt, int] | None:
-    """Return a thread-safe function that fills a buffer from an offset of a file object, and the file's size.
+    """Return a thread-safe function that fills a buffer from an offset in a file object, and the file's size.
 
-    Return None if the file object turns out not to be able to seek.
+    Return None if the file object cannot seek after all.
     """
     _check_open_for(file, "readable", "reading")
-    # The descriptor's bytes are the file's only if there is no layer in between. A write buffer is one, and
-    # gzip.GzipFile has the descriptor of the compressed file.
+    # The descriptor is used only if no layer between it and the file object changes or buffers the bytes. A write
+    # buffer is such a layer, and the descriptor of gzip.GzipFile is that of the compressed file.
     plain = file.raw if type(file) is io.BufferedReader else file
     if type(plain) is io.FileIO and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return _read_descriptor(file), os.fstat(file.fileno()).st_size
@@ -120,7 +122,7 @@ def read_at(file: Any) -> tuple[ReadAt, int] | None:
                 got = fill(buffer[at:])
                 if not got:
                     raise OSError(
-                        f"the file returned {at} of {len(buffer)} bytes: it became shorter, or its data is not ready"
+                        f"the file returned {at} of {len(buffer)} bytes; it was truncated, or its data is not ready"
                     )
                 at += got
 
@@ -133,7 +135,8 @@ def after(read: ReadAt, start: int) -> ReadAt:
 
 
 def _check_open_for(file: Any, question: str, purpose: str) -> None:
-    """Check that one of Python's own file objects is open for reading or writing. Other objects may not report this."""
+    """Check that one of Python's own file objects is open for reading or writing. Other file objects may not report
+    this."""
     known = isinstance(file, (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom))
     if known and not getattr(file, question)():
         raise io.UnsupportedOperation(f"{_kind(file)} is not open for {purpose}")
@@ -145,17 +148,17 @@ def _read_descriptor(file: Any) -> ReadAt:
         while at < len(buffer):
             got = os.preadv(file.fileno(), [buffer[at:]], offset + at)  # does not use the shared file position
             if got == 0:
-                raise OSError(f"the file ends at byte {offset + at}: it became shorter")
+                raise OSError(f"the file ends at byte {offset + at}; it was truncated")
             at += got
 
     return read
 
 
 def read_next(file: Any) -> Callable[[memoryview], int]:
-    """Return a function that reads the next bytes of a file object into a buffer and returns their number, or 0 at the
-    end.
+    """Return a function that reads the next bytes of a file object into a buffer. It returns the number of bytes, or 0
+    at the end.
 
-    If the file object supports it, the function waits only for the first byte.
+    If the file object supports this, the function waits only for the first byte.
     """
     _check_open_for(file, "readable", "reading")
     fill = _fill_of(file, "readinto1")
@@ -169,20 +172,20 @@ def read_next(file: Any) -> Callable[[memoryview], int]:
 
 
 def _wait(file: Any) -> None:
-    """Wait for a non-blocking descriptor."""
+    """Wait until a nonblocking file object has data."""
     try:
         descriptor = file.fileno()
     except (OSError, *_MISSING):
         raise BlockingIOError(errno.EAGAIN, f"{_kind(file)} has no data ready, and no descriptor to wait for") from None
-    poll = select.poll()  # select() does not support descriptors from 1024 on
+    poll = select.poll()  # select() does not support descriptors of 1024 and above
     poll.register(descriptor, select.POLLIN)
     poll.poll()
 
 
 def _fill_of(file: Any, preferred: str = "readinto") -> Callable[[memoryview], int | None]:
-    """Return a function that reads into a buffer, like ``readinto``, by the object's best method."""
+    """Return a function that reads into a buffer, like ``readinto``, with the object's best method."""
     for name in (preferred, "readinto"):
-        # Only for Python's own classes: others may implement readinto1 like readinto.
+        # readinto1 is used only for Python's own classes, because other classes may implement it like readinto.
         if hasattr(file, name) and (name == "readinto" or isinstance(file, io.BufferedIOBase)):
             return _checked(file, getattr(file, name))
     return _by_read(file)
@@ -217,7 +220,7 @@ def _by_read(file: Any) -> Callable[[memoryview], int | None]:
         if data is None:
             return None
         if isinstance(data, str):
-            raise TypeError(f"{_kind(file)} returned text: open it in a binary mode")
+            raise TypeError(f"{_kind(file)} returned text; open it in a binary mode")
         if len(data) > len(buffer):
             raise OSError(f"{_kind(file)} returned {len(data)} bytes, but at most {len(buffer)} were requested")
         buffer[: len(data)] = data
@@ -236,8 +239,8 @@ def write_all(file: Any) -> Callable[[memoryview], None]:
         while len(piece) > 0:
             written = file.write(piece)
             if written is None:
-                if raw:  # other objects that return None, such as paramiko's, have written everything
-                    raise BlockingIOError(errno.EAGAIN, f"{_kind(file)} would block: give a blocking file object")
+                if raw:  # other objects that return None, such as paramiko's, have written all bytes
+                    raise BlockingIOError(errno.EAGAIN, f"{_kind(file)} would block; pass a blocking file object")
                 return
             if not 0 < written <= len(piece):
                 raise OSError(f"{_kind(file)} returned {written} as the number of bytes written, of {len(piece)}")
@@ -247,7 +250,7 @@ def write_all(file: Any) -> Callable[[memoryview], None]:
 
 
 def flush(file: Any) -> None:
-    """Flush a file object if possible, so that a failed write of its buffer raises an exception now and not in
+    """Flush a file object if it supports this, so that a failed write of its buffer raises an exception now and not in
     ``close``."""
     method = getattr(file, "flush", None)
     if method is not None:
@@ -256,7 +259,7 @@ def flush(file: Any) -> None:
 
 
 def named(error: Exception, path: str) -> Exception:
-    """Return the library's error about the content of a file, with the file's name added."""
+    """Return the library's error about a file's content, with the file's name added."""
     said = str(error)
     if not said.startswith("input: "):
         return error

@@ -1,4 +1,4 @@
-"""A file system of the objects of ``warpaes bulk`` under their plain names; ``warpaes.fs`` uses it."""
+"""A file system that shows the objects of ``warpaes bulk`` under their plaintext names, for ``warpaes.fs``."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from .names import EncryptedNames
 
 __all__ = ["BULK_FOLDER", "BULK_SUFFIX", "DatasetFileSystem"]
 
-#: The files of ``warpaes bulk`` in a dataset: its folder, and files of wrapped keys next to objects.
+#: The files of ``warpaes bulk`` in a dataset: its own folder, and files with wrapped keys next to objects.
 BULK_FOLDER, BULK_SUFFIX = ".warpaes-bulk", ".warpaes-key"
 #: Methods that list folders.
 LISTINGS = ("du", "expand_path", "find", "glob", "ls")
 
 
 class _Objects(NamedFileSystem):
-    """The objects of a dataset whose names are encrypted."""
+    """The objects of a dataset with encrypted names."""
 
     def _is_left_out(self, path: str) -> bool:
         return path == f"{self.root}/{BULK_FOLDER}"
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
-        """List a folder without wrapped keys. Exceptions are those of NamedFileSystem."""
+        """List a folder without wrapped keys. Raises the same exceptions as NamedFileSystem."""
         found = [each for each in super().ls(path, True, **options) if not each["name"].endswith(BULK_SUFFIX)]
         return found if detail else [entry["name"] for entry in found]
 
 
 class _Outside(AbstractFileSystem):  # type: ignore[misc]
-    """Lists folders outside datasets, and the datasets below them.
+    """Lists folders outside datasets, and the datasets in these folders.
 
-    A file outside datasets is refused, because it cannot be opened and anyone may have chosen its name. A dataset
-    without its manifest also contains such files.
+    A file outside datasets is refused, because it cannot be opened and anyone may have chosen its name. The files of a
+    dataset that has lost its manifest are also outside datasets.
     """
 
     cachable = False
@@ -57,13 +57,13 @@ class _Outside(AbstractFileSystem):  # type: ignore[misc]
         for entry in entries:
             if entry["type"] != "directory":
                 raise InvalidTag(
-                    f"{printable(entry['name'])} is not an object of a dataset: no folder above it has a manifest of "
-                    "warpaes bulk"
+                    f"{printable(entry['name'])} is not an object of a dataset, because no folder above it has a "
+                    "manifest of warpaes bulk"
                 )
         return entries if detail else [entry["name"] for entry in entries]
 
     def walk(self, path: str, *positions: Any, **options: Any) -> Any:
-        """Walk the folders below a path. Raises the exceptions of ``ls``."""
+        """Walk the folders below a path. Raises the same exceptions as ``ls``."""
         there = self._datasets.listing_of(path)
         if there is self:
             yield from super().walk(path, *positions, **options)
@@ -76,18 +76,18 @@ class _Outside(AbstractFileSystem):  # type: ignore[misc]
 
 
 def _by_path(name: str) -> Any:
-    """Return a method that forwards a call to the file system of its first path."""
+    """Return a method that forwards a call to the file system of the first path in its arguments."""
 
     def method(self: DatasetFileSystem, path: Any, *positions: Any, **options: Any) -> Any:
         return getattr(self.of(path), name)(path, *positions, **options)
 
     method.__name__ = name
-    method.__doc__ = f"Call ``{name}`` of the file system of the path."
+    method.__doc__ = f"Call ``{name}`` of the path's file system."
     return method
 
 
 def _found_by_path(name: str) -> Any:
-    """Return a method as ``_by_path`` does. It looks again if it finds nothing and a job has replaced the dataset."""
+    """Return a method like ``_by_path``. If it finds nothing and a job has replaced the dataset, it tries again."""
 
     def method(self: DatasetFileSystem, path: Any, *positions: Any, **options: Any) -> Any:
         of = self.listing_of if name in LISTINGS else self.of
@@ -106,12 +106,12 @@ def _found_by_path(name: str) -> Any:
         return getattr(now, name)(path, *positions, **options)
 
     method.__name__ = name
-    method.__doc__ = f"Call ``{name}`` of the file system of the path."
+    method.__doc__ = f"Call ``{name}`` of the path's file system."
     return method
 
 
 class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """Wraps a file system, and shows the objects of datasets with encrypted names under their plain paths."""
+    """Wraps a file system, and shows the objects of datasets with encrypted names under their plaintext paths."""
 
     cachable = False
 
@@ -125,8 +125,9 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
 
         Args:
             fs: The file system.
-            names_of: Returns the root of the dataset at a path, if there is one, and its names, if they are encrypted.
-            refresh: Forgets the dataset at a path if its manifest was replaced.
+            names_of: Returns the root of the dataset that contains a path, and the dataset's names if they are
+                encrypted. Returns None outside datasets.
+            refresh: Discards the dataset that contains a path if its manifest was replaced.
         """
         super().__init__()
         self.fs, self._names_of, self._refresh = fs, names_of, refresh
@@ -139,11 +140,12 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         self._outside = _Outside(self)
 
     def again(self) -> DatasetFileSystem:
-        """Return the same file system for a child of ``fork``, where an asynchronous one does not work."""
+        """Return an equivalent file system for a process created by ``fork``, where an asynchronous file system does
+        not work."""
         return DatasetFileSystem(again(self.fs), self._names_of, self._refresh)
 
     def of(self, path: Any) -> AbstractFileSystem:
-        """Return the file system of a path, or of the first path in a list.
+        """Return the file system for a path, or for the first path in a list.
 
         Raises:
             InvalidTag: The manifest of the path's dataset is not authentic.
@@ -152,7 +154,8 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         return self.fs if found is None else self._objects_of(*found)
 
     def listing_of(self, path: Any) -> AbstractFileSystem:
-        """Return the file system that lists a path. It is that of ``of``, but refuses files outside datasets."""
+        """Return the file system that lists a path. It differs from ``of`` only in that it refuses files outside
+        datasets."""
         found = self._names_of(self._first(path))
         return self._outside if found is None else self._objects_of(*found)
 
@@ -169,7 +172,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         return str(self._strip_protocol(first))
 
     def look_again(self, path: Any) -> None:
-        """Forget the dataset of a path if a job has replaced its manifest. Raises the exceptions of ``of``."""
+        """Discard a path's dataset if a job has replaced its manifest. Raises the same exceptions as ``of``."""
         self._refresh(f"{self._first(path)}/")
 
     checksum, created, du, exists = map(_found_by_path, ("checksum", "created", "du", "exists"))
@@ -181,7 +184,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
 
     def walk(self, path: Any, *positions: Any, **options: Any) -> Any:
         """Walk the folders below a path."""
-        self.exists(path)  # which looks again
+        self.exists(path)  # discards a replaced dataset
         yield from self.listing_of(path).walk(path, *positions, **options)
 
     def unstrip_protocol(self, name: str) -> str:

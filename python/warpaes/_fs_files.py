@@ -1,4 +1,4 @@
-"""The files of ``warpaes.fs``: sealed files on top of file objects of another file system."""
+"""The files of ``warpaes.fs``: sealed files on top of another file system's file objects."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _discard(below: Any) -> None:
 
 
 class LocalFile:
-    """A local file that appears when ``commit`` is called. fsspec's own class writes elsewhere and then copies the
-    file."""
+    """A local file that appears when ``commit`` is called. fsspec's own class writes the file in a different folder and
+    then copies it."""
 
     def __init__(self, path: str, exclusive: bool) -> None:
         self._output = Output(path, replace=not exclusive)
@@ -45,8 +45,8 @@ class LocalFile:
 
 
 class MemoryFile(io.BytesIO):
-    """A file in memory whose bytes ``commit`` passes to a function. fsspec's own files in memory appear when they are
-    opened."""
+    """A file in memory whose bytes ``commit`` passes to a function. fsspec's own files in memory appear as soon as they
+    are opened."""
 
     def __init__(self, publish: Callable[[bytes], Any]) -> None:
         super().__init__()
@@ -97,8 +97,8 @@ class ClosingReader(SealedReader):
 
 
 class _OwnReader(SealedReader):
-    """Reads a file object that is positioned at the ciphertext after the keyset. It closes only a file object that it
-    opened."""
+    """Reads a file object that is positioned at the ciphertext after the keyset. Closes the file object only if this
+    class opened it."""
 
     def __init__(
         self, below: Any, keyset: Keyset, associated_data: Buffer | None, start: int | None, own: io.FileIO | None
@@ -142,7 +142,7 @@ def open_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None) -> 
 
 
 def keyset_of(file: Any, keysets: OwnKeysets) -> tuple[Keyset, int | None]:
-    """Open the keyset at the start of a file object. Afterwards, the position is at the ciphertext.
+    """Open the keyset at the start of a file object, and leave the position at the ciphertext.
 
     Returns:
         The keyset, and the position of the ciphertext if the file object can seek.
@@ -170,7 +170,7 @@ def begin_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None, *,
         keyset, front = keysets.make()
         write_all(file)(memoryview(front))
         return SealedWriter(file, keyset, associated_data)
-    if not overwrite and os.path.lexists(path):  # before the prompt for the passphrase
+    if not overwrite and os.path.lexists(path):  # checked before the prompt for the passphrase
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
     keyset, front = keysets.make()
     try:
@@ -182,7 +182,8 @@ def begin_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None, *,
 
 
 class Compressed(io.BufferedIOBase):
-    """Compresses into a sealed file, and completes or aborts that file, because compressors do not close their file."""
+    """Compresses into a sealed file. Completes or aborts the sealed file, because compressors do not close their
+    file."""
 
     def __init__(self, file: SealedWriter, compressor: Any) -> None:
         super().__init__()
@@ -215,7 +216,7 @@ class Compressed(io.BufferedIOBase):
         """Leave nothing."""
         self._open = False
         self._file.abort()
-        with contextlib.suppress(Exception):  # its last bytes would be written to a closed file
+        with contextlib.suppress(Exception):  # the compressor would write its last bytes to a closed file
             self._compressor.close()
         super().close()
 
@@ -273,8 +274,8 @@ class ClosingWriter(SealedWriter):
             self._discard_below()
 
     def _discard_below(self) -> None:
-        """Discard the file. In a child of ``fork``, do nothing: the temporary file or upload belongs to the parent,
-        which continues."""
+        """Discard the file. In a process created by ``fork``, do nothing, because the temporary file or upload belongs
+        to the parent, which continues."""
         if self._process == os.getpid():
             _discard(self._below)
 
@@ -282,9 +283,9 @@ class ClosingWriter(SealedWriter):
         """Make the file appear, unless it was aborted or not completed."""
         if self._writer is not None:
             self.abort()
-            raise ValueError("a file of the transaction was not closed, so it does not appear")
+            raise ValueError("a file in the transaction was not closed, so it does not appear")
         if self._process != os.getpid():
-            raise Error("a file of a transaction belongs to the process that began it")
+            raise Error("a file in a transaction belongs to the process that began the transaction")
         if self._waits:
             self._waits = False
             try:

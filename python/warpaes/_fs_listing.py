@@ -1,4 +1,4 @@
-"""The listings of ``warpaes.fs``: the paths and sizes of plaintexts in another file system."""
+"""The listings of ``warpaes.fs``: plaintext paths and sizes of files in another file system."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DatasetKeys(Protocol):
         """Return the keyset and the associated data of an object."""
 
     def refresh(self, path: str) -> None:
-        """Drop cached facts about an object that may have been replaced."""
+        """Discard cached information about an object that may have been replaced."""
 
 
 class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
@@ -50,8 +50,8 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
 
     fs: AbstractFileSystem
     keyset: Keyset
-    own: OwnKeysets | None  #: the keysets in front of the files, which are used instead of ``keyset``
-    datasets: DatasetKeys | None  #: the keys of objects of ``warpaes bulk``, which are used instead of ``keyset``
+    own: OwnKeysets | None  #: the keysets at the start of the files, which replace ``keyset``
+    datasets: DatasetKeys | None  #: the keys of ``warpaes bulk`` objects, which replace ``keyset``
     associated_data: bytes | Callable[[str], bytes] | None
     _sizes: dict[str, tuple[Any, int | None]]
 
@@ -63,21 +63,21 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return path.removeprefix("warpaes::").removeprefix("warpaes://")
 
     def _below(self, path: Any) -> Any:
-        """Return a path as the underlying file system writes it: without our prefix, but with a trailing slash if it
-        has one."""
+        """Return a path in the form of the underlying file system: without our prefix, but with a trailing slash if the
+        path has one."""
         return type(self)._strip_protocol(path)
 
     def unstrip_protocol(self, name: str) -> str:
         """Return the URL of a path: ``warpaes://`` and the URL of the underlying file system.
 
-        It is a single URL, because DuckDB passes a registered file system only URLs that begin with its name and
-        ``://``.
+        It is a single URL, because DuckDB passes only URLs that begin with a registered file system's name and ``://``
+        to that file system.
         """
         return f"warpaes://{self.fs.unstrip_protocol(self._strip_protocol(name))}"
 
     @staticmethod
     def _get_kwargs_from_urls(path: str) -> dict[str, Any]:
-        """Return the underlying protocol if a URL names it: s3 for ``warpaes://s3://bucket/key``."""
+        """Return the underlying protocol if a URL names it; for example, s3 for ``warpaes://s3://bucket/key``."""
         beneath, separator, _ = path.removeprefix("warpaes://").partition("://")
         return {"target_protocol": beneath} if separator and path.startswith("warpaes://") else {}
 
@@ -94,7 +94,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return self.keyset, self._associated_data(path)
 
     def _again_if_replaced(self, path: str, open: Callable[[], _Opened]) -> _Opened:
-        """Open a file. Try again after a failure if a job may have replaced the file since the manifest was read."""
+        """Open a file. After a failure, retry if a job may have replaced the file since the manifest was read."""
         try:
             return open()
         except (FileNotFoundError, FormatError, InvalidTag, KeysetError):
@@ -104,13 +104,13 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             return open()
 
     def _reader(self, path: str, size: int | None) -> Reader:
-        """Open a file of ``size`` bytes; a file of unknown size is read completely."""
+        """Open a file of ``size`` bytes. A file of unknown size is read completely."""
         return self._again_if_replaced(path, lambda: self._reader_of(path, size))
 
     def _reader_of(self, path: str, size: int | None) -> Reader:
         keyset, associated_data = self._keys_of(path)
         if size is None:
-            content = self.fs.cat_file(path)  # which refuses folders
+            content = self.fs.cat_file(path)  # raises an exception for folders
             if self.own is None:
                 return Reader(content, keyset, associated_data)
             front = read_front(io.BytesIO(content).read)
@@ -122,10 +122,10 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             nonlocal whole
             end = offset + len(buffer)
             data = whole[offset:end] or self.fs.cat_file(path, start=offset, end=end)
-            if len(data) == size > len(buffer):  # from an HTTP server that does not send ranges
+            if len(data) == size > len(buffer):  # an HTTP server that does not support ranges sends the whole file
                 whole, data = data, data[offset:end]
             if len(data) != len(buffer):
-                raise OSError(f"{path}: {len(data)} of {len(buffer)} bytes arrived; the file became shorter")
+                raise OSError(f"{path}: {len(data)} of {len(buffer)} bytes were received; the file was truncated")
             buffer[:] = data
 
         if self.own is None:
@@ -148,7 +148,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return read_front(read)
 
     def _current_reader(self, path: str) -> Reader:
-        """Open a file. Query its entry again, because the underlying file system's cached listing may be outdated."""
+        """Open a file. If this fails, query its entry again, because a cached listing may be outdated."""
         size = self._sealed_size(path)
         try:
             return self._reader(path, size)
@@ -160,7 +160,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             return self._reader(path, again)
 
     def _sealed_size(self, path: str) -> int | None:
-        """Return a file's size, or None for a folder. Except on disks, a path may be both a folder and a file."""
+        """Return a file's size, or None for a folder. In object stores, a path may be both a folder and a file."""
         entry = self.fs.info(path)
         size: int | None = entry["size"]
         return None if entry["type"] == "directory" else size
@@ -171,7 +171,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         stamps = (entry.get(name) for name in ("ETag", "mtime", "LastModified", "created"))
         stamp = next((stamp for stamp in stamps if stamp), None)
         if isinstance(stamp, datetime.datetime):
-            stamp = stamp.timestamp()  # some file systems return different forms of a path in listings and in info
+            stamp = stamp.timestamp()  # some file systems return different types in listings and in info
         version = (entry["size"], entry.get("ino"), str(stamp))
         known = self._sizes.get(path)
         if known is not None and known[0] == version:
@@ -185,7 +185,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             raise
         except (FormatError, InvalidTag):
             pass
-        except Exception:  # an error from the file system or from associated_data may be temporary, so it is not cached
+        except Exception:  # may be a temporary error of the file system or of associated_data, so it is not cached
             return None
         while len(self._sizes) >= _MAX_SIZES:
             self._sizes.pop(next(iter(self._sizes)), None)
@@ -193,7 +193,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return size
 
     def _plain(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """Return the entry of a listing with the size of the plaintext."""
+        """Return a listing's entry with the size of the plaintext."""
         if entry.get("type") != "file":
             return entry
         return {**entry, "size": self._size(entry), "sealed_size": entry["size"]}
@@ -204,8 +204,8 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return None
 
     def _plain_all(self, entries: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
-        """Return entries with the sizes of the plaintexts, without files that were removed since the listing."""
-        if self.fs.async_impl and len(entries) > 1:  # each size needs a few requests, which wait for the network
+        """Return entries with plaintext sizes. Files that were removed since the listing are omitted."""
+        if self.fs.async_impl and len(entries) > 1:  # each size requires a few requests, which wait for the network
             with ThreadPoolExecutor(min(_THREADS, len(entries))) as threads:
                 plain = list(threads.map(self._plain_or_gone, entries.values()))
         else:
@@ -221,11 +221,11 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return [each for each in entries if not _is_of_bulk(each if isinstance(each, str) else each["name"])]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Return the entry of a path: ``size`` is that of the plaintext, ``sealed_size`` that of the file."""
+        """Return the entry of a path. ``size`` is the plaintext's size, and ``sealed_size`` is the file's size."""
         return self._plain(self.fs.info(self._strip_protocol(path), **options))
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
-        """List a folder, with sizes as in ``info``; without ``detail`` no file is read."""
+        """List a folder, with sizes as in ``info``. Without ``detail``, no files are read."""
         entries = self._without_own(self.fs.ls(self._below(path), detail=detail, **options))
         if not detail:
             return entries
@@ -263,7 +263,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     def du(
         self, path: str, total: bool = True, maxdepth: int | None = None, withdirs: bool = False, **options: Any
     ) -> Any:
-        """Return the number of plaintext bytes below a path, in total or for each file. Files that do not open are
+        """Return the number of plaintext bytes below a path, in total or for each file. Files that cannot be opened are
         omitted."""
         found = self.find(path, maxdepth, withdirs=withdirs, detail=True, **options)
         entries = (entry or self.info(name) for name, entry in found.items())
@@ -279,11 +279,11 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return self.fs.lexists(self._strip_protocol(path), **options)
 
     def isdir(self, path: str) -> Any:
-        """Return whether there is a folder at a path."""
+        """Return whether a folder exists at a path."""
         return self.fs.isdir(self._strip_protocol(path))
 
     def isfile(self, path: str) -> Any:
-        """Return whether there is a file at a path, including one that the keyset does not open."""
+        """Return whether a file exists at a path, even if the keyset does not open it."""
         return self.fs.isfile(self._strip_protocol(path))
 
     def checksum(self, path: str) -> Any:
@@ -291,5 +291,5 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return self.fs.checksum(self._strip_protocol(path))
 
     def ukey(self, path: str) -> Any:
-        """Return a text that changes when the sealed file changes."""
+        """Return a string that changes when the sealed file changes."""
         return self.fs.ukey(self._strip_protocol(path))

@@ -1,4 +1,4 @@
-"""A file system that shows plain paths for one with encrypted names; ``warpaes.fs`` uses it."""
+"""A file system that shows plaintext paths of a tree with encrypted names, for ``warpaes.fs``."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ from .names import EncryptedNames
 
 __all__ = ["LastingArguments", "NamedFileSystem", "again", "underlying"]
 
-#: Bytes of each part of a long name except the last, with the hyphen at its end.
+#: Length of each part of a long name except the last, including the hyphen at its end.
 PART_BYTES = 143
 #: The names of warpaes's temporary files, which are not part of the tree.
 _TEMPORARY = re.compile(r"\.(warpaes-[0-9a-z]{10,16}|.*\.warpaes-part-[0-9a-f]{32})", re.DOTALL)
 
 
 def underlying(fs: AbstractFileSystem | None, protocol: str | None, options: dict[str, Any] | None) -> Any:
-    """Return the file system below another: ``fs``, or that of a protocol. Raise ValueError without either."""
+    """Return the underlying file system: ``fs``, or the file system of ``protocol``. Raise ValueError if both are
+    None."""
     if fs is None:
         if protocol is None:
-            raise ValueError("the underlying file system is missing: give fs or target_protocol")
+            raise ValueError("the underlying file system is missing; pass fs or target_protocol")
         fs = url_to_fs(f"{protocol}://", **(options or {}))[0]
     if getattr(fs, "asynchronous", False):
-        raise ValueError("the underlying file system is asynchronous: create it without asynchronous=True")
+        raise ValueError("the underlying file system is asynchronous; create it without asynchronous=True")
     return fs
 
 
 class LastingArguments:
-    """The arguments that fsspec pickles and sets after the object is created. They contain no unencrypted key: the
-    first one, ``_secret``, is replaced by ``_lasting()``."""
+    """The arguments that fsspec pickles, and sets after the object is created. They contain no unencrypted key, because
+    the first argument, ``_secret``, is replaced by ``_lasting()``."""
 
     _secret: str
     _storage_options: dict[str, Any]
     _storage_args: tuple[Any, ...]
 
     def _lasting(self) -> Any:
-        """Return the name of the key, if it has one."""
+        """Return the key's place, or the key itself if it has no place."""
         raise NotImplementedError
 
     @property
     def storage_options(self) -> dict[str, Any]:
-        """The options that the file system was created with."""
+        """The options with which the file system was created."""
         return self._storage_options
 
     @storage_options.setter
@@ -57,7 +58,7 @@ class LastingArguments:
 
     @property
     def storage_args(self) -> tuple[Any, ...]:
-        """The positional arguments that the file system was created with."""
+        """The positional arguments with which the file system was created."""
         return self._storage_args
 
     @storage_args.setter
@@ -66,14 +67,15 @@ class LastingArguments:
 
 
 def again(fs: AbstractFileSystem) -> AbstractFileSystem:
-    """Return the same file system for a child of ``fork``, where an asynchronous one does not work."""
+    """Return an equivalent file system for a process created by ``fork``, where an asynchronous file system does not
+    work."""
     if isinstance(fs, NamedFileSystem):
         return NamedFileSystem(again(fs.fs), fs.root, fs.names)
     return pickle.loads(pickle.dumps(fs)) if getattr(fs, "async_impl", False) else fs
 
 
 class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """The files of a tree with encrypted names, under their plain paths. Their content is not changed."""
+    """The files of a tree with encrypted names, under their plaintext paths. The content of files is not changed."""
 
     cachable = False
 
@@ -89,7 +91,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         self.root: str = fs._strip_protocol(root).rstrip("/")
 
     def plain(self, path: str) -> str:
-        """Return the plain path below the root of the tree; it is empty for the root.
+        """Return the plaintext path below the root of the tree, which is empty for the root.
 
         Raises:
             ValueError: The path is not in the tree.
@@ -105,7 +107,8 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
     def stored(self, path: str) -> str:
         """Return the path in the underlying file system.
 
-        Existing entries keep their names, under any of the keys; new names are encrypted under the primary key.
+        Existing entries keep their names, encrypted under any of the keys. New names are encrypted under the primary
+        key.
         """
         plain = self.plain(path)
         if not plain:
@@ -121,7 +124,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return at
 
     def make_parts(self, stored: str) -> None:
-        """Create the folders that hold the parts of a long name."""
+        """Create the folders that represent the parts of a long name."""
         folder = self.fs._parent(stored)
         if folder.endswith("-"):
             self.fs.makedirs(folder, exist_ok=True)
@@ -157,12 +160,11 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
             yield {**entry, "name": f"{self.root}/{folder}/{name}" if folder else f"{self.root}/{name}"}
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
-        """List a folder, sorted by plain names.
+        """List a folder, sorted by plaintext names.
 
         Raises:
             InvalidTag: A name in the folder is not authentic.
-            FormatError: A name in the folder does not have the form of an encrypted name, or two have the same plain
-                name.
+            FormatError: A name in the folder is not an encrypted name, or two names decrypt to the same plaintext name.
         """
         folder, stored = self.plain(path), self.stored(path)
         if folder and not self.fs.isdir(stored):
@@ -172,12 +174,12 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         for one, next_one in zip(found, found[1:]):
             if one["name"] == next_one["name"]:
                 raise FormatError(
-                    f"{printable(one['name'])!r}: two entries have this plain name; move one of them away"
+                    f"{printable(one['name'])!r}: two entries have this plaintext name; move one of them away"
                 )
         return found if detail else [entry["name"] for entry in found]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Return the underlying entry with its plain path."""
+        """Return the underlying entry with its plaintext path."""
         entry: dict[str, Any] = self.fs.info(self.stored(path), **options)
         return {**entry, "name": self._strip_protocol(path)}
 
@@ -215,7 +217,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         self._remove_parts(stored)
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
-        """Remove files, or with ``recursive`` folders with everything below them."""
+        """Remove files. With ``recursive``, also remove folders and everything below them."""
         if maxdepth is None:
             paths = path if isinstance(path, list) else [path]
             exact = [[each] if not has_magic(each) or self.exists(each) else self.expand_path(each) for each in paths]
@@ -227,7 +229,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         for each in reversed(self.expand_path(path, recursive=recursive, maxdepth=maxdepth)):
             if self.isdir(each):
                 self.rmdir(each)
-            elif self.exists(each):  # a folder of an object store disappears with its last file
+            elif self.exists(each):  # a folder in an object store disappears with its last file
                 self.rm_file(each)
 
     def rm_file(self, path: str) -> None:
@@ -237,8 +239,8 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         self._remove_parts(stored)
 
     def cp_file(self, path1: str, path2: str, **options: Any) -> Any:
-        """Copy the underlying file. The copy does not open at its new path, so ``warpaes.fs`` re-encrypts files
-        instead."""
+        """Copy the underlying file. The copy does not open at its new path, so ``warpaes.fs`` re-encrypts files and
+        does not call this method."""
         return self.fs.cp_file(self.stored(path1), self.stored(path2), **options)
 
     def exists(self, path: str, **options: Any) -> Any:
@@ -250,15 +252,15 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return self._ask(path, lambda stored: self.fs.lexists(stored, **options))
 
     def isdir(self, path: str) -> Any:
-        """Return whether there is a folder at a path."""
+        """Return whether a folder exists at a path."""
         return self._ask(path, self.fs.isdir)
 
     def isfile(self, path: str) -> Any:
-        """Return whether there is a file at a path."""
+        """Return whether a file exists at a path."""
         return self._ask(path, self.fs.isfile)
 
     def _ask(self, path: str, question: Callable[[str], Any]) -> Any:
-        """Call ``question`` with the underlying path; return False if no file can have this path."""
+        """Call ``question`` with the underlying path. Return False if no file can have this path."""
         try:
             stored = self.stored(path)
         except ValueError:
@@ -282,11 +284,11 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return self.fs.checksum(self.stored(path))
 
     def ukey(self, path: str) -> Any:
-        """Return a text that changes when the underlying file changes."""
+        """Return a string that changes when the underlying file changes."""
         return self.fs.ukey(self.stored(path))
 
     def unstrip_protocol(self, name: str) -> str:
-        """Return the URL of a plain path."""
+        """Return the URL of a plaintext path."""
         url: str = self.fs.unstrip_protocol(name)
         return url
 

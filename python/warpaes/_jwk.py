@@ -1,4 +1,4 @@
-"""JSON Web Keys for encrypted tensors, Ed25519 signatures, and the two encodings in the format's header."""
+"""JSON Web Keys for encrypted tensors, Ed25519 signatures, and the encodings in the CryptoTensors header."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def unb64(text: Any, what: str) -> bytes:
 
 
 def signature(text: Any) -> bytes:
-    """Decode a signature. A signature does not cover its own encoding, so only one encoding is accepted."""
+    """Decode a signature. A signature does not cover its own encoding, so only the canonical encoding is accepted."""
     data = unb64(text, "__signature__")
     if b64(data) != text:
         raise FormatError("__signature__ is not base64")
@@ -49,12 +49,12 @@ def wrapping_key(key: Key) -> AESGCM:
     except (KeyError, TypeError, ValueError):
         raise KeysetError("enc_key: k is missing, or not base64") from None
     if len(secret) != KEY_BYTES[algorithm]:
-        raise KeysetError(f"enc_key: k has {len(secret)} bytes, but {algorithm} takes {KEY_BYTES[algorithm]}")
+        raise KeysetError(f"enc_key: k has {len(secret)} bytes, but {algorithm} requires {KEY_BYTES[algorithm]}")
     return AESGCM(secret)
 
 
 def public(key: Key) -> dict[str, Any]:
-    """Return the fields of a key that the header contains."""
+    """Return the fields of a key that are stored in the header."""
     return {name: key[name] for name in ("alg", "jku", "kid", "kty") if key.get(name) is not None}
 
 
@@ -75,7 +75,7 @@ def ed25519() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519 as module
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("signatures require the package cryptography: pip install cryptography") from None
+        raise ModuleNotFoundError("signatures require the package cryptography; run pip install cryptography") from None
     return module
 
 
@@ -90,5 +90,5 @@ def verify(key: Key, made: bytes, message: bytes | bytearray) -> None:
         public_key.verify(made, message)
     except Exception:
         raise InvalidSignature(
-            "the signature does not match sign_key: the header was altered or was signed with a different key"
+            "the signature does not match sign_key; the header was altered, or was signed with a different key"
         ) from None

@@ -1,7 +1,7 @@
-"""Stores QKD keys that were fetched until they have opened a file.
+"""Storage of fetched QKD keys until they have opened a file.
 
-A key-management entity delivers a key only once, and a file in an inbox may name any key. So a key that did not open
-the file that named it is kept for another file.
+A key-management entity delivers a key only once, and a file in an inbox may name any key. Therefore, a key that did not
+open the file that named it is kept for another file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._output import Output
 from .exceptions import FormatError
 
 FORMAT = "warpaes-qkd-key-1"
-#: How long a key without a file is kept, in seconds.
+#: The time in seconds for which a key that has not opened a file is kept.
 KEPT_SECONDS = 30 * 24 * 3600
 LOCK = "lock"
 ENDING = ".key"
@@ -29,7 +29,7 @@ MOST_BYTES = 1 << 14
 
 
 def default_folder() -> str:
-    """Return the folder of this user's stored keys. Unlike an inbox, other users cannot write to it.
+    """Return the folder of this user's stored keys. Other users cannot write to it, unlike to an inbox.
 
     Raises:
         ValueError: The user has no home folder.
@@ -38,15 +38,15 @@ def default_folder() -> str:
     if not os.path.isabs(state):
         state = os.path.expanduser("~/.local/state")
     if not os.path.isabs(state):
-        raise ValueError("QKD keys are kept until their files open, but there is no home folder: give --state FOLDER")
+        raise ValueError("QKD keys are kept until their files open, but there is no home folder; use --state FOLDER")
     return os.path.join(state, "warpaes", "qkd")
 
 
 class KeptKeys:
-    """The keys in a folder."""
+    """The keys that are stored in a folder."""
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
-        """Create the folder with access for its owner only, or check an existing folder.
+        """Create the folder with access only for its owner, or check an existing folder.
 
         Args:
             folder: The path, or None for the user's default key folder.
@@ -64,7 +64,7 @@ class KeptKeys:
             if found.st_uid != os.geteuid() or found.st_mode & 0o077:
                 raise PermissionError(
                     13,
-                    "contains QKD keys, so it must be yours and closed to others: `chmod 700` it, or give --state",
+                    "contains QKD keys, so only its owner, you, may access it; run `chmod 700`, or use --state",
                     self.folder,
                 )
             with self._locked():
@@ -88,20 +88,20 @@ class KeptKeys:
     def get(self, kme: Kme, peer: str, key_id: str, check: Callable[[], None] = lambda: None) -> QkdKey:
         """Return a kept key, or request the key from the KME and keep it.
 
-        ``check`` is called before the request to the KME; its exceptions are passed on.
+        ``check`` is called before the request to the KME. Its exceptions are raised unchanged.
 
         Raises:
-            FormatError: The file of a kept key is damaged.
-            KeySourceError: The KME returns no key.
+            FormatError: The file that stores the key is damaged.
+            KeySourceError: The KME does not return a key.
         """
         name = self._name(kme, peer, key_id)
-        # One process requests the key from the KME; other processes that need the key find it here.
+        # One process requests the key from the KME. Other processes that need the key find it in the folder.
         with self._locked():
             if (kept := self._read(name, key_id)) is not None:
                 return kept
             check()
             with Output(name, secret=True, folder=self._descriptor) as file:
-                os.posix_fallocate(file.descriptor, 0, MOST_BYTES)  # a key must not be lost because the disk is full
+                os.posix_fallocate(file.descriptor, 0, MOST_BYTES)  # so that a key is not lost if the disk is full
                 (key,) = kme.keys(peer, [key_id])
                 record = {"format": FORMAT, "key_id": key_id, "key": base64.b64encode(key.key).decode()}
                 os.ftruncate(file.descriptor, file.write(json.dumps(record).encode() + b"\n"))
@@ -143,12 +143,12 @@ class KeptKeys:
             return QkdKey(key_id, base64.b64decode(record["key"], validate=True))
         except (ValueError, TypeError, RecursionError):
             raise FormatError(
-                f"'{os.path.join(self.folder, name)}' does not contain the kept key '{key_id}': restore it, or remove "
+                f"'{os.path.join(self.folder, name)}' does not contain the key '{key_id}'; restore the file, or remove "
                 "it"
             ) from None
 
     def _wipe(self, name: str) -> None:
-        """Overwrite and remove a file. On copy-on-write storage, old bytes may remain."""
+        """Overwrite and remove a file. On copy-on-write storage, the old bytes may remain."""
         with contextlib.suppress(FileNotFoundError):
             descriptor = os.open(
                 name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._descriptor

@@ -1,6 +1,6 @@
-"""Reads key files and variables that contain keys, with the same limits and warning as the command.
+"""Reading of key files, with the same limits and the same warning as in the command.
 
-All key files are read here, so that each file that other users can open causes the warning.
+All key files are read through this module, so that every file that other users can open causes the warning.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .exceptions import KeysetError
 
 MOST_BYTES = 1 << 20  # the command's limit; a keyset is far smaller
 
-#: A variable as a place, or within a keyset's place after passphrase=, kek= or a mark.
+#: A variable as a place, or in a keyset's place after passphrase=, kek= or a prefix.
 _NAMED = re.compile(r"(?:^|[=;:])env:([^;]*)")
 _secret_variables: set[str] = set()
 _warned_of: set[str] = set()
@@ -24,7 +24,8 @@ _warned_of: set[str] = set()
 def keep_from_programs(places: Iterable[str]) -> None:
     """Remove the variables that places name from the environment of every program that this process starts.
 
-    ``read_secret`` does this for its own place. A command passes all of its places before it reads the first one.
+    ``read_secret`` does this for its own place. A command passes all its places to this function before it reads the
+    first one.
     """
     for place in places:
         _secret_variables.update(_NAMED.findall(place))
@@ -49,7 +50,7 @@ def read_file(path: str) -> bytes:
 
 
 def warn_if_others_can_read(name: str, file: int | str) -> None:
-    """Warn once, like the command, if other users of the machine can open a key file.
+    """Warn once, as the command does, if other users of the machine can open a key file.
 
     Args:
         name: The file's name in the warning.
@@ -66,7 +67,7 @@ def warn_if_others_can_read(name: str, file: int | str) -> None:
 
 
 def read_descriptor(name: str, descriptor: int) -> bytes:
-    """Read an open key file, which messages call ``name``."""
+    """Read an open key file. ``name`` is the file's name in messages."""
     warn_if_others_can_read(name, descriptor)
     content = bytearray()
     while len(content) <= MOST_BYTES and (piece := os.read(descriptor, MOST_BYTES + 1 - len(content))):

@@ -1,4 +1,4 @@
-"""Strings that name a keyset and the way to open it. docs/keys.md, "Places of keysets", has the grammar."""
+"""Places of keysets: strings that name a keyset and the way to decrypt it (docs/keys.md, "Places of keysets")."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from ._native import Keyset
     from .keysources import KeySource
 
-#: A function that prompts for a passphrase. Its argument is a question that names the place.
+#: A function that prompts for a passphrase. Its argument is a prompt that names the place.
 AskPassphrase = Callable[[str], "str | bytes"]
 
-#: The location that stands for the keyset at the start of each sealed file.
+#: The location that means the keyset at the start of each sealed file.
 OWN = "own:"
 #: The prefix for the key of a ``warpaes bulk`` dataset.
 DATASET = "dataset:"
 LOCATIONS = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 OPENERS = ("passphrase", "kek", "kek-aad")
-#: The kinds of key-encryption keys that never leave a key manager, token or TPM.
+#: The URL schemes of key-encryption keys that never leave a key manager, token or TPM.
 MANAGERS = ("aws-kms", "azure-kv", "gcp-kms", "gcp-kms+http", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
 
 _DATASET_OPENER = re.compile(r"(id|pin)=([0-9A-Za-z-]{1,64});")
@@ -38,11 +38,11 @@ _RAW = re.compile(rb"(?:[0-9a-fA-F]{32}){1,2}")
 
 @dataclass(frozen=True)
 class KeysetPlace:
-    """The parts of a place; see ``parse``."""
+    """The parts of a keyset's place; see ``parse``."""
 
     location: str
     clear: bool = False  #: marked as unencrypted
-    asks: bool = False  #: under a passphrase that the user is asked for
+    asks: bool = False  #: the user is prompted for the passphrase
     passphrase: str | None = None  #: the location of the passphrase
     kek: str | None = None  #: the location or URL of the key-encryption key
     kek_aad: str | None = None  #: the associated data of the encrypted keyset
@@ -58,8 +58,8 @@ class KeysetPlace:
         return self.asks or self.passphrase is not None or self.kek is not None
 
     def lasting(self) -> str | None:
-        """Return the place as other processes can use it, or None if it works only in this process or needs the
-        user."""
+        """Return the place in a form that other processes can use, or None if it works only in this process or requires
+        a prompt."""
         parts = [self.location, *(each for each in (self.passphrase, self.kek) if each is not None)]
         if self.asks or any(_is_of_process(part) for part in parts):
             return None
@@ -72,25 +72,25 @@ class KeysetPlace:
 
 @dataclass(frozen=True)
 class DatasetPlace:
-    """The key of datasets: the value of ``-k`` of ``warpaes bulk``, and the required dataset or manifest key."""
+    """The key of datasets: the value of ``-k`` in ``warpaes bulk``, and the required dataset or manifest key."""
 
     key: str
     id: str | None = None
     pin: str | None = None
 
     def lasting(self) -> str | None:
-        """Return the place as other processes can use it, or None if it works only in this process or needs the
-        user."""
+        """Return the place in a form that other processes can use, or None if it works only in this process or requires
+        a prompt."""
         key = self.key if _kind(self.key) in MANAGERS else parse(self.key).lasting()
         openers = "".join(f"{name}={value};" for name, value in (("id", self.id), ("pin", self.pin)) if value)
         return None if key is None else f"{DATASET}{openers}{key}"
 
 
 def dataset_place(place: object) -> DatasetPlace | None:
-    """Parse the place of a dataset's key, which may be the URL of a key manager. Return None for any other kind of
-    place.
+    """Parse the place of a dataset's key, which may be a key manager's URL. Return None for any other kind of place.
 
-    Raises: ValueError: The text begins like such a place, but is invalid.
+    Raises:
+        ValueError: The text begins like the place of a dataset's key, but is invalid.
     """
     if not isinstance(place, str) or not (place.startswith(DATASET) or _kind(place) in MANAGERS):
         return None
@@ -101,7 +101,7 @@ def dataset_place(place: object) -> DatasetPlace | None:
             raise ValueError(f"the place of the keyset: {opener[1]}= is given twice")
         found[opener[1]], rest = opener[2], rest[opener.end() :]
     if _kind(rest) not in MANAGERS and parse(rest).is_own:
-        raise ValueError("the place of the keyset: dataset: and own: cannot be combined: leave one out")
+        raise ValueError("the place of the keyset: dataset: and own: cannot be combined; omit one of them")
     return DatasetPlace(rest, found.get("id"), found.get("pin"))
 
 
@@ -120,7 +120,7 @@ def _escaped(value: str) -> str:
 
 
 def _take_value(name: str, text: str) -> tuple[str, str]:
-    """Split at the first single semicolon. A double semicolon stands for one semicolon in the text."""
+    """Split at the first single semicolon. A double semicolon represents a semicolon in the value."""
     end = re.search(r"(?<!;)(?:;;)*;(?!;)", text)
     if end is None:
         raise ValueError(f"the place of the keyset: {name}= must be followed by ';' and the place of a keyset")
@@ -130,7 +130,8 @@ def _take_value(name: str, text: str) -> tuple[str, str]:
 def parse(place: str) -> KeysetPlace:
     """Parse the place of a keyset.
 
-    Raises: ValueError: The text is not a place. The sentence repeats nothing that may be secret.
+    Raises:
+        ValueError: The text is not a place. The message does not quote anything that may be secret.
     """
     if not isinstance(place, str):
         raise TypeError("the place of a keyset must be a string")
@@ -141,13 +142,13 @@ def parse(place: str) -> KeysetPlace:
         if name not in OPENERS:
             raise ValueError(
                 f"the place of the keyset: unknown {name}=; use {', '.join(f'{each}=' for each in OPENERS)}, or write "
-                "file: before a path that begins like this"
+                "file: before a path that begins like that"
             )
         if name in found:
             raise ValueError(f"the place of the keyset: {name}= is given twice")
         found[name], rest = _take_value(name, rest[opener.end() :])
         if not found[name] and name != "kek-aad":
-            raise ValueError(f"the place of the keyset: {name}= is empty; give {LOCATIONS}")
+            raise ValueError(f"the place of the keyset: {name}= is empty; use {LOCATIONS}")
     asks = rest.startswith("passphrase:")
     rest = rest.removeprefix("passphrase:")
     clear = rest.startswith("clear:")
@@ -155,13 +156,13 @@ def parse(place: str) -> KeysetPlace:
     opened = [name for name, is_there in (("passphrase:", asks), ("passphrase=", "passphrase" in found),
               ("kek=", "kek" in found), ("clear:", clear)) if is_there]  # fmt: skip
     if len(opened) > 1:
-        raise ValueError(f"the place of the keyset: {' and '.join(opened)} cannot be combined: leave one out")
+        raise ValueError(f"the place of the keyset: {' and '.join(opened)} cannot be combined; use only one of them")
     if rest == OWN and clear:
         raise ValueError("the place of the keyset: clear: and own: cannot be combined, because own: is encrypted")
     if "kek-aad" in found and "kek" not in found:
         raise ValueError("the place of the keyset: kek-aad= requires kek=")
     if not rest:
-        raise ValueError(f"the place of the keyset is empty: it must be {LOCATIONS}")
+        raise ValueError(f"the place of the keyset is empty; it must be {LOCATIONS}")
     if _kind(rest) in MANAGERS:
         raise ValueError(
             "the place of the keyset: a key manager, token or TPM contains no keysets; write "
@@ -176,13 +177,13 @@ def _kind(location: str) -> str:
 
 
 def _read(role: str, location: str) -> bytes:
-    """Read a location. Messages do not repeat a name that is not a file, because it may be a secret."""
+    """Read a location. Messages do not quote a name that is not a file, because it may be a secret."""
     kind = _kind(location)
     if kind not in ("file", "env", "fd", "exec") and not os.path.lexists(location):
         if kind:
-            raise ValueError(f"{role}: '{kind}:' is not a kind of place, and there is no such file; give {LOCATIONS}")
+            raise ValueError(f"{role}: '{kind}:' is not a kind of place, and the file does not exist; use {LOCATIONS}")
         raise FileNotFoundError(
-            errno.ENOENT, f"{role}: there is no file of this name, which is not repeated because it may be a secret"
+            errno.ENOENT, f"{role}: the file does not exist (its name is not shown, because it may be a secret)"
         )
     return read_secret(location)
 
@@ -198,9 +199,9 @@ def ask_passphrase(where: KeysetPlace, ask: AskPassphrase | None, question: str,
         text = _read(name, where.passphrase)
     text = text.removesuffix(b"\n").removesuffix(b"\r")
     if not text:
-        raise ValueError(f"{name}: is empty")
+        raise ValueError(f"{name} is empty")
     if b"\n" in text:
-        raise ValueError(f"{name}: contains more than one line")
+        raise ValueError(f"{name} contains more than one line")
     return text
 
 
@@ -209,7 +210,7 @@ def _ask_terminal(question: str, twice: bool) -> str:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
         raise ValueError(
-            f"{question}: there is no terminal to ask for it; write passphrase=PLACE; before the place of the keyset"
+            f"{question}: there is no terminal for the prompt; write passphrase=PLACE; before the place of the keyset"
         ) from None
     answer = getpass.getpass(f"{question}: ")
     if twice and answer != getpass.getpass("Again: "):
@@ -227,7 +228,7 @@ def key_source(location: str) -> KeySource:
 
 
 def _from_raw(name: str, text: bytes) -> Keyset | None:
-    """Return the keyset of a raw key, as the command reads it; None if the text is not a raw key."""
+    """Return the keyset of a raw key in the command's format, or None if the text is not a raw key."""
     from ._native import Keyset
 
     digits = text.removeprefix(b"\xef\xbb\xbf").strip()
@@ -254,7 +255,7 @@ def _check_lock(name: str, where: KeysetPlace, text: bytes) -> None:
         raise KeysetError(f"{name}: is encrypted, but clear: requires an unencrypted keyset; leave clear: out")
     if where.encrypted and not encrypted:
         raise KeysetError(
-            f"{name}: is not an encrypted keyset, and its place requires one: another file may have "
+            f"{name}: is not an encrypted keyset, but its place requires one; another file may have "
             f"replaced yours. Restore the encrypted keyset, or, if an unencrypted keyset is intended, write "
             f"clear: before the place and omit the way to decrypt it"
         )
@@ -264,12 +265,12 @@ def _check_lock(name: str, where: KeysetPlace, text: bytes) -> None:
     if under_passphrase and not (where.asks or where.passphrase is not None):
         more = ", not under the key of kek=" if where.kek is not None else ""
         raise KeysetError(
-            f"{name}: is encrypted under a passphrase{more}: write passphrase: before its place to be asked for it, or "
+            f"{name}: is encrypted under a passphrase{more}; write passphrase: before its place to be prompted, or "
             f"passphrase=PLACE; where PLACE is {LOCATIONS}"
         )
     if not under_passphrase and where.kek is None:
         raise KeysetError(
-            f"{name}: is encrypted under a key: write kek=PLACE; before its place, where PLACE is {LOCATIONS}, or the "
+            f"{name}: is encrypted under a key; write kek=PLACE; before its place, where PLACE is {LOCATIONS}, or the "
             "URL of a key manager"
         )
 
@@ -282,11 +283,11 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
     where = parse(place)
     if where.is_own:
         raise ValueError(
-            "the place of the keyset: own: means the keyset at the start of an encrypted file, for warpaes.open"
+            "the place of the keyset: own: means the keyset at the start of an encrypted file; use it with warpaes.open"
         )
     if kek is not None:
         if where.encrypted or where.clear:
-            raise ValueError("kek: the place of the keyset already contains a way to open it; give only one of the two")
+            raise ValueError("kek: the place of the keyset already names a way to decrypt it; use only one of the two")
         where = replace(where, kek=kek)
     keep_from_programs(each for each in (where.location, where.passphrase, where.kek) if each is not None)
     text, name = _read("keyset", where.location), shown(where.location)
@@ -296,7 +297,7 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
             with key_source(where.kek) as source:
                 return read_keyset(text, source, (where.kek_aad or "").encode())
         if where.encrypted:
-            Keyset._check_wrapped(text)  # refuses a cost beyond the limits before any prompt
+            Keyset._check_wrapped(text)  # before any prompt, raises an exception if the cost exceeds the limits
             return Keyset._unwrap(text, ask_passphrase(where, ask, f"Passphrase of {name}"))
         return _from_raw(name, text) or Keyset.parse(text)
     except KeysetError as error:
@@ -305,8 +306,8 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
 
 
 def read_keyset_text(place: str) -> tuple[str, bytes]:
-    """Return the name and the text of the key at a place: a raw key, or a keyset that was decrypted as the place
-    requires."""
+    """Return the name and the text of the key at a place: a raw key, or a keyset that was decrypted if the place
+    requires this."""
     where = parse(place)
     name = shown(where.location)
     if where.encrypted:
@@ -317,7 +318,8 @@ def read_keyset_text(place: str) -> tuple[str, bytes]:
 
 
 def lasting_keyset_place(place: str) -> str | None:
-    """Return the place as other processes can use it, or None if it works only in this process or needs the user."""
+    """Return the place in a form that other processes can use, or None if it works only in this process or requires a
+    prompt."""
     return (dataset_place(place) or parse(place)).lasting()
 
 
@@ -328,9 +330,9 @@ def save_keyset(keyset: Keyset, place: str, ask: AskPassphrase | None = None, se
 
     where = parse(place)
     if where.is_own or _kind(where.location) in ("env", "fd", "exec"):
-        raise ValueError("the place of the keyset: a keyset can be saved only in a file: PATH or file:PATH")
+        raise ValueError("the place of the keyset: a keyset can be saved only in a file (PATH or file:PATH)")
     path = where.location.removeprefix("file:")
-    if os.path.lexists(path):  # before any prompt
+    if os.path.lexists(path):  # checked before any prompt
         raise FileExistsError(errno.EEXIST, "the file exists, and keys are never overwritten", path)
     if where.kek is not None:
         with key_source(where.kek) as source:
@@ -344,5 +346,5 @@ def save_keyset(keyset: Keyset, place: str, ask: AskPassphrase | None = None, se
 
 
 def as_keyset(keyset: Any) -> Keyset:
-    """Return a keyset that is given as an object or as a place."""
+    """Return a keyset that is given as a Keyset object or as a place."""
     return load_keyset(keyset) if isinstance(keyset, str) else keyset

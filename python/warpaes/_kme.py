@@ -1,4 +1,4 @@
-"""A client of a key-management entity (KME) of quantum key distribution: ETSI GS QKD 014."""
+"""A client for a key-management entity (KME) for quantum key distribution, as specified in ETSI GS QKD 014."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Status:
 
 @dataclasses.dataclass(frozen=True)
 class QkdKey:
-    """A key shared by two secure application entities (SAEs). The ``repr`` does not contain ``key``."""
+    """A key shared by two secure application entities (SAEs). Its ``repr`` does not contain ``key``."""
 
     key_id: str
     key: bytes = dataclasses.field(repr=False)
@@ -59,24 +59,24 @@ def _number(answer: dict[str, Any], name: str) -> int:
 
 
 class Kme:
-    """The local site's key-management entity, over mutual TLS.
+    """The local site's key-management entity, accessed over mutual TLS.
 
-    The KME identifies the caller by its certificate. It delivers each key once to each side, so a caller must use every
-    key that it requests.
+    The KME identifies the caller by its certificate. It delivers each key only once to each side, so a caller must use
+    every key that it requests.
     """
 
     def __init__(
         self, url: str, certificate: str, key: str, ca: str, *, password: str | None = None, timeout: float = 30
     ) -> None:
-        """Create a client. It connects at the first request.
+        """Create a client. It connects for the first request.
 
         Args:
             url: ``https://HOST[:PORT]`` of the KME.
-            certificate: The path of the caller's certificate, PEM.
-            key: The path of the certificate's private key, PEM.
-            ca: The path of the certificate authority of the KME, PEM.
+            certificate: The path of the caller's certificate in PEM format.
+            key: The path of the certificate's private key in PEM format.
+            ca: The path of the certificate of the KME's certificate authority, in PEM format.
             password: The password of the private key, or None.
-            timeout: The limit for a request, in seconds.
+            timeout: The time limit for a request in seconds.
         """
         self._client = Client("KME", url, tls_context(ca, certificate, key, password), timeout)
         #: HOST:PORT
@@ -103,9 +103,10 @@ class Kme:
         )
 
     def new_keys(self, sae: str, number: int = 1, size: int = 256) -> list[QkdKey]:
-        """Get new keys, which ``sae`` can then get by their IDs.
+        """Get new keys. The peer ``sae`` can then get the same keys by their IDs.
 
-        The method checks the status before it takes the first key, and splits the request as the KME requires.
+        The method checks the KME's status before it requests the first key, and splits the request into the sizes that
+        the KME permits.
 
         Args:
             sae: The peer.
@@ -116,7 +117,7 @@ class Kme:
             The keys.
 
         Raises:
-            ValueError: ``number`` or ``size`` is out of the KME's range.
+            ValueError: ``number`` is less than 1, or ``size`` is outside the KME's range.
             ExhaustedError: The KME has too few keys.
             KeySourceError: The KME refuses, is unreachable, or returns an invalid answer.
         """
@@ -129,25 +130,25 @@ class Kme:
             )
         if status.stored_key_count < number:
             raise ExhaustedError(
-                f"KME: it has {status.stored_key_count} keys for '{sae}', but {number} are needed; wait for more"
+                f"KME: has {status.stored_key_count} keys for '{sae}', but {number} are needed; try again later"
             )
         if status.max_key_per_request < 1:
-            raise BadAnswerError("KME: it does not allow requests for keys (max_key_per_request is 0)")
+            raise BadAnswerError("KME: does not permit requests for keys (max_key_per_request is 0)")
         keys: list[QkdKey] = []
         while len(keys) < number:
             some = min(number - len(keys), status.max_key_per_request)
             keys += self._keys(self._ask("POST", sae, "enc_keys", {"number": some, "size": size}), some, size)
         if len({key.key_id for key in keys}) != number or len({key.key for key in keys}) != number:
-            raise BadAnswerError("KME: it returned a key or an ID twice; none of the keys is used")
+            raise BadAnswerError("KME: returned a key or an ID twice, so the keys are not used")
         return keys
 
     def keys(self, sae: str, key_ids: Sequence[str], size: int | None = None) -> list[QkdKey]:
-        """Get the keys with these IDs, after ``sae`` got them with ``new_keys``.
+        """Get the keys with these IDs, after ``sae`` has requested them with ``new_keys``.
 
         Args:
             sae: The peer.
             key_ids: The IDs of the keys.
-            size: The expected size of each key in bits; None if unknown.
+            size: The expected size of each key in bits, or None if unknown.
 
         Returns:
             The keys, in the order of ``key_ids``.
@@ -161,7 +162,7 @@ class Kme:
         try:
             return [found[key_id] for key_id in key_ids]
         except KeyError:
-            raise BadAnswerError("KME: it returned keys with IDs that were not requested") from None
+            raise BadAnswerError("KME: returned keys with IDs that were not requested") from None
 
     @staticmethod
     def _keys(answer: dict[str, Any], number: int, size: int | None) -> list[QkdKey]:
@@ -177,7 +178,7 @@ class Kme:
             except ValueError:
                 raise BadAnswerError("KME: the answer contains a key that is not base64") from None
             if size is not None and len(key) * 8 != size:
-                raise BadAnswerError(f"KME: the answer contains a key of {len(key) * 8} bits instead of {size}")
+                raise BadAnswerError(f"KME: the answer contains a key of {len(key) * 8} bits, not {size}")
             keys.append(QkdKey(_text(entry, "key_ID"), key))
         return keys
 
@@ -191,10 +192,10 @@ class Kme:
                 raise BadAnswerError(f"KME: the answer to {what} is not a JSON object")
             return answer
         if status in (401, 403):
-            raise DeniedError(f"KME: it refuses keys for '{sae}' ({status}){said}")
+            raise DeniedError(f"KME: refuses keys for '{sae}' ({status}){said}")
         if status == 503:
             kind = ExhaustedError if what == "enc_keys" else UnavailableError
-            raise kind(f"KME: it has no keys left, or is out of order ({status}){said}")
+            raise kind(f"KME: has no keys left, or is temporarily unavailable ({status}){said}")
         if status in (400, 404):
-            raise UnknownKeyError(f"KME: it refuses {what} for '{sae}' ({status}){said}")
-        raise KeySourceError(f"KME: it answered {what} with status {status}{said}")
+            raise UnknownKeyError(f"KME: refuses {what} for '{sae}' ({status}){said}")
+        raise KeySourceError(f"KME: answered {what} with status {status}{said}")

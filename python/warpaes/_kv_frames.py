@@ -1,9 +1,9 @@
-"""Frames of encrypted KV caches: LMCache's own, and one that binds the object's key. Without LMCache's classes.
+"""Frames of encrypted KV caches: LMCache's frame, and a frame that binds the object's key. Does not import LMCache.
 
-    1: version (1) | IV (12) | ciphertext | tag (16)                the serde `aesgcm` of LMCache
+    1: version (1) | IV (12) | ciphertext | tag (16)                LMCache's serde `aesgcm`
     2: version (1) | key id (4) | IV (12) | ciphertext | tag (16)   the object's key is associated data
 
-Each tenant has a key, derived by HKDF-SHA-256. IVs are random: a tenant's key encrypts at most 2^32 objects.
+Each tenant has a key that HKDF-SHA-256 derives. IVs are random, so a tenant's key encrypts at most 2^32 objects.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from .aead import AESGCM
 from .exceptions import Error, FormatError
 
 IV_BYTES, TAG_BYTES = 12, 16
-#: Bytes before the ciphertext, by version.
+#: Number of bytes before the ciphertext, by version.
 HEADERS = {1: 1 + IV_BYTES, 2: 1 + 4 + IV_BYTES}
-#: Maximum number of objects under one tenant's key (NIST SP 800-38D, 8.3: random IVs of 96 bits).
+#: Maximum number of objects under one tenant's key (NIST SP 800-38D, 8.3, for random 96-bit IVs).
 MOST_OBJECTS = 1 << 32
-#: Maximum number of expanded tenants' keys that are kept. The number is limited because clients choose the tenants.
+#: Maximum number of expanded tenant keys that are kept. The number is limited, because clients choose the tenants.
 MOST_TENANTS = 4096
 _INFO = {1: b"lmcache-l2-aesgcm-v1", 2: b"warpaes kv 2 "}
 _LABEL = b"warpaes kv 2 "
+_length, _numbers = struct.Struct(">Q").pack, struct.Struct(">qq").pack
 
 
 class ObjectName(NamedTuple):
-    """The parts of an object's key that frame 2 authenticates."""
+    """The parts of an object's key, which version 2 of the frame authenticates."""
 
     chunk_hash: bytes
     model_name: str
@@ -45,19 +46,20 @@ class ObjectName(NamedTuple):
     cache_salt: str  #: the tenant
 
     def associated_data(self) -> bytes:
-        """Return a text that identifies the key uniquely.
+        """Return bytes that identify the object's key uniquely.
 
         Raises:
-            ValueError: A part has the wrong type, is not UTF-8, or is a number of more than 64 bits.
+            ValueError: A part has the wrong type, cannot be encoded as UTF-8, or is a number of more than 64 bits.
         """
         if not isinstance(self.chunk_hash, bytes):
             raise ValueError("name: chunk_hash must be bytes")
-        parts = (self.chunk_hash, _text("model_name", self.model_name), _text("cache_salt", self.cache_salt))
-        texts = b"".join(struct.pack(">Q", len(part)) + part for part in parts)
+        model, tenant = _text("model_name", self.model_name), _text("cache_salt", self.cache_salt)
+        lengths = (_length(len(self.chunk_hash)), _length(len(model)), _length(len(tenant)))
         try:
-            return _LABEL + texts + struct.pack(">qq", self.kv_rank, self.object_group_id)
+            numbers = _numbers(self.kv_rank, self.object_group_id)
         except struct.error:
             raise ValueError("name: kv_rank and object_group_id must be integers of 64 bits") from None
+        return b"".join((_LABEL, lengths[0], self.chunk_hash, lengths[1], model, lengths[2], tenant, numbers))
 
 
 def _text(name: str, value: str) -> bytes:
@@ -73,39 +75,41 @@ class _TenantKey:
 
 
 class Frames:
-    """Encrypts and decrypts objects from buffer to buffer. Any number of threads and forked children may use it.
+    """Encrypts and decrypts objects from buffer to buffer. Any number of threads and forked processes may use an
+    instance.
 
-    It counts its own encryptions; the counts of all objects and processes with one keyset must be added together. If
-    the key of a tenant was dropped, its count continues from the highest count of any dropped key, so that it is never
-    too low.
+    An instance counts its own encryptions. The counts of all instances and processes with the same keyset must be
+    added. If a tenant's key is discarded and used again, its count continues from the highest count of any discarded
+    key, so it is never too low.
     """
 
     def __init__(self, version: int, secrets: Sequence[tuple[int, bytes]], key_bytes: int = 32) -> None:
-        """Create frames of a version.
+        """Store the version and the secrets.
 
         Args:
             version: 1 or 2.
-            secrets: The IDs and secrets that tenants' keys are derived from. The first secret encrypts.
-            key_bytes: The length of tenants' keys, 16 or 32.
+            secrets: The secrets that tenant keys are derived from, and their IDs. The first secret encrypts.
+            key_bytes: The length of tenant keys in bytes, 16 or 32.
 
         Raises:
-            ValueError: ``version`` or ``key_bytes`` has an unsupported value, or there is no secret.
+            ValueError: ``version`` or ``key_bytes`` has an unsupported value, or ``secrets`` contains no secret or an
+                empty secret.
         """
         if version not in HEADERS:
             raise ValueError(f"version must be 1 or 2, not {version}")
         if key_bytes not in (16, 32):
             raise ValueError(f"key_bytes must be 16 or 32, not {key_bytes}")
         if not secrets or not all(secret for _, secret in secrets):
-            raise ValueError("secrets: must contain at least one secret, and none may be empty")
+            raise ValueError("secrets: must contain at least one secret, and no secret may be empty")
         self.version, self._header = version, HEADERS[version]
         self.primary, self._secrets, self._key_bytes = secrets[0][0], dict(secrets), key_bytes
         self._lock = ForkLock()
         self._keys: OrderedDict[tuple[int, str], _TenantKey] = OrderedDict()  # the most recently used key is last
-        self._forgotten = dict.fromkeys(self._secrets, 0)  # the highest count of a key that is no longer kept
+        self._forgotten = dict.fromkeys(self._secrets, 0)  # the highest count of a discarded key
 
     @staticmethod
     def of_keyset(keyset: Keyset) -> Frames:
-        """Return frames of version 2 under a keyset's enabled keys; the primary key encrypts."""
+        """Return an instance for version 2 with a keyset's enabled keys. The primary key encrypts."""
         found = json.loads(keyset.to_json())
         enabled = [key for key in found["key"] if key["status"] == "ENABLED"]
         enabled.sort(key=lambda key: bool(key["keyId"] != found["primaryKeyId"]))
@@ -123,16 +127,16 @@ class Frames:
         return self._header + TAG_BYTES
 
     def has_key(self, number: int) -> bool:
-        """Whether the keyset has an enabled key with this ID."""
+        """Return whether the keyset has an enabled key with this ID."""
         return number in self._secrets
 
     def check_key_id(self, number: int) -> None:
-        """Raise FormatError unless the keyset has a key with this ID."""
+        """Raise FormatError unless the keyset has an enabled key with this ID."""
         if not self.has_key(number):
             raise FormatError(f"the frame was encrypted under the key {number}, which is not in the keyset")
 
     def cipher(self, number: int, tenant: str, encryptions: int = 0) -> AESGCM:
-        """Return a tenant's cipher, and add to the count of its encryptions."""
+        """Return a tenant's cipher, and add ``encryptions`` to the count of its encryptions."""
         with self._lock:
             key = self._keys.get((number, tenant))
             if key is None:
@@ -145,21 +149,21 @@ class Frames:
                 key = self._keys[number, tenant] = _TenantKey(derived, self._forgotten[number])
             self._keys.move_to_end((number, tenant))
             if key.count + encryptions > MOST_OBJECTS:
-                raise Error("a tenant's key has encrypted 2^32 objects, the limit for random IVs: rotate the keyset")
+                raise Error("a tenant's key has encrypted 2^32 objects, the limit for random IVs; rotate the keyset")
             key.count += encryptions
             return key.cipher
 
     def seal(self, plain: Any, frame: Any, name: ObjectName) -> int:
-        """Encrypt a buffer into a frame; return the bytes written.
+        """Encrypt a buffer into a frame, and return the number of bytes written.
 
         Raises:
-            ValueError: ``frame`` is too short, or ``name`` is not a valid key of an object.
+            ValueError: ``frame`` is too short, or ``name`` is not a valid object key.
             Error: The tenant's key has reached the limit of encryptions.
         """
         source, target = memoryview(plain).cast("B"), memoryview(frame).cast("B")
         size = len(source) + self.overhead
         if len(target) < size:
-            raise ValueError(f"frame: has {len(target)} bytes, but the encrypted object takes {size}")
+            raise ValueError(f"frame: has {len(target)} bytes, but the encrypted object requires {size}")
         bound = self._bound(name)
         cipher = self.cipher(self.primary, name.cache_salt, encryptions=1)
         iv = os.urandom(IV_BYTES)
@@ -171,17 +175,17 @@ class Frames:
         return size
 
     def open(self, frame: Any, plain: Any, name: ObjectName) -> None:
-        """Decrypt a frame, which other bytes may follow, into a buffer of the plaintext's length.
+        """Decrypt a frame into a buffer of the plaintext's length. Other bytes may follow the frame.
 
         Raises:
-            FormatError: It is not a frame of this version, or its key is unknown; ``plain`` is wiped.
-            InvalidTag: The frame is not authentic, or belongs to another object; ``plain`` is wiped.
+            FormatError: The input is not a frame of this version, or its key is unknown. ``plain`` is wiped.
+            InvalidTag: The frame is not authentic, or belongs to another object. ``plain`` is wiped.
         """
         source, target = memoryview(frame).cast("B"), memoryview(plain).cast("B")
         size, bound = len(target) + self.overhead, self._bound(name)
         if len(source) < size or source[0] != self.version:
             target[:] = bytes(len(target))
-            raise FormatError(f"not a frame of version {self.version} with {len(target)} bytes of text")
+            raise FormatError(f"not a frame of version {self.version} with {len(target)} bytes of plaintext")
         number = struct.unpack(">I", source[1:5])[0] if self.version == 2 else self.primary
         try:
             self.check_key_id(number)

@@ -1,4 +1,4 @@
-"""Files that KvikIO reads into device memory, and the choice between KvikIO and reading by threads."""
+"""Files that KvikIO reads into device memory, and the choice between KvikIO and reading with threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ._sealed_file import Ranges
 
-#: The readers of ciphertext for a GPU: threads that read into page-locked memory, or the package kvikio.
+#: The ways to read ciphertext for a GPU: threads that read into page-locked memory, or the package kvikio.
 READERS = ("threads", "kvikio")
 
 
@@ -18,7 +18,7 @@ def check_reader(reader: str) -> None:
 
 
 def ranges_of(filename: str | os.PathLike[str], reader: str) -> Ranges:
-    """Open a file for a reader; exceptions are those of ``safetensors.safe_open``."""
+    """Open a file for a reader. Raises the same exceptions as ``safetensors.safe_open``."""
     check_reader(reader)
     if reader == "threads":
         return Ranges(filename)
@@ -35,14 +35,13 @@ class DeviceRanges(Ranges):
         """Open a file for reads into host and device memory.
 
         Raises:
-            ModuleNotFoundError: The package kvikio is missing.
-            OSError, RuntimeError: The file cannot be opened.
+            ModuleNotFoundError: The package kvikio is not installed. OSError, RuntimeError: The file cannot be opened.
         """
         import kvikio
 
         super().__init__(filename)
         try:
-            # Opened through its descriptor, because another file may have taken the name.
+            # Opened through its descriptor, because another file may have replaced it at the path.
             assert self._file is not None
             self._device_file = kvikio.CuFile(f"/proc/self/fd/{self._file.fileno()}", "r")
         except BaseException:
@@ -50,7 +49,7 @@ class DeviceRanges(Ranges):
             raise
 
     def begin_fill(self, at: int, room: Any) -> Any:
-        """Begin to read into device memory; the future returns the number of bytes."""
+        """Begin to read into device memory. Return a future for the number of bytes."""
         return self._device_file.pread(room, room.nbytes, at)
 
     def close(self) -> None:
@@ -67,12 +66,12 @@ class RemoteDeviceRanges(Ranges):
     piece_bytes, threads = 16 << 20, 8
 
     def __init__(self, url: str, options: dict[str, Any] | None = None) -> None:
-        """Open a URL of ``s3:``, ``http:`` or ``https:``.
+        """Open an ``s3:``, ``http:`` or ``https:`` URL.
 
         Args:
             url: The URL.
-            options: Options with the names of s3fs: ``endpoint_url``, ``key``, ``secret``, ``token``. By default, the
-                environment names them (``AWS_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID``, …).
+            options: Options with the same names as in s3fs: ``endpoint_url``, ``key``, ``secret``, ``token``. The
+                defaults come from the environment (``AWS_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID``, …).
 
         Raises:
             ValueError: The URL scheme is not supported, or an option is unknown.
@@ -93,7 +92,7 @@ class RemoteDeviceRanges(Ranges):
             self._remote = kvikio.RemoteFile.open_http(url)
         else:
             raise ValueError(
-                f"kvikio reads only s3:, http: and https: URLs, and only s3: with options, not {url!r:.80}"
+                f"kvikio supports only s3:, http: and https: URLs, and options only for s3:, not {url!r:.80}"
             )
         self.size = self._remote.nbytes()
 
@@ -106,7 +105,7 @@ class RemoteDeviceRanges(Ranges):
         return int(self._remote.pread(rooms[0], size, at).get()) if size > 0 else 0
 
     def begin_fill(self, at: int, room: Any) -> Any:
-        """Begin to read into device memory; the future returns the number of bytes."""
+        """Begin to read into device memory. Return a future for the number of bytes."""
         return self._remote.pread(room, room.nbytes, at)
 
     def close(self) -> None:

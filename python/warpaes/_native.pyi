@@ -9,13 +9,13 @@ from ._typing import Buffer, Data
 version: str
 
 class BackendInfo(TypedDict):
-    """A backend or, for ``cuda``, a device, and whether it can run in this process.
+    """A CPU backend or a CUDA device, and whether this process can use it.
 
     Attributes:
         name: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda``.
         description: The instruction sets, the version of OpenSSL or the name of the GPU.
-        usable: Whether the backend can run here.
-        reason: Why the backend cannot run; empty if it can.
+        usable: Whether this process can use the backend.
+        reason: Why the process cannot use the backend; empty if it can.
         device: The number of the CUDA device; -1 for a CPU backend.
         memory_bytes: The device's memory in bytes; 0 for a CPU backend.
     """
@@ -28,14 +28,14 @@ class BackendInfo(TypedDict):
     memory_bytes: int
 
 class KeyInfo(TypedDict):
-    """Public facts about a key of a keyset, without the secret key.
+    """Public properties of a key in a keyset.
 
     Attributes:
         key_id: The key's ID, from 1 to 2^32 - 1.
         state: ``enabled`` keys are used, ``disabled`` keys are kept but not used, and only the ID of ``destroyed`` keys
             remains.
         primary: Whether this key encrypts new files.
-        template: The name of the template with the key's parameters; empty if there is none.
+        template: The name of the template that has the key's parameters; empty if no template has them.
         key_bits: The size of the AES key in bits.
         segment_bytes: The size of a ciphertext segment in bytes.
     """
@@ -48,18 +48,20 @@ class KeyInfo(TypedDict):
     segment_bytes: int
 
 class FileInfo(TypedDict):
-    """Public facts about a sealed file, read without a key.
+    """Properties of a sealed file that can be read without a key.
 
     Attributes:
-        format: ``streaming AEAD``, ``openssl enc`` or ``raw``.
+        format: The kind of file: ``streaming AEAD`` or ``openssl enc``.
+        format_name: The format's name, such as ``C2SP chunked encryption``.
         template: The template that the caller named, if the file matches its parameters.
         file_bytes: The size of the file in bytes.
-        header_bytes: The size of the header at the beginning of the file in bytes.
+        header_bytes: The size in bytes of the header at the beginning of the file.
         segment_bytes: The size of a ciphertext segment in bytes; 0 if unknown.
         segments: The number of segments; 0 if unknown.
     """
 
     format: str
+    format_name: str
     template: str
     file_bytes: int
     header_bytes: int
@@ -67,36 +69,36 @@ class FileInfo(TypedDict):
     segments: int
 
 def configure(backend: str | None = None, threads: int = 0, device: int = -1) -> None:
-    """Create the engine of this process with a backend, a number of host threads (0: one per processor) and a CUDA
-    device (-1: every one).
+    """Create this process's engine with a backend, a number of host threads (0: one per processor) and a CUDA device
+    (-1: all devices).
 
-    Call it before any other operation. Without this call, the first operation of a process creates the engine with
+    Call it before any other operation. Without this call, the first operation in a process creates the engine with
     default options. A process has only one engine.
 
     Args:
-        backend: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda`` to use this backend for everything. None for
-            the backend that the environment variable ``WARPAES_BACKEND`` names or, if it is not set, the best backend
-            for each call.
-        threads: The number of host threads that work on one call, from 0 to 65536.
-        device: The number of a CUDA device, or -1 for every device.
+        backend: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda`` to use this backend for all operations. If it
+            is None, the backend that the environment variable ``WARPAES_BACKEND`` names is used or, if the variable is
+            not set, the best backend for each call.
+        threads: The number of host threads that work on a call, from 0 to 65536.
+        device: The number of a CUDA device, or -1 for all devices.
 
     Raises:
-        Error: The process already has its engine, or the backend cannot run here. There is no fallback to other
-            backends.
+        Error: The process already has an engine, or the backend cannot run on this machine. The engine does not fall
+            back to another backend.
         ValueError: ``threads`` or ``device`` is out of range.
     """
 
 def backends() -> list[BackendInfo]:
     """Return the backends and devices of this machine, as a list of dictionaries.
 
-    CPU backends come first, with the best one last, followed by the CUDA devices. The first call loads the CUDA driver,
-    which can take a second. Thread-safe.
+    The CPU backends come first, in ascending order of preference, followed by the CUDA devices. The first call loads
+    the CUDA driver, which can take a second. The function is thread-safe.
     """
 
 def large_pages(buf: Buffer) -> None:
-    """Request large pages from the operating system for a buffer without data.
+    """Request large pages from the operating system for a buffer that has not been written yet.
 
-    The call only advises the operating system, and has no effect on buffers of less than 4 MiB.
+    The call only advises the operating system, and has no effect on buffers smaller than 4 MiB.
 
     Args:
         buf: A contiguous writable buffer in host memory.
@@ -107,22 +109,23 @@ def large_pages(buf: Buffer) -> None:
     """
 
 def copy(to: Data, source: Data) -> None:
-    """Copy bytes between host and device memory, after all work on the default stream.
+    """Copy bytes between host and device memory, after all work on CUDA's default stream.
 
     The copy is complete on return.
 
     The call does not wait for other streams; synchronize them first if they write ``source`` or use ``to``.
 
     Args:
-        to: A writable buffer or tensor, contiguous or with the same shape and strides as ``source``.
-        source: A buffer or tensor with the same number of bytes, without gaps between its elements.
+        to: A writable buffer or tensor that is contiguous or has the same shape and strides as ``source``.
+        source: A buffer or tensor of the same size, without gaps between its elements.
 
     Raises:
         ValueError: ``to`` and ``source`` differ in size.
-        BufferError: ``to`` is read-only, an argument has gaps, or the two order their elements differently.
+        BufferError: ``to`` is read-only, an argument has gaps, or the element orders of the arguments differ.
         Error: A copy to or from a GPU failed.
     """
 
+def _is_gpu(backend: str) -> bool: ...
 def _reaches(device: int) -> bool: ...
 def _chunks(
     direction: Literal["encrypt", "decrypt"],
@@ -140,11 +143,11 @@ def _crypt_file(
     proceed: Callable[[], bool],
 ) -> tuple[int, bytes, str, int]: ...
 def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
-    """Return public facts about a sealed file, without a key.
+    """Return the properties of a sealed file that can be read without a key.
 
     Args:
         path: The path of the file.
-        template: The name of a template whose parameters to assume for formats that do not store them.
+        template: The name of the template whose parameters apply to a file whose format does not store them.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -154,10 +157,10 @@ def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
 @final
 class Memory:
     """Zeroed memory that is wiped when it is freed: 'page-locked' host memory, which copies to and from a GPU at full
-    speed, or memory of a 'device'.
+    speed, or 'device' memory.
 
-    Page-locked memory has the buffer protocol. Device memory has ``__cuda_array_interface__``. ``len()`` returns the
-    size in bytes.
+    Page-locked memory supports the buffer protocol. Device memory has ``__cuda_array_interface__``. ``len()`` returns
+    the size in bytes.
 
     Args:
         nbytes: The size in bytes, at least 1.
@@ -175,16 +178,13 @@ class Memory:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def address(self) -> int:
-        """The address of the first byte. In device memory, it is an address of the device."""
+        """The address of the first byte. For device memory, it is a device address."""
     @property
     def device(self) -> int:
-        """The number of the device, or -1.
-
-        Page-locked memory has -1.
-        """
+        """The number of the device, or -1 for page-locked memory."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface of device memory, as a one-dimensional array of bytes.
+        """The CUDA array interface, which describes device memory as a one-dimensional array of bytes.
 
         Raises:
             AttributeError: The memory is page-locked.
@@ -192,13 +192,13 @@ class Memory:
 
 @final
 class Batch(Awaitable[list[Any]]):
-    """A batch of messages in flight, to wait for or to await.
+    """A batch of messages in flight, which can be waited for or awaited.
 
-    ``submit`` and ``submit_into`` of AESGCM and AESCCM return a batch. Any number of threads and coroutines may wait
-    for it. Do not change its messages or use its outputs before it has finished. Deleting the last reference to a batch
-    cancels it and waits until the work in flight has ended.
+    The methods ``submit`` and ``submit_into`` of AESGCM and AESCCM return a batch. Any number of threads and coroutines
+    may wait for it. Do not change its messages or use its outputs before the batch has finished. Deleting the last
+    reference to a batch cancels the batch and waits until the work in flight has ended.
 
-    A batch belongs to the process that submitted it: in a child of ``fork``, its methods raise Error.
+    A batch belongs to the process that submitted it: in a process created by ``fork``, its methods raise Error.
     """
 
     def __await__(self) -> Generator[Any, Any, list[Any]]: ...
@@ -210,31 +210,31 @@ class Batch(Awaitable[list[Any]]):
     def fileno(self) -> int:
         """Return a descriptor that becomes readable when the batch has finished.
 
-        The descriptor is for ``select`` and event loops. The batch owns it: do not read from it or close it. It is -1
-        if no descriptor can be created.
+        The descriptor can be used with ``select`` and event loops. The batch owns it: do not read from it or close it.
+        It is -1 if no descriptor can be created.
         """
     def result(self, timeout: float | None = None, *, return_exceptions: bool = False) -> list[Any]:
         """Wait for the batch, at most `timeout` seconds.
 
-        Return a list of bytes, or of None where the caller gave a buffer. Raise the first exception, or with
-        return_exceptions put each into the list.
+        Return a list of bytes, or of None for messages whose output is a buffer. Raise the first exception, or put each
+        exception into the list if return_exceptions is true.
 
         Args:
-            timeout: The limit in seconds; None to wait without a limit.
+            timeout: The limit in seconds, or None to wait without a limit.
             return_exceptions: Whether the list contains the exception of a message that failed, in place of its result.
 
         Returns:
             A list with one entry for each message, in the order of submission.
 
         Raises:
-            TimeoutError: The batch has not finished in time. It continues, and ``result`` can be called again.
+            TimeoutError: The batch did not finish in time. It continues, and ``result`` can be called again.
             InvalidTag: A message is not authentic. Its output is wiped.
             Error: A message was cancelled, or a GPU failed.
         """
     def cancel(self) -> None:
-        """Drop the messages that have not begun.
+        """Cancel the messages that have not been started.
 
-        Messages in flight still finish. The result of each dropped message is an Error. The call returns immediately.
+        Messages in flight still finish. The result of each canceled message is an Error. The call returns immediately.
         """
 
 class _Single:
@@ -245,22 +245,23 @@ class _Single:
         The key comes from the operating system's random number generator.
 
         Args:
-            bit_length: The size of the key: 128 or 256. RFC 8452 has no keys of 192 bits.
+            bit_length: The size of the key: 128 or 256. RFC 8452 does not define 192-bit keys.
 
         Returns:
             The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: ``bit_length`` has another value.
+            ValueError: ``bit_length`` is not one of these values.
         """
     def encrypt(self, nonce: Buffer, data: Data, associated_data: Data | None) -> bytes:
         """Encrypt data and return the ciphertext followed by its tag, as bytes.
 
         Args:
             nonce: 8 to 128 bytes for AESGCM, preferably 12; 7 to 13 bytes for AESCCM; 12 bytes for AESGCMSIV. Never use
-                a nonce twice with the same key. With AESGCMSIV, a repeated nonce only reveals which messages are equal.
+                the same nonce twice with the same key. With AESGCMSIV, a repeated nonce reveals only which messages are
+                equal.
             data: The plaintext, in host memory.
-            associated_data: Data to authenticate without encrypting it, or None.
+            associated_data: Data to authenticate but not to encrypt, or None.
 
         Returns:
             ``len(data)`` bytes of ciphertext, then the tag: 16 bytes, or ``tag_length`` bytes for AESCCM.
@@ -272,18 +273,18 @@ class _Single:
     def decrypt(self, nonce: Buffer, data: Data, associated_data: Data | None) -> bytes:
         """Decrypt a ciphertext followed by its tag and return the plaintext.
 
-        Raises InvalidTag if it is not authentic.
+        Raises InvalidTag if the ciphertext is not authentic.
 
         Args:
-            nonce: The nonce of the encryption.
+            nonce: The nonce used for encryption.
             data: The ciphertext followed by its tag, in host memory.
-            associated_data: The associated data of the encryption, or None.
+            associated_data: The associated data used for encryption, or None.
 
         Returns:
             The plaintext.
 
         Raises:
-            InvalidTag: The key, the nonce or the associated data differ from those of the encryption, or the data was
+            InvalidTag: The key, the nonce or the associated data differ from those used for encryption, or the data was
                 altered or truncated. No plaintext is returned.
             ValueError: The nonce has the wrong length.
             TypeError: The data is in device memory; use ``decrypt_into``.
@@ -300,29 +301,29 @@ class _Single:
     ) -> int:
         """Encrypt data into buf, followed by the tag unless `tag` is given; return the bytes written to buf.
 
-        On a GPU the work is enqueued on the tensors' stream; AESGCMSIV waits for the stream and for the result.
+        On a GPU, the work is enqueued on the tensors' stream. AESGCMSIV waits for the stream and for the result.
 
         Args:
-            nonce: As for ``encrypt``.
-            data: The plaintext: a buffer or a tensor of any shape and dtype in host or device memory, contiguous or
-                without gaps between its elements, such as in Fortran order. The bytes are taken in the order of memory.
-            associated_data: As for ``encrypt``. For data in device memory, it may be in host memory or on the same
-                device.
-            buf: The output, in the same kind of memory as ``data``: ``len(data)`` bytes, plus the tag's bytes if
-                ``tag`` is None. It may be the same memory as ``data``, but must not overlap it in any other way. It
-                has the same shape and strides, unless both are contiguous.
+            nonce: See ``encrypt``.
+            data: The plaintext: a buffer or a tensor of any shape and dtype in host or device memory. It must be
+                contiguous or have no gaps between its elements (Fortran order, for example). The bytes are processed in
+                memory order.
+            associated_data: See ``encrypt``. For data in device memory, it may be in host memory or on the same device.
+            buf: The output, in the same kind of memory as ``data``: ``len(data)`` bytes, plus the size of the tag if
+                ``tag`` is None. It may be the same memory as ``data``, but must not overlap ``data`` in any other way.
+                Its shape and strides must equal those of ``data``, unless both are contiguous.
             tag: A separate output for the tag, in the same kind of memory as ``data``: 16 bytes, or ``tag_length``
                 bytes for AESCCM.
             stream: The CUDA stream for data in device memory: a number, or a stream object of PyTorch, CuPy or another
-                library with ``__cuda_stream__``. None for the current stream of the tensors' libraries; if the tensors
-                use different streams, one must be named. The work runs in stream order, and the call returns as soon as
+                library that implements ``__cuda_stream__``. None means the current stream of the tensors' libraries; it
+                is not allowed if these streams differ. The work runs in stream order, and the call returns as soon as
                 it is enqueued. AESGCMSIV first waits for the stream, and returns when the result is complete.
 
         Raises:
             ValueError: A length is wrong, ``data`` and ``buf`` overlap or are in different kinds of memory, or
                 ``stream`` is given for host memory.
-            BufferError: A tensor or buffer has gaps, ``data`` and ``buf`` order their elements differently, or an
-                output is read-only or requires grad.
+            BufferError: A tensor or buffer has gaps, the element orders of ``data`` and ``buf`` differ, or an output is
+                read-only or requires grad.
             TypeError: An argument is neither a buffer nor a tensor.
         """
     def decrypt_into(
@@ -338,24 +339,25 @@ class _Single:
     ) -> int:
         """Decrypt data into buf and return the length of the plaintext.
 
-        Raises InvalidTag and wipes buf if data is not authentic.
+        If data is not authentic, wipes buf and raises InvalidTag.
 
         Args:
-            nonce: As for ``encrypt``.
+            nonce: See ``encrypt``.
             data: The ciphertext, followed by its tag if ``tag`` is None.
-            associated_data: The associated data of the encryption, or None.
+            associated_data: The associated data used for encryption, or None.
             buf: The output for the plaintext; see ``encrypt_into``.
             tag: The tag. For data in device memory, it may also be in host memory.
-            status: For data in device memory: an int32 on that device. In stream order it becomes 0, or 22 if the
-                message is not authentic; ``buf`` is then wiped. The call does not wait and does not raise InvalidTag.
-                Without it, the call waits for the result. AESGCMSIV does not support it, because it always waits.
-            stream: As for ``encrypt_into``.
+            status: For data in device memory: an int32 on the same device. In stream order, it is set to 0, or to 22 if
+                the message is not authentic; ``buf`` is then wiped. With ``status``, the call does not wait and does
+                not raise InvalidTag. Without it, the call waits for the result. AESGCMSIV does not support ``status``,
+                because it always waits.
+            stream: See ``encrypt_into``.
 
         Raises:
             InvalidTag: The message is not authentic, and ``buf`` is wiped.
             ValueError: For the same reasons as ``encrypt_into``, or because ``status`` is given for host memory or for
                 AESGCMSIV.
-            BufferError: As for ``encrypt_into``.
+            BufferError: For the same reasons as ``encrypt_into``.
         """
 
 class _Many(_Single):
@@ -372,7 +374,7 @@ class _Many(_Single):
             The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: ``bit_length`` has another value.
+            ValueError: ``bit_length`` is not one of these values.
         """
     def encrypt_batch(
         self,
@@ -385,15 +387,15 @@ class _Many(_Single):
     ) -> list[Any]:
         """Encrypt a list of messages at once and return a list of ciphertexts, each followed by its tag.
 
-        The call waits until all messages are done.
+        The call waits until all messages have been encrypted.
 
         Args:
             nonces: A list with one nonce for each message, or one buffer that contains them back to back.
             data: A list of plaintexts, in host memory.
             associated_data: A list with one entry for each message, one buffer for all messages, or None.
-            return_exceptions: Whether the list contains the exception of a message that failed, in place of its result.
-                Otherwise the first exception is raised.
-            check_nonces: Whether to refuse a list that uses a nonce twice.
+            return_exceptions: Whether the exception of a failed message takes the place of its result in the list.
+                Otherwise, the first exception is raised.
+            check_nonces: Whether to reject a list that contains a nonce twice.
 
         Returns:
             A list of bytes, one entry for each message, in the order of ``data``.
@@ -412,14 +414,14 @@ class _Many(_Single):
     ) -> list[Any]:
         """Decrypt a list of messages at once and return a list of plaintexts.
 
-        The call waits until all messages are done.
+        The call waits until all messages have been decrypted.
 
         Args:
-            nonces: As for ``encrypt_batch``.
+            nonces: See ``encrypt_batch``.
             data: A list of ciphertexts, each followed by its tag, in host memory.
-            associated_data: As for ``encrypt_batch``.
-            return_exceptions: Whether the list contains InvalidTag in place of a message that is not authentic.
-                Otherwise the exception is raised.
+            associated_data: See ``encrypt_batch``.
+            return_exceptions: Whether InvalidTag takes the place of a message that is not authentic in the list.
+                Otherwise, the exception is raised.
             check_nonces: Ignored, because decryption may use a nonce more than once.
 
         Returns:
@@ -440,14 +442,14 @@ class _Many(_Single):
     ) -> Batch:
         """Begin to 'encrypt' or 'decrypt' a list of messages and return a Batch to wait for or to await.
 
-        The call returns immediately. The arguments are those of ``encrypt_batch``. The batch keeps the messages alive;
-        do not change them before it has finished.
+        The call returns immediately. See ``encrypt_batch`` for the arguments. The batch keeps the messages alive; do
+        not change them before the batch has finished.
 
         Returns:
             The batch. Its results are bytes.
 
         Raises:
-            ValueError: As for ``encrypt_batch``.
+            ValueError: For the same reasons as ``encrypt_batch``.
         """
     def submit_into(
         self,
@@ -462,17 +464,18 @@ class _Many(_Single):
         *,
         check_nonces: bool = True,
     ) -> Batch:
-        """Begin to 'encrypt' or 'decrypt' messages in one buffer, to the same offsets of another.
+        """Begin to 'encrypt' or 'decrypt' messages in one buffer, with results at the same offsets in another.
 
-        The tags are adjacent.
+        The tags are stored back to back.
 
-        The call returns immediately. The batch keeps all arguments alive; do not change them before it has finished.
+        The call returns immediately. The batch keeps all arguments alive; do not change them before the batch has
+        finished.
 
         Args:
             direction: ``encrypt`` or ``decrypt``.
             nonces: A list with one nonce for each message, or one buffer that contains them back to back.
             data: One buffer or tensor with all messages, in host or device memory.
-            offsets: Where each message begins in ``data``, and its result in ``buf``: one 64-bit integer for each
+            offsets: The offset of each message in ``data`` and of its result in ``buf``: one 64-bit integer for each
                 message.
             lengths: The size of each message in bytes: one 64-bit integer for each message.
             buf: The output, as large as ``data``, in host or device memory. The batch does not run in stream order:
@@ -480,13 +483,13 @@ class _Many(_Single):
             tags: The tags of all messages back to back, in host memory: 16 bytes each, or ``tag_length`` bytes for
                 AESCCM. Encryption writes them, decryption reads them.
             associated_data: A list with one entry for each message, one buffer for all messages, or None.
-            check_nonces: Whether to refuse an encryption that uses a nonce twice.
+            check_nonces: Whether to reject an encryption if two of its messages have the same nonce.
 
         Returns:
             The batch. Its results are None.
 
         Raises:
-            ValueError: A message is not inside the buffers, a buffer has the wrong size, or a nonce occurs twice.
+            ValueError: A message extends past the buffers, a buffer has the wrong size, or a nonce occurs twice.
         """
     @classmethod
     def enqueue_into(
@@ -506,37 +509,37 @@ class _Many(_Single):
     ) -> None:
         """Enqueue messages in device memory on a stream, each under the key of its own object.
 
-        The call returns as soon as the work is enqueued. It copies keys, nonces, associated data and tags that are in
-        host memory, and does not check whether a nonce occurs twice.
+        The call returns as soon as the work is enqueued. It copies the keys, and copies nonces, associated data and
+        tags if they are in host memory. It does not check whether a nonce occurs twice.
 
         Args:
             direction: ``encrypt`` or ``decrypt``.
             ciphers: A list with one object of this class for each message.
             nonces: A list with one nonce for each message, or one buffer that contains them back to back.
             data: One buffer or tensor with all messages, in device memory.
-            offsets: Where each message begins in ``data``, and its result in ``buf``: one 64-bit integer for each
+            offsets: The offset of each message in ``data`` and of its result in ``buf``: one 64-bit integer for each
                 message.
             lengths: The size of each message in bytes: one 64-bit integer for each message.
-            buf: The output, as large as ``data``, on the same device. It may be the same memory.
-            tags: The tags of all messages back to back. Encryption writes them, on the same device; decryption reads
-                them, even from host memory.
+            buf: The output, as large as ``data``, on the same device. It may be the same memory as ``data``.
+            tags: The tags of all messages back to back. Encryption writes them, so they must be on the same device;
+                decryption reads them, and they may also be in host memory.
             associated_data: A list with one entry for each message, one buffer for all messages, or None.
-            statuses: Only for decryption: an int32 for each message on the same device. In stream order it becomes 0,
-                or 22 if the message is not authentic; its part of ``buf`` is then wiped.
-            stream: As for ``encrypt_into``.
+            statuses: Only for decryption: an int32 for each message, on the same device. In stream order, it is set to
+                0, or to 22 if the message is not authentic; the message's part of ``buf`` is then wiped.
+            stream: See ``encrypt_into``.
 
         Raises:
             TypeError: ``ciphers`` contains an object of a different class.
             ValueError: A message extends past the buffers, a buffer has the wrong size or is in host memory,
-                or ``statuses`` is missing, or given for encryption.
+                or ``statuses`` is missing for decryption or given for encryption.
         """
 
 @final
 class AESGCM(_Many):
     """AES-GCM (SP 800-38D) with tags of 16 bytes.
 
-    Thread-safe. An object also works in children of ``fork``. It has its own copy of the key, and wipes this copy when
-    it is destroyed.
+    The class is thread-safe, and an object also works in processes created by ``fork``. It wipes its copy of the key
+    when it is destroyed.
 
     Args:
         key: 16, 24 or 32 bytes.
@@ -548,13 +551,13 @@ class AESGCM(_Many):
     def __new__(cls, key: Buffer) -> Self: ...
     @classmethod
     def load(cls, place: str) -> Self:
-        """Read the key from a place and return the object.
+        """Read the key from a place and return an object with this key.
 
-        A pickle contains the name of the place.
+        A pickle contains the place, not the key.
 
         Args:
             place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the key as
-                bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+                bytes or hexadecimal digits. A descriptor is read once, and an object loaded from it cannot be pickled.
 
         Raises:
             ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
@@ -569,7 +572,7 @@ class AESGCM(_Many):
 class AESCCM(_Many):
     """AES-CCM (SP 800-38C) with tags of 4 to 16 bytes.
 
-    Threads and ``fork``: as for AESGCM.
+    See AESGCM for the use with threads and ``fork``.
 
     Args:
         key: 16, 24 or 32 bytes.
@@ -582,14 +585,14 @@ class AESCCM(_Many):
     def __new__(cls, key: Buffer, tag_length: int = 16) -> Self: ...
     @classmethod
     def load(cls, place: str, tag_length: int = 16) -> Self:
-        """Read the key from a place and return the object.
+        """Read the key from a place and return an object with this key.
 
-        A pickle contains the name of the place.
+        A pickle contains the place, not the key.
 
         Args:
             place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the key as
-                bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
-            tag_length: As for the constructor.
+                bytes or hexadecimal digits. A descriptor is read once, and an object loaded from it cannot be pickled.
+            tag_length: See the constructor.
 
         Raises:
             ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
@@ -602,30 +605,30 @@ class AESCCM(_Many):
 
 @final
 class AESGCMSIV(_Single):
-    """AES-GCM-SIV (RFC 8452): a repeated nonce only reveals which messages are equal.
+    """AES-GCM-SIV (RFC 8452): a repeated nonce reveals only which messages are equal.
 
-    Threads and ``fork``: as for AESGCM. Tensors in device memory are encrypted on their GPU, but not in stream order:
-    the call waits for ``stream``, or for the tensors' current stream, and returns when the result is complete. A CUDA
-    graph cannot capture these calls, and ``decrypt_into`` does not accept ``status``.
+    See AESGCM for the use with threads and ``fork``. Tensors in device memory are encrypted on their GPU, but not in
+    stream order: the call waits for ``stream``, or for the tensors' current stream, and returns when the result is
+    complete. A CUDA graph cannot capture these calls, and ``decrypt_into`` does not accept ``status``.
 
     Args:
         key: 16 or 32 bytes.
 
     Raises:
         ValueError: The key has the wrong length.
-        UnsupportedAlgorithm: The key has 24 bytes.
+        UnsupportedAlgorithm: The key is 24 bytes long.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
     @classmethod
     def load(cls, place: str) -> Self:
-        """Read the key from a place and return the object.
+        """Read the key from a place and return an object with this key.
 
-        A pickle contains the name of the place.
+        A pickle contains the place, not the key.
 
         Args:
             place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the key as
-                bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+                bytes or hexadecimal digits. A descriptor is read once, and an object loaded from it cannot be pickled.
 
         Raises:
             ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
@@ -640,12 +643,12 @@ class AESGCMSIV(_Single):
 class AESSIV:
     """AES-SIV (RFC 5297), with keys of 32, 48 or 64 bytes.
 
-    It runs on CPUs and takes data in host memory. Threads and ``fork``: as for AESGCM. Without a nonce, encryption is
-    deterministic and reveals which messages are equal; to prevent that, pass a nonce as the last component of the
-    associated data.
+    It runs on CPUs and processes data in host memory. See AESGCM for the use with threads and ``fork``. Without a
+    nonce, encryption is deterministic and reveals which messages are equal; to prevent that, pass a nonce as the last
+    component of the associated data.
 
     Args:
-        key: 32, 48 or 64 bytes: two AES keys.
+        key: Two AES keys of equal length, 32, 48 or 64 bytes in total.
 
     Raises:
         ValueError: The key has the wrong length.
@@ -654,13 +657,13 @@ class AESSIV:
     def __new__(cls, key: Buffer) -> Self: ...
     @classmethod
     def load(cls, place: str) -> Self:
-        """Read the key from a place and return the object.
+        """Read the key from a place and return an object with this key.
 
-        A pickle contains the name of the place.
+        A pickle contains the place, not the key.
 
         Args:
             place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the key as
-                bytes or hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+                bytes or hexadecimal digits. A descriptor is read once, and an object loaded from it cannot be pickled.
 
         Raises:
             ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
@@ -683,7 +686,7 @@ class AESSIV:
             The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: ``bit_length`` has another value.
+            ValueError: ``bit_length`` is not one of these values.
         """
     def encrypt(self, data: Data, associated_data: list[Any] | None) -> bytes:
         """Encrypt data and return the tag followed by the ciphertext, as bytes.
@@ -701,24 +704,24 @@ class AESSIV:
     def decrypt(self, data: Data, associated_data: list[Any] | None) -> bytes:
         """Decrypt a tag followed by its ciphertext and return the plaintext.
 
-        Raises InvalidTag if it is not authentic.
+        Raises InvalidTag if the ciphertext is not authentic.
 
         Args:
             data: The tag followed by the ciphertext.
-            associated_data: The list of components of the encryption, or None.
+            associated_data: The list of components used for encryption, or None.
 
         Returns:
             The plaintext.
 
         Raises:
-            InvalidTag: The key or the associated data differ from those of the encryption, or the data was altered.
+            InvalidTag: The key or the associated data differ from those used for encryption, or the data was altered.
         """
     def encrypt_into(self, data: Data, associated_data: list[Any] | None, buf: Data) -> int:
-        """Encrypt data into buf: the tag, then the ciphertext.
+        """Encrypt data and write the tag, then the ciphertext, to buf.
 
         Args:
             data: The plaintext.
-            associated_data: As for ``encrypt``.
+            associated_data: See ``encrypt``.
             buf: The output, ``len(data) + 16`` bytes.
 
         Returns:
@@ -732,7 +735,7 @@ class AESSIV:
 
         Args:
             data: The tag followed by the ciphertext.
-            associated_data: As for ``decrypt``.
+            associated_data: See ``decrypt``.
             buf: The output, ``len(data) - 16`` bytes.
 
         Returns:
@@ -748,42 +751,42 @@ class _Pieces:
         """Process the next piece and return the output, as bytes.
 
         Args:
-            data: The next piece of the message, in host memory and of any length. The first piece in XTS has at least
-                16 bytes.
+            data: The next piece of the message, in host memory and of any length. In XTS mode, the first piece must
+                have at least 16 bytes.
 
         Returns:
-            The output for the part of the message that is complete. ECB and CBC return only complete blocks; the other
-            modes return ``len(data)`` bytes.
+            The output for the part of the message that is complete: in ECB and CBC modes, only complete blocks; in
+            other modes, ``len(data)`` bytes.
 
         Raises:
-            AlreadyFinalized: The message has ended.
-            ValueError: XTS: the first piece is too short.
+            AlreadyFinalized: The message has already been finalized.
+            ValueError: The mode is XTS, and the first piece is too short.
         """
     def update_into(self, data: Data, buf: Data) -> int:
-        """Process the next piece into a buffer and return the bytes written.
+        """Process the next piece into a buffer and return the number of bytes written.
 
         Args:
-            data: As for ``update``.
-            buf: The output, at least ``len(data)`` bytes; in ECB and CBC at least ``len(data) + 15``.
+            data: See ``update``.
+            buf: The output, at least ``len(data)`` bytes or, in ECB and CBC modes, ``len(data) + 15`` bytes.
 
         Raises:
-            AlreadyFinalized: The message has ended.
+            AlreadyFinalized: The message has already been finalized.
             ValueError: ``buf`` is too short.
         """
     def finalize(self) -> bytes:
         """End the message.
 
         Returns:
-            Empty bytes: ``update`` has returned all output.
+            Empty bytes, because ``update`` has already returned all output.
 
         Raises:
-            ValueError: The length of the message is not a multiple of 16 bytes (ECB, CBC), or there is no tag (GCM
+            ValueError: The length of the message is not a multiple of 16 bytes (ECB, CBC), or the tag is missing (GCM
                 decryption).
             InvalidTag: The message is not authentic (GCM decryption). Discard all output of ``update``.
-            AlreadyFinalized: The message has ended.
+            AlreadyFinalized: The message has already been finalized.
         """
     def reset_nonce(self, nonce: Buffer) -> None:
-        """CTR: begin another message.
+        """Begin another message in CTR mode.
 
         Args:
             nonce: The first counter block of the next message, 16 bytes.
@@ -791,18 +794,18 @@ class _Pieces:
         Raises:
             UnsupportedAlgorithm: The mode is not CTR.
             ValueError: ``nonce`` has the wrong length.
-            AlreadyFinalized: The message has ended.
+            AlreadyFinalized: The message has already been finalized.
         """
 
 @final
 class CipherContext(_Pieces):
-    """A message that arrives in pieces. The mode has no tag.
+    """A message that is processed in pieces, in a mode without a tag.
 
-    Only one thread at a time may use the context: a second thread that uses it during a call gets an Error.
+    Only one thread at a time may use the context: a call during another thread's call raises Error.
     """
 
     def seek(self, offset: int) -> None:
-        """CTR: go to byte `offset` of the message.
+        """In CTR mode, continue at byte `offset` of the message.
 
         Args:
             offset: The position in bytes, 0 or more.
@@ -814,24 +817,23 @@ class CipherContext(_Pieces):
 
 @final
 class AEADEncryptionContext(_Pieces):
-    """A message that arrives in pieces and gets a tag. Only one thread at a time may use the context: a second thread
-    that uses it during a call gets an Error.
+    """A message that is processed in pieces and encrypted with a tag.
 
-
+    Only one thread at a time may use the context: a call during another thread's call raises Error.
     """
 
     def authenticate_additional_data(self, data: Data) -> None:
-        """Add associated data, before any update.
+        """Add associated data, before the first call of update.
 
         Several calls authenticate the concatenation of their data.
 
         Raises:
             AlreadyUpdated: ``update`` was called before.
-            AlreadyFinalized: The message has ended.
+            AlreadyFinalized: The message has already been finalized.
         """
     @property
     def tag(self) -> bytes:
-        """The message's tag, once it is finalized.
+        """The message's tag, available once the message is finalized.
 
         The tag has 16 bytes.
 
@@ -841,32 +843,32 @@ class AEADEncryptionContext(_Pieces):
 
 @final
 class AEADDecryptionContext(_Pieces):
-    """A message with a tag that arrives in pieces.
+    """A message with a tag that is processed in pieces.
 
     The output of update is not authentic until finalize has returned.
 
-    Only one thread at a time may use the context: a second thread that uses it during a call gets an Error.
+    Only one thread at a time may use the context: a call during another thread's call raises Error.
     """
 
     def authenticate_additional_data(self, data: Data) -> None:
-        """Add associated data, before any update.
+        """Add associated data, before the first call of update.
 
         Several calls authenticate the concatenation of their data.
 
         Raises:
             AlreadyUpdated: ``update`` was called before.
-            AlreadyFinalized: The message has ended.
+            AlreadyFinalized: The message has already been finalized.
         """
     def finalize_with_tag(self, tag: Buffer) -> bytes:
-        """End the message and compare its tag with this one.
+        """End the message and compare its tag with the given tag.
 
         Args:
             tag: The tag, from ``min_tag_length`` of the mode to 16 bytes.
 
         Raises:
             InvalidTag: The message is not authentic. Discard all output of ``update``.
-            ValueError: The tag is too short or too long, or the mode already contains a tag.
-            AlreadyFinalized: The message has ended.
+            ValueError: The tag is too short or too long, or a tag was already passed with the mode.
+            AlreadyFinalized: The message has already been finalized.
         """
 
 def context(mode: int, encrypt: bool, key: Buffer, iv: Buffer | None, tag: Buffer | None, least_tag: int) -> Any: ...
@@ -885,7 +887,7 @@ def crypt(
 class Mac:
     """CMAC with an AES key.
 
-    Only one thread at a time may use the object: a second thread that uses it during a call gets an Error.
+    Only one thread at a time may use the object: a call during another thread's call raises Error.
 
     Args:
         key: 16, 24 or 32 bytes.
@@ -902,31 +904,31 @@ class Mac:
             data: The next piece of the message, in host memory and of any length.
 
         Raises:
-            AlreadyFinalized: The message has ended.
+            AlreadyFinalized: The message has already been finalized.
         """
     def finalize(self) -> bytes:
         """End the message and return its tag, 16 bytes.
 
         Raises:
-            AlreadyFinalized: The message has ended.
+            AlreadyFinalized: The message has already been finalized.
         """
     def verify(self, signature: Buffer) -> None:
         """Compare the message's tag with a signature. Raises InvalidSignature if they differ.
 
-        The call ends the message. It compares in constant time.
+        The call ends the message. The comparison takes constant time.
 
         Args:
             signature: The expected tag, 16 bytes.
 
         Raises:
-            InvalidSignature: The tag of the message differs.
-            AlreadyFinalized: The message has ended.
+            InvalidSignature: The message's tag differs from the signature.
+            AlreadyFinalized: The message has already been finalized.
         """
     def copy(self) -> Self:
         """Return a copy that continues independently from this point.
 
         Raises:
-            AlreadyFinalized: The message has ended.
+            AlreadyFinalized: The message has already been finalized.
         """
 
 def aes_key_wrap(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None) -> bytes:
@@ -934,7 +936,7 @@ def aes_key_wrap(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None)
 
     Args:
         wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
-        key_to_wrap: The key to wrap: at least 16 bytes, a multiple of 8.
+        key_to_wrap: The key to wrap, at least 16 bytes and a multiple of 8 bytes.
         backend: Ignored.
 
     Returns:
@@ -945,11 +947,11 @@ def aes_key_wrap(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None)
     """
 
 def aes_key_unwrap(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
-    """Unwrap a key (RFC 3394). Raises InvalidUnwrap if it is not authentic.
+    """Unwrap a key (RFC 3394). Raises InvalidUnwrap if the wrapped key is not authentic.
 
     Args:
         wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
-        wrapped_key: The result of ``aes_key_wrap``: at least 24 bytes, a multiple of 8.
+        wrapped_key: The result of ``aes_key_wrap``: at least 24 bytes and a multiple of 8 bytes.
         backend: Ignored.
 
     Returns:
@@ -976,11 +978,11 @@ def aes_key_wrap_with_padding(wrapping_key: Buffer, key_to_wrap: Buffer, backend
     """
 
 def aes_key_unwrap_with_padding(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
-    """Unwrap a key and remove its padding (RFC 5649). Raises InvalidUnwrap if it is not authentic.
+    """Unwrap a key and remove its padding (RFC 5649). Raises InvalidUnwrap if the wrapped key is not authentic.
 
     Args:
         wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
-        wrapped_key: The result of ``aes_key_wrap_with_padding``: at least 16 bytes, a multiple of 8.
+        wrapped_key: The result of ``aes_key_wrap_with_padding``: at least 16 bytes and a multiple of 8 bytes.
         backend: Ignored.
 
     Returns:
@@ -993,18 +995,19 @@ def aes_key_unwrap_with_padding(wrapping_key: Buffer, wrapped_key: Buffer, backe
 
 @final
 class Keyset:
-    """Keys for files. One of them, the primary, encrypts.
+    """Keys for files. The primary key encrypts, and all enabled keys decrypt.
 
-    ``Keyset()`` is empty; ``generate``, ``parse`` and ``from_raw`` make a keyset with keys. ``len()`` returns the
-    number of keys. Any number of threads may use a keyset while none changes it. A method that changes the keyset
-    raises Error while another thread is opening a file with it. The object wipes its keys when it is destroyed.
+    ``Keyset()`` is empty; ``generate``, ``parse`` and ``from_raw`` return a keyset that contains keys. ``len()``
+    returns the number of keys. Any number of threads may use a keyset while no thread changes it. A method that changes
+    the keyset raises Error while another thread is opening a file with it. The object wipes its keys when it is
+    destroyed.
     """
 
     def __new__(cls) -> Self: ...
     def __len__(self) -> int: ...
     @classmethod
     def generate(cls, template: str = "AES256_GCM_HKDF_1MB") -> Self:
-        """Return a keyset of one new random key.
+        """Return a keyset with one new random key.
 
         Args:
             template: A name from ``templates()``.
@@ -1014,35 +1017,35 @@ class Keyset:
         """
     @classmethod
     def parse(cls, json: str | Buffer) -> Self:
-        """Parse a cleartext keyset in Tink's JSON format.
+        """Parse an unencrypted keyset in Tink's JSON format.
 
         Args:
             json: The output of ``to_json``, ``warpaes keygen`` or Tink's ``tinkey``.
 
         Raises:
-            KeysetError: The JSON is not such a keyset. The message does not quote the JSON.
+            KeysetError: The JSON is not an unencrypted keyset. The message does not quote the JSON.
         """
     @classmethod
     def from_raw(cls, template: str, key: Buffer) -> Self:
-        """Return a keyset of one raw key.
+        """Return a keyset that contains one raw key.
 
         Args:
             template: A name from ``templates()``.
-            key: For C2SP's templates, exactly as many bytes as the AES key has, 16 or 32. For Tink's templates, from
-                this number to 4096 bytes.
+            key: The key's bytes. For C2SP's templates, the size must be that of the AES key, 16 or 32 bytes. For Tink's
+                templates, the size is between that of the AES key and 4096 bytes.
 
         Raises:
             ValueError: The key has the wrong length, or there is no such template.
         """
     @staticmethod
     def check_raw(key: Buffer) -> None:
-        """Refuse text instead of a raw key.
+        """Raise an exception if a raw key looks like text.
 
-        Call it for bytes that were read from a file, a variable or a program. Fewer than one in 100,000 random keys of
-        16 bytes passes as text, and practically none of 32 bytes.
+        Call it for bytes that were read from a file, a variable or a program. Fewer than one in 100,000 random 16-byte
+        keys look like text, and practically no random 32-byte key does.
 
         Args:
-            key: The bytes of any length, in host memory.
+            key: The bytes, of any length, in host memory.
 
         Raises:
             KeysetError: The bytes are text: ASCII, UTF-8, UTF-16, UTF-32 or Latin-1, possibly followed by zeros. The
@@ -1052,10 +1055,10 @@ class Keyset:
     def templates() -> list[str]:
         """Return the names of the templates.
 
-        The templates are those of Tink's streaming AEAD, under Tink's names, and of C2SP's chunked encryption.
+        There are templates for Tink's streaming AEAD, with Tink's names, and for C2SP's chunked encryption.
         """
     def add(self, template: str) -> int:
-        """Add a new random key and return its number.
+        """Add a new random key and return its ID.
 
         The first key of a keyset becomes the primary.
 
@@ -1066,11 +1069,11 @@ class Keyset:
             ValueError: There is no such template.
         """
     def rotate(self, template: str | None = None) -> int:
-        """Add a new random key, make it the primary and return its number.
+        """Add a new random key, make it the primary and return its ID.
 
-        None stands for the template of the previous primary.
+        If the template is None, that of the previous primary is used.
 
-        The previous primary stays in the keyset and still decrypts.
+        The previous primary stays in the keyset and still decrypts files.
 
         Args:
             template: A name from ``templates()``, or None.
@@ -1109,7 +1112,7 @@ class Keyset:
             ValueError: The keyset has no such key, or the key is destroyed.
         """
     def disable(self, key_id: int) -> None:
-        """Disable a key: the keyset keeps it and does not use it.
+        """Disable a key: it stays in the keyset but is not used.
 
         Args:
             key_id: The key's ID.
@@ -1118,7 +1121,7 @@ class Keyset:
             ValueError: The keyset has no such key, or the key is the primary.
         """
     def destroy(self, key_id: int) -> None:
-        """Destroy a key; its number stays.
+        """Destroy a key; its ID stays in the keyset.
 
         Files encrypted with the key can no longer be read.
 
@@ -1129,45 +1132,45 @@ class Keyset:
             ValueError: The keyset has no such key, or the key is the primary.
         """
     def keys(self) -> list[KeyInfo]:
-        """Return public facts about the keys, as a list of dictionaries.
+        """Return the public properties of the keys, as a list of dictionaries.
 
-        The list has one KeyInfo for each key, in the order of the keyset.
+        The list contains one KeyInfo for each key, in the order of the keyset.
         """
     @staticmethod
     def load(place: str, kek: str | None = None, passphrase: Callable[[str], str | bytes] | None = None) -> Keyset:
         """Read a keyset from a place.
 
-        A pickle contains the name of the place. The keyset cannot be pickled after it was changed, if the place
-        contains a descriptor, or if the user is asked for the passphrase.
+        A pickle contains the place, not the keys. The keyset cannot be pickled after it was changed, if the place
+        contains a descriptor, or if the user is prompted for the passphrase.
 
         Args:
             place: A path, ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints the
-                keyset's JSON or a raw key. Prefixes: ``passphrase:`` to ask for the passphrase, ``passphrase=PLACE;``
-                to read it from a place, or ``kek=PLACE;`` and ``kek-aad=TEXT;`` for the key-encryption key.
-                docs/keys.md has the grammar.
-            kek: The place of the key-encryption key, if ``place`` does not contain it.
-            passphrase: The function that ``passphrase:`` calls with a question; by default it asks on the terminal.
+                keyset's JSON or a raw key. Prefixes: ``passphrase:`` prompts for the passphrase, ``passphrase=PLACE;``
+                reads it from a place, and ``kek=PLACE;`` and ``kek-aad=TEXT;`` describe the key-encryption key. See
+                docs/keys.md for the grammar.
+            kek: The place of the key-encryption key, if ``place`` does not name it.
+            passphrase: The function that ``passphrase:`` calls with a prompt; the default prompts on the terminal.
 
         Raises:
-            ValueError: ``place`` is not in one of these forms, or there is no terminal.
+            ValueError: ``place`` is not in one of these forms, or a prompt is needed and there is no terminal.
             KeysetError: The text is not a keyset, or the keyset is not encrypted as the place requires.
             InvalidTag: The passphrase is wrong, or the keyset was altered.
-            InvalidUnwrap: The key-encryption key does not open the keyset.
+            InvalidUnwrap: The key-encryption key does not decrypt the keyset.
             OSError: The place cannot be read.
         """
     def save(self, place: str, passphrase: Callable[[str], str | bytes] | None = None) -> None:
         """Write the keyset to a new file that only its owner can read.
 
         Args:
-            place: As for ``load``: a path, with the prefix ``passphrase:``, ``passphrase=PLACE;`` or ``kek=PLACE;`` to
-                encrypt the keyset. Without a prefix, the keyset is stored unencrypted.
-            passphrase: As for ``load``.
+            place: A path, optionally with the prefix ``passphrase:``, ``passphrase=PLACE;`` or ``kek=PLACE;`` to
+                encrypt the keyset; see ``load``. Without a prefix, the keyset is stored unencrypted.
+            passphrase: See ``load``.
 
         Raises:
             FileExistsError: The file exists.
-            ValueError: ``place`` is not in one of these forms or is not a file, or there is no terminal.
-            KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent.
-            OSError: The file cannot be written.
+            ValueError: ``place`` is not in one of these forms or is not a file, or a prompt is needed and there is no
+            terminal. KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent. OSError:
+            The file cannot be written.
         """
     @staticmethod
     def _check_wrapped(json: Buffer) -> int: ...
@@ -1178,9 +1181,9 @@ class Keyset:
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: object) -> Self: ...
     def to_json(self) -> bytes:
-        """Return Tink's JSON, with the secret keys, as bytes.
+        """Return the keyset in Tink's JSON format, including the secret keys, as bytes.
 
-        The keys are not encrypted, so store the JSON only where only its owner can read it.
+        The keys are not encrypted, so store the JSON only in places that no one else can read.
 
         Raises:
             KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent.
@@ -1188,22 +1191,22 @@ class Keyset:
 
 @final
 class Reader:
-    """Random access to a sealed file: a path, a buffer, or a function (offset, buffer) with the file's size.
+    """Random access to a sealed file, given as a path, a buffer, or a function (offset, buffer) and the file's size.
 
     Any number of threads may read at once. The library may call the function from several of its own threads
-    concurrently. A function (buffer) without a size, or the path of a pipe, is read forward, by one thread at a time:
-    each read continues after the previous one and may return fewer bytes than requested. An empty read means that the
-    end has been reached and authenticated. After an error, every read raises an error.
+    concurrently. If the source is a function (buffer) without a size, or the path of a pipe, the file is read forward,
+    by one thread at a time: each read continues after the previous one and may return fewer bytes than requested. An
+    empty read means that the end has been reached and authenticated. After an error, every read raises an exception.
 
     Args:
         source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes from
-            ``offset``. Without ``size``, a function that writes at least one of the next bytes of the file to
-            ``buffer`` and returns their number, or 0 at the end. The memoryview is released when the function returns.
-            Keeping a view of a part of it is an error (BufferError), so copy data that is needed later.
-        keyset: The keys. The reader tries the enabled keys on the last segment, which also shows that the file is not
-            truncated; read forward, on the first one.
+            ``offset``. Without ``size``, the function writes at least one of the next bytes of the file to ``buffer``
+            and returns the number of bytes written, or 0 at the end. The memoryview is released when the function
+            returns. Keeping a view of part of it is an error (BufferError), so copy data that is needed later.
+        keyset: The keys. The reader tries the enabled keys on the last segment, which also proves that the file is not
+            truncated, or on the first segment if it reads forward.
         associated_data: The associated data that the writer used, or None.
-        size: The size of the file in bytes, with a function of two arguments.
+        size: The size of the file in bytes, required for a function (offset, buffer).
 
     Raises:
         InvalidTag: No key of the keyset opens the file, or the file was altered or truncated.
@@ -1227,13 +1230,16 @@ class Reader:
         Raises:
             ValueError: The reader is closed, or reads forward and has not reached the end.
         """
+    @property
+    def segments(self) -> tuple[int, int]:
+        """The plaintext sizes of the first segment and of the others, in bytes. A read opens complete segments."""
     def seekable(self) -> bool:
         """Return whether any offset can be read."""
     def read(self, offset: int, length: int) -> bytes:
-        """Read and return bytes at an offset; fewer only at the end, or of a source that cannot seek.
+        """Read and return bytes at an offset.
 
-        Only the segments that contain the range are read and authenticated.
-
+        Fewer bytes are returned only at the end, or if the source cannot seek. Only the segments that contain the range
+        are read and authenticated.
         Args:
             offset: The first byte of plaintext, 0 or more.
             length: The number of bytes, 0 or more.
@@ -1242,20 +1248,20 @@ class Reader:
             The plaintext. It is empty if ``offset`` is at or past the end.
 
         Raises:
-            InvalidTag: A segment that contains a part of the range was altered. Other ranges can still be read.
-            ValueError: The reader is closed, or a number is negative.
+            InvalidTag: A segment that contains part of the range was altered. Other ranges can still be read.
+            ValueError: The reader is closed, or ``offset`` or ``length`` is negative.
         """
     def read_into(self, offset: int, buf: Data) -> int:
         """Fill a buffer or a tensor, starting at an offset, and return the number of bytes.
 
-        The result is the number of bytes read, less than the size of ``buf`` only at the end of the plaintext.
+        The result is less than the size of ``buf`` only at the end of the plaintext, or if the source cannot seek.
 
         Args:
             offset: The first byte of plaintext, 0 or more.
             buf: A contiguous writable buffer or tensor, in host or device memory.
 
         Raises:
-            InvalidTag: As for ``read``; ``buf`` is wiped.
+            InvalidTag: A segment that contains part of the range was altered, and ``buf`` is wiped.
             ValueError: The reader is closed, or ``offset`` is negative or beyond the end.
         """
     def close(self) -> None:
@@ -1266,13 +1272,13 @@ class Reader:
 
 @final
 class Writer:
-    """Writes a sealed file from front to back, to a path or to a function that takes each next piece.
+    """Writes a sealed file from front to back, to a path or to a function that receives the pieces in order.
 
-    Only one thread at a time may use the writer: a second thread that uses it during a call gets an Error.
+    Only one thread at a time may use the writer: a call during another thread's call raises Error.
 
     Args:
-        sink: A path, where ``finish`` makes the complete file appear, or a function that receives each next piece of
-            the file as a memoryview. The memoryview is released as for a Reader.
+        sink: A path, where ``finish`` makes the complete file appear, or a function that receives each piece of the
+            file, in order, as a memoryview. The memoryview is released when the function returns; see Reader.
         keyset: The keyset whose primary key encrypts.
         associated_data: Data that the reader must also supply. It is not stored in the file.
         overwrite: Whether to replace a file at the path.
@@ -1302,10 +1308,10 @@ class Writer:
             ValueError: The writer is finished or aborted.
         """
     def finish(self) -> None:
-        """Complete the file. At a path, it appears under its name at this point.
+        """Complete the file. A file at a path appears under its name at this point.
 
         Raises:
-            OSError: As for ``write``. No file appears at the path.
+            OSError: The file cannot be written. No file appears at the path.
             ValueError: The writer is finished or aborted.
         """
     def abort(self) -> None:
@@ -1316,33 +1322,33 @@ class Writer:
 
 @final
 class Names:
-    """Keys for names, from the enabled keys of a keyset. ``len()`` returns their number."""
+    """Keys for names, derived from the enabled keys of a keyset. ``len()`` returns the number of keys."""
 
     def __new__(cls, keyset: Keyset) -> Self: ...
     def __len__(self) -> int: ...
     def encrypt(self, folder: bytes, name: bytes, key: int) -> str:
-        """Return the stored form of a name.
+        """Return the encrypted form of a name.
 
-        It consists of one part, or of several parts joined by ``/``.
+        The result consists of one or more parts joined by ``/``.
 
         Args:
-            folder: The plain path of the folder; empty for the root.
-            name: The plain name.
+            folder: The plain path of the folder; empty for the root folder.
+            name: The plaintext name.
             key: The index of the key; 0 is the primary key.
 
         Raises:
             ValueError: The name is not a valid file name, or the key does not exist.
         """
     def decrypt(self, folder: bytes, stored: bytes) -> bytes:
-        """Return the plain name.
+        """Return the plaintext of an encrypted name.
 
         Args:
             folder: The plain path of the folder.
-            stored: The stored form.
+            stored: The encrypted name.
 
         Raises:
             FormatError: ``stored`` is not an encrypted name.
-            InvalidTag: No key opens the name in this folder.
+            InvalidTag: No key decrypts the name in this folder.
         """
 
 def numbers(
@@ -1356,31 +1362,31 @@ def numbers(
     range: int,
     stream: Any,
 ) -> None:
-    """Fill a buffer or a tensor with random numbers from a key.
+    """Fill a buffer or a tensor with random numbers generated from a key.
 
     Args:
-        kind: A value of warpaes_number.
+        kind: A value of the C enumeration warpaes_number.
         key: 16, 24 or 32 bytes.
-        take: A function that reserves the given number of bytes of the key stream, and returns their first counter
-            block.
+        take: A function that reserves the given number of key-stream bytes, and returns their first counter block.
         buf: The output, contiguous, in host or device memory.
-        first: As in warpaes_numbers.
-        second: As in warpaes_numbers.
-        low: As in warpaes_numbers.
-        range: As in warpaes_numbers.
-        stream: The CUDA stream for device memory; None for the tensor's current stream. The call does not wait for it.
+        first: The field of the same name in warpaes_numbers.
+        second: The field of the same name in warpaes_numbers.
+        low: The field of the same name in warpaes_numbers.
+        range: The field of the same name in warpaes_numbers.
+        stream: The CUDA stream for device memory; None for the tensor's current stream. The call does not wait for the
+            stream.
 
     Raises:
-        ValueError: The key has the wrong length, the length of ``buf`` is not a multiple of a number's size, or a value
-            is not finite.
+        ValueError: The key has the wrong length, the length of ``buf`` is not a multiple of a number's size, or a
+            parameter is not finite.
     """
 
 def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
-    """Return bytes of a key's stream.
+    """Return bytes of a key's key stream.
 
     Args:
         key: 16, 24 or 32 bytes.
-        take: As for ``numbers``.
+        take: See ``numbers``.
         length: The number of bytes.
 
     Raises:
@@ -1390,15 +1396,15 @@ def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
 def parquet_walk(
     modules: Buffer, ctr: bool, dictionary: bool, row_group: int, column: int, first_page: int
 ) -> list[tuple[int, int]]:
-    """Return the sizes of the header and page modules of the complete pages in modules.
+    """Return the sizes of the header module and the page module of each complete page in modules.
 
     Args:
-        modules: Bytes of a column chunk, beginning with the header module of a page.
-        ctr: Whether pages are AES-CTR.
+        modules: Bytes of a column chunk that begin with the header module of a page.
+        ctr: Whether pages are encrypted with AES-CTR.
         dictionary: Whether the first page is a dictionary page.
-        row_group: Ordinal of the row group.
-        column: Ordinal of the column.
-        first_page: Ordinal of the first data page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
 
     Raises:
         FormatError: A module has an invalid length.
@@ -1416,21 +1422,21 @@ def parquet_decrypt(
     column: int,
     first_page: int,
 ) -> None:
-    """Write the plain view of complete pages to a buffer. The view has the same number of bytes, and its page headers
-    are those of plain pages.
+    """Write the plain view of complete pages to a buffer. The view has the same number of bytes as the pages, and its
+    page headers describe unencrypted pages.
 
     If the call fails, the buffer is wiped.
 
     Args:
         key: 16, 24 or 32 bytes.
-        aad: The AAD prefix and aad_file_unique.
-        modules: Whole pages of a column chunk.
+        aad: The AAD prefix followed by aad_file_unique.
+        modules: Complete pages of a column chunk.
         buf: The output, as long as ``modules``.
-        ctr: Whether pages are AES-CTR.
+        ctr: Whether pages are encrypted with AES-CTR.
         dictionary: Whether the first page is a dictionary page.
-        row_group: Ordinal of the row group.
-        column: Ordinal of the column.
-        first_page: Ordinal of the first data page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
 
     Raises:
         InvalidTag: A module is not authentic. The message names the row group, column and page.
@@ -1454,21 +1460,21 @@ def parquet_read(
     column: int,
     first_page: int,
 ) -> list[int]:
-    """Read complete pages from a file, write their plain view to a buffer, and return the bytes of each page.
+    """Read complete pages from a file, write their plain view to a buffer, and return the size of each page.
 
-    It stops before a page that does not fit in the buffer, is truncated or has a wrong length. If the call fails, the
-    buffer is wiped.
+    Reading stops before a page that does not fit in the buffer, is truncated or has an invalid length. If the call
+    fails, the buffer is wiped.
 
     Args:
         key: The column's key.
-        aad: AAD prefix and aad_file_unique.
+        aad: The AAD prefix followed by aad_file_unique.
         descriptor: The file's descriptor.
-        offset: Where the first page begins in the file.
-        length: The bytes from there to the end of the column chunk.
-        window_bytes: Number of ciphertext bytes to read and decrypt at a time if pages are shorter.
-        to: The output.
+        offset: The offset of the first page in the file.
+        length: The number of bytes from ``offset`` to the end of the column chunk.
+        window_bytes: The number of ciphertext bytes to read and decrypt at a time, if no page is longer.
+        to: The output buffer.
         threads: The maximum number of threads.
-        ctr: Whether pages are AES-CTR.
+        ctr: Whether pages are encrypted with AES-CTR.
         dictionary: Whether the first page is the dictionary page.
         row_group: The ordinal of the row group.
         column: The ordinal of the column.
@@ -1492,40 +1498,72 @@ def parquet_move(
     column: int,
     first_page: int,
 ) -> tuple[int, int]:
-    """Decrypt the complete pages of an image of modules into the view's memory, and return their bytes and number.
+    """Decrypt the complete pages in an image of modules into the view's memory, and return their size and number.
 
-    The pages are copied as ciphertext to that memory, which may belong to the host or a device.
+    The pages are copied as ciphertext to the view's memory, which may be host or device memory.
 
     Args:
         key: The column's key.
-        aad: AAD prefix and aad_file_unique.
-        image: Host memory that contains the modules, preceded by 16 bytes unless pages are AES-CTR. It is overwritten.
-        to: The memory of the view.
-        offset: The offset in ``to``.
-        ctr: Whether pages are AES-CTR.
-        dictionary: Whether the first page is the dictionary page.
-        row_group: The ordinal of the row group.
-        column: The ordinal of the column.
-        first_page: The ordinal of the first data page.
+        aad: The AAD prefix followed by aad_file_unique.
+        image: Host memory that contains the modules, preceded by 16 bytes unless pages are encrypted with AES-CTR. It
+        is overwritten. to: The view's memory. offset: The offset in ``to`` of the first page. ctr: Whether pages are
+        encrypted with AES-CTR. dictionary: Whether the first page is the dictionary page. row_group: The ordinal of the
+        row group. column: The ordinal of the column. first_page: The ordinal of the first data page.
 
     Returns:
-        The bytes of the complete pages in ``image``, and the number of pages.
+        The total size in bytes of the complete pages in ``image``, and their number.
 
     Raises:
         InvalidTag: A module is not authentic.
         FormatError: A page header is damaged.
     """
 
+def parquet_enqueue(
+    cipher: AESGCM,
+    aad: Buffer,
+    image: Buffer,
+    to: Data,
+    offset: int,
+    ctr: bool,
+    dictionary: bool,
+    row_group: int,
+    column: int,
+    first_page: int,
+    statuses: Data,
+    first_status: int,
+) -> tuple[int, int] | None:
+    """Do the same as parquet_move for a device, without waiting for the decryption. Each page gets a status.
+
+    A later ``copy`` by the same thread follows the decryption. The pages of failed statuses are wiped.
+
+    Args:
+        cipher: The column's key.
+        aad: As for ``parquet_move``, like the arguments that are not listed here.
+        image: As for ``parquet_move``.
+        to: The memory of the view, on a device.
+        offset: The offset in ``to``.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is the dictionary page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
+        statuses: Memory of the device: a 32-bit integer for each page, 0 if the page is authentic.
+        first_status: The number of the first page's status.
+
+    Returns:
+        The bytes and the number of the pages, or None if ``statuses`` has no room for them.
+    """
+
 def parquet_footer(footer: Buffer) -> tuple[bool, bool, bool, bool, bytes | None, bytes | None, bytes | None, int]:
     """Return the fields of a footer that need no key. The fields are not authenticated.
 
     Args:
-        footer: The end of the file, beginning with the footer's first byte.
+        footer: The end of the file, starting with the footer's first byte.
 
     Returns:
-        Whether the file is encrypted, whether the footer is plaintext, whether pages are AES-CTR, and whether the AAD
-        prefix must be supplied; the AAD prefix, aad_file_unique and key metadata, each possibly None; and the length of
-        FileMetaData in bytes.
+        Eight values: whether the file is encrypted; whether the footer is plaintext; whether pages are encrypted with
+        AES-CTR; whether the AAD prefix must be supplied; the AAD prefix, aad_file_unique and the key metadata, each
+        possibly None; and the length of FileMetaData in bytes.
 
     Raises:
         FormatError: The bytes are not a footer, or the footer is damaged.
@@ -1535,9 +1573,9 @@ def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -
     """Return FileMetaData, decrypted or verified.
 
     Args:
-        key: The key of the footer.
-        aad: AAD prefix and aad_file_unique.
-        footer: The end of the file, beginning with the footer's first byte.
+        key: The footer key.
+        aad: The AAD prefix followed by aad_file_unique.
+        footer: The end of the file, starting with the footer's first byte.
         length: The length of FileMetaData, from ``parquet_footer``.
 
     Raises:
@@ -1546,8 +1584,8 @@ def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -
     """
 
 def parquet_buffer(length: int) -> tuple[bytes, memoryview]:
-    """Return new bytes and a view to fill them. The bytes must not be shared before they are filled, and the view must
-    not be used after the bytes are freed.
+    """Return a new bytes object and a view through which to fill it. Do not share the bytes before they are filled, and
+    do not use the view after the bytes are freed.
 
     Args:
         length: The number of bytes.

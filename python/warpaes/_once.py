@@ -1,4 +1,4 @@
-"""Keeps values for some time. The first thread that needs a value creates it."""
+"""A cache that keeps values for some time. The first thread that needs a value creates it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from ._fork_lock import ForkLock
 
-#: How long keys opened by a key manager or a passphrase are kept, in seconds, before they are opened again.
+#: The time in seconds for which keys opened by a key manager or a passphrase are kept before they are opened again.
 KEPT_SECONDS = 900.0
 
 Value = TypeVar("Value")
@@ -20,13 +20,13 @@ Value = TypeVar("Value")
 class _Entry(Generic[Value]):
     def __init__(self) -> None:
         self.ended = threading.Event()
-        self.values: list[Value] = []  #: one, when it is created
+        self.values: list[Value] = []  #: contains the value once it is created
         self.error: Exception | None = None
         self.until = 0.0
 
 
 class Kept(Generic[Value]):
-    """Values by name. Threads that need the same value wait for the thread that creates it; other threads do not
+    """Values by name. Threads that need the same value wait for the thread that creates it. Other threads do not
     wait."""
 
     def __init__(self, most: int, seconds: float = float("inf")) -> None:
@@ -46,8 +46,8 @@ class Kept(Generic[Value]):
     ) -> Value:
         """Return a value.
 
-        ``make`` creates it if it is missing, expired or not valid. An exception of ``make`` is raised in every thread
-        that waits, and is not kept.
+        If the value is missing, expired or invalid, ``make`` creates it. An exception of ``make`` is raised in every
+        thread that waits for the value, and is not kept.
         """
         while True:
             with self._lock:
@@ -68,19 +68,19 @@ class Kept(Generic[Value]):
                 raise entry.error
 
     def kept(self, name: Hashable) -> Value | None:
-        """Return a value if it is kept, or None."""
+        """Return a value if it is kept, otherwise None."""
         with self._lock:
             self._forget_old()
             entry = self._entries.get(name)
             return entry.values[0] if entry is not None and entry.values else None
 
     def forget_old(self) -> None:
-        """Drop expired values, as the other calls also do."""
+        """Discard expired values. The other methods also do this."""
         with self._lock:
             self._forget_old()
 
     def forget(self, name: Hashable, value: Value) -> None:
-        """Drop a value, unless it was replaced."""
+        """Discard a value unless it has been replaced."""
         with self._lock:
             entry = self._entries.get(name)
             if entry is not None and entry.values and entry.values[0] is value:
@@ -105,7 +105,7 @@ class Kept(Generic[Value]):
         return value
 
     def _forget_old(self) -> None:
-        if self._process != os.getpid():  # the parent's threads that were creating values do not exist here
+        if self._process != os.getpid():  # the parent's threads that were creating values do not exist in this process
             self._entries = OrderedDict((name, entry) for name, entry in self._entries.items() if entry.values)
             self._process = os.getpid()
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""``warpaes.open``: reads and writes sealed files like plain ones."""
+"""``warpaes.open``, which opens sealed files for reading and writing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._raw_reader import path_of
 from ._typing import Buffer
 from .files import SealedReader, SealedTextWriter, SealedWriter
 
-#: The beginning of a URL; existing paths are not URLs.
+#: The beginning of a URL.
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -78,37 +78,38 @@ def open(
     Args:
         file: A path, a URL that fsspec opens, or a binary file object. For reading, it can also be a buffer. A source
             that cannot seek, such as a pipe, is read forward. See SealedReader and SealedWriter.
-        mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
-            with text. ``r``, ``w`` and ``x``, which mean text for some functions and binary for others, are refused.
+        mode: ``rb`` reads, ``wb`` creates or replaces a file, and ``xb`` creates a new file; ``rt``, ``wt`` and ``xt``
+            are the same for text. ``r``, ``w`` and ``x``, which mean text in some functions and binary in others, are
+            not allowed.
         keyset: The keys, or a location that ``Keyset.load`` accepts. A reader tries the enabled keys on the last
-            segment, which also shows that the file is not truncated. A writer uses the primary key. A place that ends
+            segment, which also proves that the file is not truncated. A writer uses the primary key. A place that ends
             with ``own:``, such as ``passphrase:own:``, means the keyset at the start of the file. The URL of a key
-            manager, or ``dataset:`` and a place, is the key of a ``warpaes bulk`` dataset that contains the file; the
-            manifest has the keys and the associated data.
-        associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
-        encoding: The encoding of text; by default UTF-8 on every machine.
-        errors: The treatment of encoding errors, as for ``io.TextIOWrapper``.
-        newline: The treatment of line ends, as for ``io.TextIOWrapper``.
+            manager, or ``dataset:`` followed by a place, means the key of the ``warpaes bulk`` dataset that contains
+            the file. The dataset's manifest contains the keys and the associated data.
+        associated_data: Authenticated data, which must be the same for writer and reader. It is not stored in the file.
+        encoding: The encoding of text. The default is UTF-8 on every machine.
+        errors: The treatment of encoding errors; see ``io.TextIOWrapper``.
+        newline: The treatment of line endings; see ``io.TextIOWrapper``.
 
     Returns:
-        A SealedReader or a SealedWriter; for text an ``io.TextIOWrapper`` or a SealedTextWriter.
+        A SealedReader or a SealedWriter or, for text, an ``io.TextIOWrapper`` or a SealedTextWriter.
 
     Raises:
-        ValueError: ``mode`` is not one of these values, or a binary mode is combined with an argument for text.
-        InvalidTag: Reading: no key of the keyset opens the file, or the file was altered or truncated; or the manifest
-            of its dataset does not contain it, or is not authentic.
-        FileExistsError: ``xb``, ``xt``: a file already exists at the path.
+        ValueError: ``mode`` is not one of these modes, or a binary mode is combined with an argument for text.
+        InvalidTag: While reading, no key of the keyset opens the file, the file was altered or truncated, or the
+            manifest of the file's dataset does not contain the file or is not authentic.
+        FileExistsError: The mode is ``xb`` or ``xt``, and a file already exists at the path.
         OSError: The file cannot be read or written.
     """
     if mode not in ("rb", "wb", "xb", "rt", "wt", "xt"):
-        raise ValueError(f"mode must be rb, wb or xb, or for text rt, wt or xt, not {mode!r}")
+        raise ValueError(f"mode must be rb, wb or xb or, for text, rt, wt or xt, not {mode!r}")
     is_text = mode.endswith("t")
-    if is_text:  # before the program writes to the file
+    if is_text:  # checks the arguments before the file is created
         encoding = codecs.lookup(encoding or "utf-8").name
         below = io.BufferedReader(io.BytesIO()) if mode[0] == "r" else io.BytesIO()
         io.TextIOWrapper(below, encoding, errors, newline)
     elif encoding is not None or errors is not None or newline is not None:
-        raise ValueError(f"encoding, errors and newline apply only to text: use mode {mode[0]}t, not {mode!r}")
+        raise ValueError(f"encoding, errors and newline apply only to text; use mode {mode[0]}t, not {mode!r}")
     if dataset_place(keyset) is not None or (isinstance(file, str) and _URL.match(file)):
         return _open_url(file, mode, keyset, associated_data, (encoding, errors, newline))
     place = parse(keyset) if isinstance(keyset, str) else None
@@ -129,17 +130,17 @@ def _open_url(
     associated_data: Buffer | None,
     text: tuple[str | None, str | None, str | None],
 ) -> SealedReader | SealedWriter | io.TextIOWrapper:
-    """Open a URL, or an object of a dataset, through the file system for fsspec; see ``open``."""
+    """Open a URL, or an object of a dataset, through WarpaesFileSystem; see ``open``."""
     path = path_of(file)
     if path is None:
-        raise ValueError("give the path or URL of an object of a dataset, not a file object or a buffer")
+        raise ValueError("an object of a dataset must be given as a path or a URL, not as a file object or a buffer")
     try:
         from fsspec.core import url_to_fs
 
         from .fs import WarpaesFileSystem
     except ImportError as error:
         raise ImportError(
-            f"URLs need the package fsspec, and datasets of warpaes bulk also pyarrow: {error}"
+            f"URLs require the package fsspec, and datasets of warpaes bulk also require pyarrow: {error}"
         ) from error
     below, path = url_to_fs(os.fspath(path))
     files = WarpaesFileSystem(keyset, bytes(associated_data) if associated_data is not None else None, below)

@@ -1,14 +1,14 @@
-"""Output files that appear under their final names only when they are complete. All Python code of the package writes
-files with it.
+"""Output files that appear under their final names only when they are complete. All Python code in the package writes
+files through this module.
 
-Until then, a file has a temporary name in the target's folder, and only its owner can open it. The folder is opened
-only once, so that a later rename or link cannot redirect the file. A link in the last component of the path is not
+Until it is complete, a file has a temporary name in the target's folder, and only its owner can open it. The folder is
+opened only once, so a later rename or link cannot redirect the file. A link in the last component of the path is not
 followed.
 
-Not every file system has links (FAT, object storage, some network mounts). The way to name a file is tested on an empty
-file: ``link``, or else ``rename`` over a file of one byte that claims the name. Without ``rename``, the file has its
-final name from the beginning, and a warning is logged. A warning is also logged if a file system refuses or ignores
-permissions.
+Some file systems do not support links (FAT, object storage, some network mounts). The method for naming a file is
+tested on an empty file: ``link`` or, if this fails, ``rename`` over a one-byte file that reserves the name. Without
+``rename``, the file has its final name from the beginning, and a warning is logged. A warning is also logged if a file
+system refuses or ignores permissions.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["Output"]
 
 #: Errors that fchmod returns on a file system without permissions.
 _REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
-#: Errors that fsync returns on a file system that does not support it.
+#: Errors that fsync returns on a file system that does not support fsync.
 _NOT_NEEDED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EROFS)
-#: The function that names files, by device and by whether the file replaces another.
+#: The functions that name files, by device and by whether the file replaces another file.
 _METHODS: dict[tuple[int, bool], Callable[[Output], None]] = {}
 _ACCESS_LIST = "system.posix_acl_access"
 
@@ -35,8 +35,8 @@ _ACCESS_LIST = "system.posix_acl_access"
 class Output:
     """A file that is being written.
 
-    A ``with`` block commits the file, or aborts it after an exception. An object that is destroyed without ``commit``
-    leaves no file.
+    A ``with`` block commits the file, or aborts it after an exception. If the object is destroyed without ``commit``,
+    no file remains.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Output:
         """Create an empty temporary file.
 
         Args:
-            target: The path; if ``folder`` is given, a name within it.
+            target: The path or, if ``folder`` is given, a name within the folder.
             replace: Whether to replace a regular file at the path, whose owner, permissions and access list are kept.
-            secret: Whether only the owner can open a new file; otherwise the umask determines its permissions.
+            secret: Whether only the owner can open a new file. Otherwise, the umask determines its permissions.
             mode: The permissions of a new file, in place of ``secret`` and the umask.
             folder: A descriptor of the target's folder, which the caller keeps open until ``commit`` or ``abort``.
-            temporary: The temporary name, without a slash; by default ``.warpaes-`` and 16 random digits.
+            temporary: The temporary name, without a slash. The default is ``.warpaes-`` followed by 16 random digits.
 
         Raises:
             FileExistsError: A file already exists at the path, and ``replace`` is False.
@@ -72,7 +72,7 @@ class Output:
             raise ValueError(f"{self.path!r} is not a file name")
         self.temporary = temporary or f".warpaes-{os.urandom(8).hex()}"
         self._replace, self._secret = replace, secret
-        #: The permissions of a new file, or None for those that ``secret`` and the umask determine.
+        #: The permissions of a new file, or None if ``secret`` and the umask determine them.
         self.mode = mode
         with self._named():
             flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -87,7 +87,7 @@ class Output:
                 raise
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
-        """Write all of a buffer; return its length in bytes."""
+        """Write all of a buffer, and return its length in bytes."""
         left = memoryview(data).cast("B")
         size = len(left)
         with self._named():
@@ -96,13 +96,13 @@ class Output:
         return size
 
     def commit(self) -> os.stat_result:
-        """Make the file durable, set its owner and permissions, and give it its name.
+        """Make the file durable, set its owner and permissions, and give it its final name.
 
-        Return its attributes. After a failure, the temporary file is gone and the path is unchanged.
+        Return the file's attributes. If this fails, the temporary file is removed and the path is unchanged.
 
         Raises:
             FileExistsError: A file has appeared at the path, and ``replace`` is False.
-            RuntimeError: This is a child of ``fork``: the file belongs to the parent.
+            RuntimeError: This process was created by ``fork``, and the file belongs to its parent.
             OSError: The file cannot be completed.
         """
         if self._folder < 0:
@@ -128,7 +128,7 @@ class Output:
         return info
 
     def abort(self) -> None:
-        """Remove the temporary file. After ``commit`` this does nothing."""
+        """Remove the temporary file. After ``commit``, do nothing."""
         if self._folder < 0:
             return
         try:
@@ -164,9 +164,9 @@ class Output:
         os.link(self.temporary, target, **where, follow_symlinks=False)
 
     def _method(self, flags: int) -> Callable[[Output], None]:
-        """Return the function that gives the file its name; see the module.
+        """Return the function that gives the file its final name; see the module's docstring.
 
-        It is tested with empty files, once for each file system, because many files may be written there.
+        The method is tested with empty files, once for each file system, because many files may be written to it.
         """
         where = os.fstat(self._folder).st_dev, self._replace
         if where in _METHODS:
@@ -177,14 +177,14 @@ class Output:
         return method
 
     def _tried(self, flags: int) -> Callable[[Output], None]:
-        # The caller recognizes temporary files by their name without the last 16 digits.
+        # Callers recognize temporary files by their names without the last 16 digits.
         other, another = (self.temporary[:-16] + os.urandom(8).hex() for _ in range(2))
         if not self._replace:
             with contextlib.suppress(OSError):
                 self._link(other)
                 os.unlink(other, dir_fd=self._folder)
                 return Output._link_and_unlink
-        # Not tested with the file itself, because mounts of object storage do not handle renamed open files well.
+        # The file itself is not used for the test, because object-storage mounts do not handle renamed open files well.
         os.close(os.open(other, flags, 0o600, dir_fd=self._folder))
         try:
             os.rename(other, another, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -206,7 +206,7 @@ class Output:
             self._link(self.name)
         except FileExistsError:
             raise
-        except OSError:  # a file system that was mounted later has the device number of one that supports links
+        except OSError:  # a file system that was mounted later may have reused the device number
             return self._rename_over_placeholder()
         os.unlink(self.temporary, dir_fd=self._folder)
 
@@ -217,8 +217,8 @@ class Output:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.name, flags, 0o600, dir_fd=self._folder)
         try:
-            # Such a mount stores a file when it is closed, even over another file of the same name. close() waits for
-            # this only if data was written.
+            # Such a mount stores a file when it is closed, even over another file of the same name. close() waits until
+            # the file is stored only if data was written.
             try:
                 os.write(descriptor, b"\0")
             finally:
@@ -230,7 +230,7 @@ class Output:
 
     def _warn_of_early_name(self) -> None:
         logging.getLogger("warpaes").warning(
-            "warpaes: warning: '%s': its name existed during writing, because the file system cannot rename files",
+            "warpaes: warning: '%s': its name was visible during writing, because the file system cannot rename files",
             self.path,
         )
 
@@ -243,7 +243,7 @@ class Output:
         if not self._replace:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         if stat.S_ISLNK(found.st_mode):
-            raise OSError(errno.ELOOP, "is a symbolic link, which is not followed: name the file that it points to")
+            raise OSError(errno.ELOOP, "is a symbolic link, which is not followed; name the file that it points to")
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(found.st_mode):
@@ -260,9 +260,9 @@ class Output:
             kept = self._keep_owner(replaced)
             try:
                 listed = self._access_list()
-            except OSError:  # an access list that cannot be read cannot be kept, and it may have denied access
+            except OSError:  # an unreadable access list cannot be kept, and it may have denied access
                 listed, kept = b"unknown", False
-            # Without the group or the access list, the permissions would apply to different users than before.
+            # Without the group or the access list, the permissions would apply to different users.
             if not self._keep_access_list(listed if kept else None) or not kept:
                 mode = mode & 0o700 if listed else (mode & 0o700) | (mode >> 3 & mode & 0o07) * 0o11
         try:
@@ -326,8 +326,7 @@ class Output:
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """Put the full path into errors, because calls relative to a folder report only the last component or
-        nothing."""
+        """Add the full path to errors, because calls relative to a folder report only the last component or no path."""
         try:
             yield
         except OSError as error:
@@ -347,7 +346,7 @@ def _without_access_list() -> Iterator[None]:
 
 
 def _sync(folder: int) -> None:
-    """Make names in a folder durable. A folder without read permission cannot be synced."""
+    """Make the names in a folder durable. A folder without read permission cannot be synced."""
     try:
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     except PermissionError:

@@ -1,4 +1,4 @@
-"""The keyset at the start of a sealed file. docs/formats.md, "A file with its own keyset", describes the format."""
+"""The keyset at the start of a sealed file, called the front (docs/formats.md, "A file with its own keyset")."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ FIRST_LINE = len(MARK) + 7
 PAGE = 4096
 MOST_FRONT = 1 << 16
 MOST_SLOTS = 16
-#: The limit for all slots of a front together: 128 n r p bytes, the library's limit for one keyset.
+#: The limit for the sum of 128 n r p bytes over all slots of a front. It equals the library's limit for one keyset.
 MOST_WORK = 8 << 30
 #: Maximum number of opened keysets that are kept.
 MOST_KEPT = 1024
 
 
 class OwnKeysets:
-    """Opens the keysets at the start of many files, each only once, and creates one for new files.
+    """Opens the keysets at the start of many files, each only once, and creates a keyset for new files.
 
-    Thread-safe.
+    The class is thread-safe.
     """
 
     def __init__(self, place: KeysetPlace, ask: AskPassphrase | None = None) -> None:
-        """Check the place, which ends with ``own:``.
+        """Check the place, which must end with ``own:``.
 
         Raises:
             ValueError: The place names neither a passphrase nor a key-encryption key.
         """
         if not place.encrypted:
             raise ValueError(
-                "the place of the keyset: own: is encrypted: write passphrase:own:, or passphrase=PLACE; or kek=PLACE; "
-                "before it"
+                "the place of the keyset: own: is always encrypted; write passphrase:own:, or "
+                "passphrase=PLACE; or kek=PLACE; before it"
             )
         self._place, self._ask = place, ask
         self._lock = ForkLock()  #: guards the passphrase, the derivation of keys, and new keysets
@@ -49,12 +49,12 @@ class OwnKeysets:
         self._made: tuple[Keyset, bytes] | None = None
 
     def open(self, front: bytes) -> Keyset:
-        """Return the keyset of a front that ``read_front`` returned.
+        """Return the keyset in a front, which ``read_front`` has returned.
 
         Raises:
             InvalidTag: The passphrase or key is wrong, or the front was altered.
             KeysetError: The front is not encrypted under the required passphrase or key.
-            KeySourceError: The key manager refused or could not be reached.
+            KeySourceError: The key manager refused the request or could not be reached.
         """
         slots = _slots(front)
         under_passphrase = self._place.kek is None
@@ -62,7 +62,7 @@ class OwnKeysets:
         if not mine:
             what, other = ("passphrase", "kek=") if under_passphrase else ("key-encryption key", "passphrase:")
             raise KeysetError(
-                f"the keyset at the start of the file is not encrypted under a {what}: write {other} before own:"
+                f"the keyset at the start of the file is not encrypted under a {what}; write {other} before own:"
             )
         for slot in mine:
             if (kept := self._opened.kept(slot)) is not None:
@@ -70,7 +70,7 @@ class OwnKeysets:
         return self._by_passphrase(mine) if under_passphrase else self._by_source(mine)
 
     def _by_passphrase(self, slots: list[bytes]) -> Keyset:
-        with self._lock:  # concurrent derivations would need the memory of all
+        with self._lock:  # concurrent derivations would require several times the memory
             if self._passphrase is None:
                 self._passphrase = ask_passphrase(self._place, self._ask, "Passphrase of the file")
             passphrase = self._passphrase
@@ -80,9 +80,9 @@ class OwnKeysets:
                 except InvalidTag:
                     continue
             if self._place.passphrase is None:
-                # It may have been a typing error, so the prompt appears again for the next file.
+                # The passphrase may have been mistyped, so the prompt appears again for the next file.
                 self._passphrase = None
-        raise InvalidTag("passphrase: is wrong, or the keyset at the start of the file was altered")
+        raise InvalidTag("the passphrase is wrong, or the keyset at the start of the file was altered")
 
     def _by_source(self, slots: list[bytes]) -> Keyset:
         associated_data = (self._place.kek_aad or "").encode()
@@ -92,15 +92,13 @@ class OwnKeysets:
                     return self._opened.get(slot, lambda: read_keyset(slot, source, associated_data))  # noqa: B023
                 except (InvalidTag, InvalidUnwrap):
                     continue
-        raise InvalidTag(
-            "kek: does not open the keyset at the start of the file: key or associated data differ, or it was altered"
-        )
+        raise InvalidTag("kek: cannot open the file's keyset: it was altered, or the key or the associated data differ")
 
     def make(self) -> tuple[Keyset, bytes]:
-        """Return a new keyset and its front, which are the same for all files that this object seals.
+        """Return a new keyset and its front. They are the same for all files that are sealed with this object.
 
         Raises:
-            KeySourceError: The key manager refused, or could not be reached.
+            KeySourceError: The key manager refused the request or could not be reached.
         """
         with self._lock:
             if self._made is None:
@@ -124,12 +122,13 @@ def _build(slot: bytes) -> bytes:
 def read_front(read: Callable[[int], bytes]) -> bytes:
     """Read the front with a function that returns the next bytes, and fewer bytes than requested only at the end.
 
-    Raises: FormatError: The file does not begin with a front, or it is truncated.
+    Raises:
+        FormatError: The file does not begin with a front, or the front is truncated.
     """
     first = read(FIRST_LINE)
     if not first.startswith(MARK):
         raise FormatError(
-            "the file does not begin with its own keyset, but own: requires one: another file may have replaced yours"
+            "the file does not begin with its own keyset, but own: requires one; another file may have replaced yours"
         )
     number = re.fullmatch(rb"([0-9]{6})\n", first[len(MARK) :])
     size = int(number[1]) if number else 0
@@ -142,8 +141,8 @@ def read_front(read: Callable[[int], bytes]) -> bytes:
 
 
 def _slots(front: bytes) -> list[tuple[bytes, bool]]:
-    """Return the encrypted keysets of a front, each with a flag: whether it is under a passphrase. Their total cost is
-    limited."""
+    """Return the encrypted keysets in a front, each with a flag that is true if it is under a passphrase. Their total
+    cost is limited."""
     slots, work = [], 0
     for line in front[FIRST_LINE:].split(b"\n"):
         slot = line.strip(b" ")
@@ -160,8 +159,8 @@ def _slots(front: bytes) -> list[tuple[bytes, bool]]:
         slots.append((slot, cost != 0))
     if work > MOST_WORK:
         raise KeysetError(
-            f"testing a passphrase for this file would take {work >> 20} MiB of memory, and the limit is "
-            f"{MOST_WORK >> 20}"
+            f"testing a passphrase for this file would require {work >> 20} MiB of memory, and the limit is "
+            f"{MOST_WORK >> 20} MiB"
         )
     if not slots or len(slots) > MOST_SLOTS:
         raise FormatError(f"the file has {len(slots)} encrypted keysets at its start, so it was altered")

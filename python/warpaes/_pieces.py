@@ -1,4 +1,4 @@
-"""Shared code for reading and writing encrypted tensors: pieces of a file, and the threads that process them."""
+"""Code shared by readers and writers of encrypted tensors: pieces of a file, and the threads that process them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def chunks_of(size: int, chunk: int) -> int:
 
 
 def nonces(base: bytes, first: int, count: int) -> bytes:
-    """Return the concatenated nonces of ``count`` chunks, beginning with chunk ``first``."""
+    """Return the concatenated nonces of ``count`` chunks, starting with chunk ``first``."""
     fixed, start = base[:8], struct.unpack(">I", base[8:])[0]
     return b"".join(fixed + struct.pack(">I", start + i & 0xFFFFFFFF) for i in range(first, first + count))
 
 
 class Tensor(NamedTuple):
-    """A tensor's bytes, offset in the file, key, base nonce and tags. The key of an unencrypted tensor is empty."""
+    """A tensor's bytes, offset in the file, key, base nonce and tags. If it is not encrypted, the key is empty."""
 
     name: str
     data: Any
@@ -41,7 +41,7 @@ class Tensor(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Whole chunks of a tensor, bytes ``begin`` to ``end``. ``first`` is the number of the first chunk."""
+    """Complete chunks of a tensor: bytes ``begin`` to ``end``. ``first`` is the index of the first chunk."""
 
     tensor: Tensor
     begin: int
@@ -72,7 +72,8 @@ class Part(NamedTuple):
 
 
 def cut(tensors: Iterable[Tensor], chunk: int, length: int, together: int) -> Iterator[list[Part]]:
-    """Cut tensors into pieces of about ``length`` bytes of a long tensor, or ``together`` bytes of short tensors.
+    """Divide tensors into pieces: about ``length`` bytes of a long tensor, or about ``together`` bytes of short
+    tensors.
 
     A piece consists of complete chunks, and its parts are adjacent in the file.
     """
@@ -101,9 +102,9 @@ def workers(useful: int) -> int:
 
 
 def start(threads: Iterable[threading.Thread], running: list[threading.Thread] | None = None) -> list[threading.Thread]:
-    """Start threads and return those that were started. The interpreter refuses to start threads while it shuts down.
+    """Start threads and return those that were started. While the interpreter shuts down, it refuses to start threads.
 
-    ``running``: the list to return; it also contains the started threads if a signal interrupts the call.
+    ``running`` is the list to return. It contains the started threads even if a signal interrupts the call.
     """
     running = [] if running is None else running
     for thread in threads:
@@ -117,10 +118,11 @@ def start(threads: Iterable[threading.Thread], running: list[threading.Thread] |
 
 
 def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any], threads: int) -> None:
-    """Process all pieces, on this thread and ``threads - 1`` others; each calls ``make_work`` once for its function.
+    """Process all pieces, on this thread and ``threads - 1`` others. Each thread calls ``make_work`` once for its
+    function.
 
-    If pieces fail, the exception of the first of them, in the order of ``pieces``, is raised. KeyboardInterrupt takes
-    precedence. All threads have ended when the function returns or raises.
+    If pieces fail, the exception of the first failed piece, in the order of ``pieces``, is raised. KeyboardInterrupt
+    takes precedence. All threads have ended when the function returns or raises.
     """
     left, numbers = iter(pieces), itertools.count()
     turn = threading.Lock()
@@ -146,18 +148,19 @@ def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any],
         go()
         for thread in others:
             thread.join()
-    except BaseException as error:  # such as KeyboardInterrupt: the threads stop after their current piece
+    except BaseException as error:  # for example KeyboardInterrupt; the threads stop after their current pieces
         failed.append((-1, error))
         for thread in others:
             if thread.is_alive():
                 thread.join()
-    # Threads take pieces in order, so every piece before the first failure has been processed.
+    # Threads take pieces in order, so all pieces before the first failed piece have been processed.
     if failed:
         raise min(failed, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))[1]
 
 
 class Ahead:
-    """Threads that do work in order, ahead of the consumer. The consumer does work that no thread has begun."""
+    """Threads that perform work in order, ahead of the consumer. The consumer itself performs work that no thread has
+    begun."""
 
     class _Job:
         def __init__(self, work: Callable[[], Any]) -> None:
@@ -167,7 +170,7 @@ class Ahead:
             self._error: BaseException | None = None
 
         def do(self) -> None:
-            # A caller that needs the same work waits for this lock while a thread does the work.
+            # A caller that needs the result waits for this lock while another thread performs the work.
             with self._lock:
                 work, self._work = self._work, None
                 if work is None:
@@ -178,14 +181,20 @@ class Ahead:
                     self._error = error
 
         def result(self) -> Any:
-            """Do the work, or wait until a thread has done it. Return its result or raise its exception."""
+            """Perform the work, or wait until a thread has performed it. Return the result or raise the exception."""
             self.do()
             if self._error is not None:
                 raise self._error
             return self._result
 
+        def finished(self) -> Any:
+            """Return the result of work that has ended. Raise an exception if it failed or never began."""
+            if self._result is None:
+                raise ValueError("the work has no result")
+            return self._result
+
     def __init__(self, threads: int) -> None:
-        """Start ``threads`` threads."""
+        """Start the threads."""
         self._jobs: list[Ahead._Job] = []
         self._changed = threading.Condition()
         self._ended = False
@@ -214,7 +223,7 @@ class Ahead:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Drop work that has not begun, and wait for the rest."""
+        """Discard work that has not begun, and wait for work in progress."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()

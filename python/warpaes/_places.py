@@ -1,6 +1,6 @@
-"""Places of keys, as command lines name them: a path, ``env:NAME``, ``fd:N`` or ``exec:COMMAND``.
+"""Places of keys, as named on command lines: a path, ``env:NAME``, ``fd:N`` or ``exec:COMMAND``.
 
-``_key_files`` reads the contents of places.
+Files and descriptors are read by ``_key_files``.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def shown(place: str) -> str:
 
 
 def _check_named(place: str) -> None:
-    """Check that a place begins with its kind. The message does not repeat the place, which may be a key."""
+    """Check that a place begins with its kind. The error message does not quote the place, which may be a key."""
     if not isinstance(place, str) or place.partition(":")[0] not in ("file", "env", "fd", "exec"):
         raise ValueError("place must be file:PATH, env:NAME, fd:NUMBER or exec:COMMAND")
 
 
 def read_key(place: str) -> bytes:
-    """Read one key: hexadecimal digits, or raw bytes.
+    """Read a key: hexadecimal digits or raw bytes.
 
     Raises:
         ValueError: The place does not begin with its kind, or the environment variable is not set.
@@ -79,6 +79,6 @@ def read_key(place: str) -> bytes:
 
 
 def lasting_place(place: str) -> str | None:
-    """Return a place as other processes can use it, or None for a descriptor, which only this process has."""
+    """Return a place in a form that other processes can use, or None for a descriptor, which only this process has."""
     kind, _, rest = place.partition(":")
     return None if kind == "fd" else f"file:{os.path.abspath(rest)}" if kind == "file" else place

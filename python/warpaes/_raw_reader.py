@@ -1,4 +1,4 @@
-"""The plaintext of a sealed file, unbuffered, from paths, file objects and buffers."""
+"""Unbuffered access to the plaintext of a sealed file, given as a path, a file object or a buffer."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from ._native import Keyset, Reader
 from ._typing import Buffer
 from .exceptions import FormatError, InvalidTag
 
-# Bytes that SealedReader reads ahead: at most, after a jump, and at the next sequential read.
+# Number of bytes that SealedReader reads ahead: the maximum, after a jump, and in the next sequential read.
 BUFFER_BYTES = 128 << 10
 FIRST_BYTES = 4 << 10
 SECOND_BYTES = 64 << 10
-# Bytes to read at once from a source of unknown length.
+# Number of bytes to read at a time from a source of unknown length.
 PIECE_BYTES = 4 << 20
 
 
@@ -38,27 +38,15 @@ def path_of(file: Any) -> str | None:
     return os.fsdecode(file) if isinstance(file, (str, os.PathLike)) else None
 
 
-def _segments_of(keyset: Keyset) -> tuple[int, int]:
-    """Return the plaintext sizes of the first segment and of later segments, for the keyset's shortest segment size."""
-    found = [(BUFFER_BYTES, BUFFER_BYTES)]
-    keys = keyset.keys()
-    for key in keys:
-        if key["state"] == "enabled" and key["segment_bytes"]:
-            text = key["segment_bytes"] - 16
-            header = 0 if key["template"].startswith("C2SP") else 8 + key["key_bits"] // 8
-            found.append((max(1, text - header), max(1, text)))
-    return min(found)
-
-
 class RawReader(io.RawIOBase):
-    """The plaintext of a sealed file, unbuffered."""
+    """Unbuffered access to the plaintext of a sealed file."""
 
     def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None, start: int | None = None) -> None:
-        # ``start``: the offset of the sealed file in a file object that can seek, if it is known
+        # ``start`` is the offset of the sealed file in a seekable file object, if the offset is known.
         super().__init__()
         self._position = 0
         self._next = 0  # where the last read ended
-        self._ahead = 0  # how many bytes to read if the next read begins there; 0: as after a jump
+        self._ahead = 0  # how many bytes to read if the next read begins at _next; 0 means as after a jump
         self._again: Callable[[], Reader] | None = None
         self._own: io.FileIO | None = None
         self._process = os.getpid()
@@ -77,7 +65,7 @@ class RawReader(io.RawIOBase):
             self._reader = _open_buffer(file, keyset, associated_data)
         self._seekable = self._reader.seekable()
         self._size = self._reader.size if self._seekable else 0
-        self._segments = _segments_of(keyset)
+        self._segments = min((BUFFER_BYTES, BUFFER_BYTES), self._reader.segments)
 
     def _open_path(self, path: str, keyset: Keyset, associated_data: Buffer | None) -> Reader:
         if not path:
@@ -85,7 +73,7 @@ class RawReader(io.RawIOBase):
         with contextlib.suppress(OSError):
             mode = os.stat(path).st_mode
             if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode):
-                self._own = io.FileIO(path)  # unlike the library's own reads, this read can be interrupted by a signal
+                self._own = io.FileIO(path)  # unlike the library's reads, a signal can interrupt its reads
         if self._own is None:
             kept = None if associated_data is None else bytes(associated_data)
             self._again = lambda: Reader(path, keyset, kept)
@@ -98,8 +86,8 @@ class RawReader(io.RawIOBase):
 
     @property
     def reader(self) -> Reader:
-        """The underlying reader, which any number of threads may use. In a child of ``fork``, a path is opened
-        again."""
+        """The underlying reader, which any number of threads may use. In a process created by ``fork``, a path is
+        opened again."""
         if self._process != os.getpid() and self._again is not None:
             self._reader = self._again()
             self._process = os.getpid()
@@ -142,7 +130,7 @@ class RawReader(io.RawIOBase):
         return got
 
     def fill(self, at: int, tensor: Any) -> int:
-        """Fill a tensor, starting at byte ``at``; return the number of bytes."""
+        """Fill a tensor with the plaintext at byte ``at``, and return the number of bytes."""
         self._check_open()
         if at >= self._size:
             return 0
@@ -155,10 +143,10 @@ class RawReader(io.RawIOBase):
         return error if self._path is None else named(error, self._path)
 
     def _read_into(self, at: int, buffer: Any) -> int:
-        # Views are released here, because a stored exception keeps this frame alive and must not keep the caller's
-        # buffer.
+        # Views are released, because a stored exception keeps this frame alive and must not keep the caller's buffer
+        # alive.
         with memoryview(buffer) as view:
-            if self._seekable and view.nbytes <= BUFFER_BYTES:  # a read that fills the buffer, which may be partial
+            if self._seekable and view.nbytes <= BUFFER_BYTES:  # fills BufferedReader's buffer, maybe partly
                 if at != self._next:
                     self._ahead = 0
                 limit = self._ahead or self._rest(at)
@@ -168,7 +156,7 @@ class RawReader(io.RawIOBase):
             return self.reader.read_into(at, view)
 
     def _rest(self, at: int) -> int:
-        """Return the number of bytes to read after a jump: those of the segment that contains byte ``at``, up to a
+        """Return the number of bytes to read after a jump: the rest of the segment that contains byte ``at``, up to a
         limit."""
         first, other = self._segments
         rest = first - at if at < first else other - (at - first) % other
@@ -206,8 +194,8 @@ class RawReader(io.RawIOBase):
 
 
 def _open_object(file: Any, keyset: Keyset, associated_data: Buffer | None, at: int | None) -> Reader:
-    """Open a file object at its beginning or, if no sealed file begins there, at its position. One that cannot seek is
-    opened at its current position."""
+    """Open a file object at its beginning or, if no sealed file begins there, at its current position. A file object
+    that cannot seek is opened at its current position."""
     check_binary(file, "read", "readinto")
     own = keeps_no_view(file)
     if not can_seek(file):
@@ -244,6 +232,6 @@ def _open_buffer(file: Any, keyset: Keyset, associated_data: Buffer | None) -> R
     except FormatError as error:
         if isinstance(file, bytes) and len(file) < 4096 and b"\0" not in file and os.path.exists(file):
             raise FormatError(
-                f"{error}; bytes are taken as the content of a file: give a path as os.fsdecode(path)"
+                f"{error}; bytes are interpreted as the content of a file; pass a path as os.fsdecode(path)"
             ) from None
         raise

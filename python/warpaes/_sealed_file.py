@@ -1,4 +1,4 @@
-"""An open file of encrypted tensors: its verified header, and the encrypted bytes of its tensors."""
+"""Open files of encrypted tensors: the verified header, and the encrypted bytes of the tensors."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from .exceptions import FormatError, InvalidTag
 
 _END = 1 << 64
 
-#: Like ``unb64``, but decodes the fields of many tensors together.
+#: Like ``unb64``, but its exceptions do not name the field.
 _base64 = partial(binascii.a2b_base64, strict_mode=True)
 
 
-class _InClear(FormatError):  # noqa: N818 (not an error of its own)
+class _InClear(FormatError):  # noqa: N818 (always converted to another exception)
     """The header is a safetensors header without encryption."""
 
 
@@ -48,7 +48,7 @@ def take_signature(text: bytearray) -> bytes:
         raise FormatError(
             "not a CryptoTensors file: the header is not JSON, padded with spaces to a multiple of 8 bytes"
         )
-    # Within JSON strings, a quote after a comma or a brace has a backslash.
+    # Within JSON strings, quotes are escaped.
     name = b'"__signature__":"'
     begin = max(text.find(b"{" + name), text.find(b"," + name)) + 1
     behind = text.find(b'"', begin + len(name), begin + len(name) + 2 * _jwk.SIGNATURE_BYTES) + 1
@@ -67,7 +67,8 @@ def take_signature(text: bytearray) -> bytes:
 class Ranges:
     """A local file that any number of threads can read at any offset. Subclasses override ``_read`` and ``close``."""
 
-    #: The minimum size in bytes of a separate read, and the number of threads that pays on any number of processors.
+    #: The minimum size in bytes of a separate read, and the number of threads to use regardless of the number of
+    #: processors.
     piece_bytes, threads = 0, 0
     #: Whether the file can also be read into device memory (``_kvikio.DeviceRanges``).
     reads_to_device = False
@@ -84,13 +85,13 @@ class Ranges:
             raise ValueError("I/O operation on closed file")
 
     def fill(self, at: int, *rooms: memoryview) -> None:
-        """Read from offset ``at`` of the file into the buffers, one after the other, until all are full."""
+        """Read from offset ``at`` in the file into the buffers, one after another, until all buffers are full."""
         left = [room for room in rooms if room.nbytes]
         while left:
             self.check_open()
             got = self._read(at, left)
             if got == 0:
-                raise FormatError(f"the file ends at byte {at}: it was truncated")
+                raise FormatError(f"the file ends at byte {at}, so it was truncated")
             at += got
             while left and got >= left[0].nbytes:
                 got -= left.pop(0).nbytes
@@ -98,12 +99,12 @@ class Ranges:
                 left[0] = left[0][got:]
 
     def _read(self, at: int, rooms: list[memoryview]) -> int:
-        """Read into the beginning of the buffers. Return the number of bytes, 0 at the end of the file."""
+        """Read into the beginning of the buffers. Return the number of bytes, or 0 at the end of the file."""
         assert self._file is not None
         return os.preadv(self._file.fileno(), rooms, at)
 
     def begin_fill(self, at: int, room: Any) -> Any:
-        """Begin to read into device memory, if the file supports it."""
+        """Begin to read into device memory, if the file supports this."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -114,7 +115,7 @@ class Ranges:
 
 
 class SealedFile:
-    """A file of encrypted tensors. ``safe_open`` and the code that reads tensors into memory use it."""
+    """A file of encrypted tensors, used by ``safe_open`` and by the code that reads tensors into memory."""
 
     def __init__(
         self,
@@ -126,15 +127,15 @@ class SealedFile:
         sign_key: Key,
         header_sha256: str | None = None,
     ) -> None:
-        """Open a file and verify the signature of its header; exceptions are those of ``safe_open``.
+        """Open a file and verify the signature of its header. Raises the same exceptions as ``safe_open``.
 
         Args:
             file: The open file, which is closed together with this object.
-            framework: The framework of the tensors that will be read, ``numpy`` or ``torch``.
+            framework: The framework of the tensors to read: ``numpy`` or ``torch``.
             device: The device for PyTorch tensors.
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key that verifies the signature.
-            header_sha256: The required hash of the header with its length in front; None accepts any header.
+            header_sha256: The required hash of the header, including its length field. None accepts any header.
         """
         self.is_torch, self.device = framework == "torch", device
         self._framework = framework
@@ -152,12 +153,12 @@ class SealedFile:
             raise
 
     def begin_fill(self, at: int, room: Any) -> Any:
-        """Begin to read into device memory. Return a future of the number of bytes."""
+        """Begin to read into device memory. Return a future for the number of bytes."""
         self.check_open()
         return self._ranges.begin_fill(at, room)
 
     def on(self, device: Any) -> SealedFile:
-        """Return the same open file, for tensors on another device."""
+        """Return an object for the same open file, but for tensors on another device."""
         other = copy.copy(self)
         other.device = device
         return other
@@ -170,18 +171,18 @@ class SealedFile:
         if length > size - 8:
             raise FormatError("not a safetensors file: the header would be longer than the file")
         if length > MAX_HEADER_BYTES:
-            raise FormatError(f"the header has {length} bytes, but the format allows {MAX_HEADER_BYTES}")
+            raise FormatError(f"the header has {length} bytes, but the format allows at most {MAX_HEADER_BYTES}")
         text = bytearray(length)
         self.fill(8, memoryview(text))
         if header_sha256 is not None and hashlib.sha256(start + text).hexdigest() != header_sha256:
             raise InvalidTag(f"{self._name} was altered or replaced: it differs from the file in the manifest")
-        # The hash is checked before the header is parsed, so that an unsigned header costs little.
+        # The signature is verified before the header is parsed, so that an unsigned header costs little.
         try:
             signature = take_signature(text)
         except _InClear:
             raise FormatError(
-                f"{self._name} is not encrypted, so nothing authenticates it: "
-                f"safetensors.{self._framework}.load_file opens it"
+                f"{self._name} is not encrypted and therefore not authenticated; "
+                f"open it with safetensors.{self._framework}.load_file"
             ) from None
         _jwk.verify(sign_key, signature, text)
         try:
@@ -207,10 +208,10 @@ class SealedFile:
 
     def _interpret(self, about: Any, policy: Any) -> None:
         if about.get("version") != "2":
-            raise FormatError(f"the CryptoTensors version is {about.get('version')!r}, and warpaes reads version 2")
+            raise FormatError(f"the CryptoTensors version is {about.get('version')!r}, but only version 2 is supported")
         if policy.get("local") != POLICY or policy.get("remote") not in (POLICY, ""):
             raise FormatError(
-                "the file has an access policy, which warpaes does not evaluate: read it with cryptotensors"
+                "the file has an access policy, which warpaes does not evaluate; read it with cryptotensors"
             )
         for use in ("enc", "sign"):
             check_key(about.get(use), use)
@@ -222,10 +223,10 @@ class SealedFile:
         chunk = about.get("chunk_size", CHUNK_BYTES)
         if type(chunk) is not int or not 0 < chunk < _END:
             raise FormatError("chunk_size must be from 1 to 2^64 - 1")
-        self.chunk = min(chunk, _END >> 2)  # longer than any file
+        self.chunk = min(chunk, _END >> 2)  # more than the length of any file
 
     def sealed(self, name: str, data: Any) -> Tensor:
-        """Return the description of a tensor that will be read into ``data``."""
+        """Return the description of a tensor, whose bytes will be read into ``data``."""
         first, end = self.entries[name]["data_offsets"]
         key, base, tags = self._keys(name) if name in self.encryption else (b"", b"", b"")
         return Tensor(name, data, end - first, self._begin + first, key, base, memoryview(tags))

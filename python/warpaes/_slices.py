@@ -1,4 +1,4 @@
-"""Parts of tensors by index, with the same limits as safetensors."""
+"""Parts of tensors, selected by index with the same restrictions as in safetensors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Slice:
         self._read, self._entry = read, entry
 
     def get_shape(self) -> list[int]:
-        """Return the tensor's shape, from the header."""
+        """Return the tensor's shape from the header."""
         return list(self._entry["shape"])
 
     def get_dtype(self) -> str:
-        """Return the tensor's dtype as the header names it."""
+        """Return the tensor's dtype as named in the header."""
         dtype: str = self._entry["dtype"]
         return dtype
 

@@ -1,7 +1,7 @@
-"""Loads encrypted tensors from a file into host memory.
+"""Loading of encrypted tensors from a file into host memory.
 
-Threads read each piece to the final place of its plaintext, and decrypt it there in place while it is still in the
-cache.
+Threads read each piece directly to the final location of its plaintext, and decrypt it in place while it is still in
+the cache.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from ._cryptotensors import framework_name, framework_shape
 from ._pieces import Part, Tensor, cut, share, workers
 from ._sealed_file import SealedFile
 
-#: Bytes that a thread takes at a time, rounded down to complete chunks, but at least one chunk.
+#: Number of bytes that a thread processes at a time, rounded down to complete chunks, but at least one chunk.
 PIECE_BYTES = 2 << 20
-#: Maximum bytes of short tensors in one read, so that they stay in a core's private cache until they are decrypted.
+#: Maximum total size of short tensors in one read, so that they stay in a core's private cache until decryption.
 TOGETHER_BYTES = 512 << 10
 _LARGE_PAGE = 2 << 20
 _ROOM_BYTES = 4 * _LARGE_PAGE
 
 
 def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors of these names. On the CPU, all are read and decrypted before the first one is yielded."""
+    """Yield the named tensors. On the CPU, all of them are read and decrypted before the first tensor is yielded."""
     if not file.is_torch or str(file.device) == "cpu":
         yield from _load(file, names)
         return
@@ -50,13 +50,14 @@ def _load(file: SealedFile, names: list[str]) -> list[tuple[str, Any]]:
 
 
 def authenticate(file: SealedFile, name: str) -> None:
-    """Decrypt a tensor of any dtype without returning it. Exceptions are those of ``load``."""
+    """Decrypt a tensor of any dtype without returning it. Raises the same exceptions as ``load``."""
     first, end = file.entries[name]["data_offsets"]
     _decrypt(file, [file.sealed(name, memoryview(bytearray(end - first)))], end - first)
 
 
 def _decrypt(file: SealedFile, tensors: list[Tensor], size: int) -> None:
-    """Read and decrypt tensors of ``size`` bytes in total. If one is refused, the memory of all of them is wiped."""
+    """Read and decrypt tensors of ``size`` bytes in total. If a tensor is not authentic, the memory of all of them is
+    wiped."""
     length = max(PIECE_BYTES, file.piece_bytes)
     pieces = list(cut(tensors, file.chunk, length, max(TOGETHER_BYTES, file.piece_bytes)))
     threads = max(workers(-(-size // (2 * length))), min(file.threads, len(pieces)))
@@ -85,15 +86,15 @@ def _fill(file: SealedFile, piece: list[Part]) -> None:
 
 
 class _Rooms:
-    """Untouched memory for NumPy arrays in large pages, because faulting in small pages takes longer than all other
+    """Untouched memory for NumPy arrays in large pages. Page faults for small pages would take longer than all other
     work.
 
-    Large pages begin at multiples of their size. A long array has separate large pages. Short arrays share a block, so
-    one live array keeps the whole block alive.
+    Large pages begin at multiples of their size. A long array has its own large pages. Short arrays share a block,
+    which stays alive as long as any of them.
     """
 
     def __init__(self, sizes: list[int]) -> None:
-        """Prepare memory for arrays of these sizes; call ``take`` once for each."""
+        """Prepare memory for arrays of these sizes. Call ``take`` once for each array."""
         self._rest = sum(self._step(size) for size in sizes if size < _LARGE_PAGE)
         self._room: Any = None
         self._at = 0
@@ -127,7 +128,7 @@ class _Rooms:
 
 
 def _empty(file: SealedFile, name: str, rooms: _Rooms) -> tuple[Any, memoryview]:
-    """Allocate a tensor with untouched memory. Return it with a view of its bytes."""
+    """Allocate a tensor in untouched memory. Return the tensor and a view of its bytes."""
     entry = file.entries[name]
     if file.is_torch:
         import torch
@@ -150,4 +151,4 @@ def _numpy_dtype(dtype: str) -> Any:
     try:
         return np.dtype(name).newbyteorder("<")
     except TypeError:
-        raise TypeError(f"NumPy does not support the dtype {name}: read the tensor with framework='torch'") from None
+        raise TypeError(f"NumPy does not support the dtype {name}; read the tensor with framework='torch'") from None

@@ -1,4 +1,4 @@
-"""``warpaes.torch.save`` and ``load``: the checkpoints of ``torch.save``, in sealed files."""
+"""``warpaes.torch.save`` and ``load``, for the checkpoints of ``torch.save`` in sealed files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ._native import Keyset
 from ._open import open
 from ._typing import Buffer
 
-#: The associated data of checkpoints, so that no other file under the same keyset is accepted as a checkpoint.
+#: The default associated data. With it, no other kind of file under the same keyset is accepted as a checkpoint.
 PURPOSE = b"torch checkpoint"
 
 
 class _Watched(io.BufferedIOBase):
-    """A file object that keeps its first exception, because PyTorch's reader raises another one in its place."""
+    """A file object that stores its first exception, because PyTorch's reader replaces it by a different exception."""
 
     def __init__(self, file: Any) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _Watched(io.BufferedIOBase):
 
 @contextlib.contextmanager
 def watched(file: Any) -> Iterator[_Watched]:
-    """Raise the file object's own exception in place of the one that PyTorch's reader raises after it."""
+    """Raise the file object's own exception in place of the exception from PyTorch's reader."""
     watch = _Watched(file)
     try:
         yield watch
@@ -69,16 +69,16 @@ def watched(file: Any) -> Iterator[_Watched]:
 def save(
     obj: object, f: Any, *, keyset: Keyset | str, associated_data: Buffer | None = PURPOSE, **options: Any
 ) -> None:
-    """Save an object like ``torch.save``, but encrypted. The file appears at the path, or replaces a file, when it is
-    complete.
+    """Save an object like ``torch.save``, but encrypted. The file appears at the path, or replaces an existing file,
+    only when it is complete.
 
     Args:
         obj: The object.
         f: A path, a URL that fsspec opens, or a binary file object; see ``warpaes.open``.
         keyset: A Keyset, or a location that ``Keyset.load`` accepts. Its primary key encrypts.
-        associated_data: Authenticated data that ``load`` must give again, such as ``b"run 7, step 100"``. It is not
-            stored. ``warpaes decrypt --aad "torch checkpoint"`` decrypts files of the default.
-        options: Further arguments of ``torch.save``.
+        associated_data: Authenticated data that must also be passed to ``load``, such as ``b"run 7, step 100"``. It is
+            not stored. ``warpaes decrypt --aad "torch checkpoint"`` decrypts files with the default.
+        options: Additional arguments for ``torch.save``.
 
     Raises:
         KeysetError: The keyset has no primary key.
@@ -102,22 +102,21 @@ def load(
 
     Args:
         f: A path, a URL that fsspec opens, a binary file object that can seek, or a buffer; see ``warpaes.open``.
-        map_location: The device of the tensors, or a function or a dictionary that chooses it, as for ``torch.load``.
+        map_location: The device for the tensors, or a function or a dictionary that selects it; see ``torch.load``.
         keyset: A Keyset, or a location that ``Keyset.load`` accepts.
-        associated_data: The associated data of ``save``.
-        weights_only: Whether to load only tensors, numbers, texts and containers of these. False loads any object, and
-            runs code that the holder of the keyset may have put into the file.
-        options: Further arguments of ``torch.load``.
+        associated_data: The associated data that was passed to ``save``.
+        weights_only: Whether to load only tensors, numbers, strings and containers of these types. False loads any
+            object, which runs code that the holder of the keyset may have put into the file.
+        options: Additional arguments for ``torch.load``.
 
     Raises:
-        InvalidTag: No key of the keyset opens the file, it was altered or truncated, or its associated data differs.
-        pickle.UnpicklingError: The file contains other objects, and ``weights_only`` is True.
-        ValueError: ``mmap`` is True, or ``f`` cannot seek.
-        OSError: The file cannot be read.
+        InvalidTag: No key of the keyset opens the file, the file was altered or truncated, or its associated data
+        differ. pickle.UnpicklingError: The file contains other objects, and ``weights_only`` is True. ValueError:
+        ``mmap`` is True, or ``f`` cannot seek. OSError: The file cannot be read.
     """
     if options.pop("mmap", None):
         raise ValueError(
-            "mmap: applies only to unencrypted files; leave it out, because an encrypted file is decrypted into memory"
+            "mmap: applies only to unencrypted files; omit it, because an encrypted file is decrypted into memory"
         )
     with open(f, "rb", keyset=keyset, associated_data=associated_data) as file:
         if not file.seekable():

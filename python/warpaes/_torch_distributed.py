@@ -1,7 +1,7 @@
-"""Encrypted checkpoints of ``torch.distributed.checkpoint``.
+"""Encrypted checkpoints for ``torch.distributed.checkpoint``.
 
 Each file is sealed with its name and a random number as associated data. ``.metadata`` contains the numbers of all
-other files, so that a file that was renamed, swapped, or taken from a different checkpoint under the same key does not
+other files, so a file that was renamed, swapped, or copied from a different checkpoint under the same key does not
 open.
 """
 
@@ -38,7 +38,7 @@ class _Files(FileSystemBase):
     def __init__(self, keyset: Keyset | str, associated_data: bytes, options: dict[str, Any]) -> None:
         if isinstance(keyset, str) and (dataset_place(keyset) is not None or parse(keyset).is_own):
             raise ValueError(
-                "keyset: a checkpoint needs one keyset for all files; own: and the keys of datasets are not supported"
+                "keyset: a checkpoint requires one keyset for all files; own: and dataset keys are not supported"
             )
         self._place, self._keyset = keyset, as_keyset(keyset)
         self._associated_data, self._options = associated_data, options
@@ -49,8 +49,8 @@ class _Files(FileSystemBase):
         """Return the state with the place of the keyset, so that another process can read the keyset."""
         if not isinstance(self._place, str) or lasting_keyset_place(self._place) is None:
             raise TypeError(
-                "a keyset that exists only in this process is not sent to other processes: give its place, such as a "
-                "path or 'env:NAME', which each process reads itself"
+                "a keyset that exists only in this process is not sent to other processes; pass its place, such as a "
+                "path or 'env:NAME', so that each process reads the keyset itself"
             )
         return {**self.__dict__, "_keyset": None}
 
@@ -65,7 +65,7 @@ class _Files(FileSystemBase):
         return b"".join([_LABEL, *(len(part).to_bytes(8, "big") + part for part in parts)])
 
     def _open(self, path: str, name: str, mode: str) -> Any:
-        if isinstance(self._below, LocalFileSystem):  # without an fsspec file object in between
+        if isinstance(self._below, LocalFileSystem):  # avoids an fsspec file object in between
             return open(self._below._strip_protocol(path), mode, keyset=self._keyset, associated_data=self._bound(name))
         return WarpaesFileSystem(self._keyset, self._bound(name), self._below).open(path, mode)
 
@@ -105,7 +105,7 @@ class _Files(FileSystemBase):
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """Return False, because PyTorch must not select a storage that needs keys automatically."""
+        """Return False, because PyTorch must not automatically select a storage that requires keys."""
         return False
 
     def exists(self, path: str | os.PathLike[str]) -> bool:
@@ -117,16 +117,16 @@ class _Files(FileSystemBase):
         self._below.rm(os.fspath(path))
 
     def ls(self, path: str | os.PathLike[str]) -> list[str]:
-        """Return the paths of a folder's files, without a cached listing."""
+        """Return the paths of a folder's files. The listing is not taken from a cache."""
         self._below.invalidate_cache()
         return list(self._below.ls(os.fspath(path), detail=False))
 
 
 class StorageWriter(FileSystemWriter):
-    """Writes encrypted checkpoints of ``torch.distributed.checkpoint``. Each rank creates a writer.
+    """Writes encrypted checkpoints for ``torch.distributed.checkpoint``. Each rank creates a writer.
 
-    Give each checkpoint a separate folder. An interrupted save over another checkpoint leaves neither usable, because
-    the old ``.metadata`` does not open the new files.
+    Use a separate folder for each checkpoint. If a save over another checkpoint is interrupted, neither is usable,
+    because the new files do not open with the old ``.metadata``.
     """
 
     def __init__(
@@ -138,17 +138,17 @@ class StorageWriter(FileSystemWriter):
         storage_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        """Write to a folder.
+        """Prepare to write to a folder.
 
         Args:
             path: The path of the folder, or its URL for fsspec.
-            keyset: A Keyset, or a location that ``Keyset.load`` accepts. Its primary key encrypts. ``async_save`` needs
-                a location for its processes.
-            associated_data: Authenticated data that the reader must give again, such as ``b"run 7, step 100"``. Without
-                it, the reader does not detect that the folder contains a complete older checkpoint under the same
-                keyset.
-            storage_options: The options of the file system.
-            options: Further arguments of ``FileSystemWriter``, such as ``thread_count``.
+            keyset: A Keyset, or a location that ``Keyset.load`` accepts. Its primary key encrypts. ``async_save``
+                requires a location for its processes.
+            associated_data: Authenticated data that must also be passed to the reader, such as ``b"run 7, step 100"``.
+                Without it, the reader does not detect that the folder has been replaced by a complete older checkpoint
+                under the same keyset.
+            storage_options: Options for the file system.
+            options: Additional arguments for ``FileSystemWriter``, such as ``thread_count``.
 
         Raises:
             ValueError: The keyset is named by ``own:`` or is the key of a dataset, or ``serialization_format`` is
@@ -159,7 +159,7 @@ class StorageWriter(FileSystemWriter):
             raise ValueError(
                 "serialization_format: encrypted checkpoints always have PyTorch's default format; omit it"
             )
-        options["sync_files"] = False  # a file is synced to the disk before it gets its name
+        options["sync_files"] = False  # files are always synced to disk before they get their names
         super().__init__(path, **options)
         self.fs = _Files(keyset, associated_data, storage_options or {})
         self.path = self.fs.init_path(path)
@@ -169,18 +169,18 @@ class StorageWriter(FileSystemWriter):
         """Begin a save.
 
         Raises:
-            ValueError: Ranks save without coordination and without ``associated_data``, so nothing binds their files to
-                one another.
+            ValueError: Ranks save without coordination and without ``associated_data``, so nothing binds their files
+                together.
         """
         super().set_up_storage_writer(is_coordinator, *args, **kwargs)
         if not kwargs.get("use_collectives", True) and not self._bound:
             raise ValueError(
-                "associated_data is missing: with use_collectives=False, nothing else binds the files of the ranks to "
+                "associated_data is missing: with use_collectives=False, nothing else binds the ranks' files to "
                 "one checkpoint"
             )
 
     def write_data(self, plan: Any, planner: Any) -> Any:
-        """Write this rank's files. The coordinator receives their random numbers with the results.
+        """Write this rank's files. The coordinator receives the files' random numbers with the results.
 
         Raises:
             OSError: A file was not written.
@@ -213,8 +213,8 @@ class StorageReader(FileSystemReader):
         Args:
             path: The path of the folder, or its URL for fsspec.
             keyset: A Keyset, or a location that ``Keyset.load`` accepts.
-            associated_data: The associated data of the writer.
-            storage_options: The options of the file system.
+            associated_data: The associated data that was passed to the writer.
+            storage_options: Options for the file system.
 
         Raises:
             ValueError: The keyset is named by ``own:`` or is the key of a dataset.
@@ -228,9 +228,9 @@ class StorageReader(FileSystemReader):
         """Read ``.metadata``, and check that all files that it names exist.
 
         Raises:
-            InvalidTag: It was altered, its associated data differs, or no key opens it.
+            InvalidTag: ``.metadata`` was altered, its associated data differ, or no key opens it.
             FileNotFoundError: ``.metadata`` or a file that it names is missing.
-            FormatError: Another program wrote it.
+            FormatError: ``.metadata`` was written by another program.
         """
         metadata = super().read_metadata(*args, **kwargs)
         numbers: dict[str, str] = {}
@@ -246,7 +246,7 @@ class StorageReader(FileSystemReader):
         return metadata
 
     def prepare_local_plan(self, plan: Any) -> Any:
-        """Send the coordinator the identity of the checkpoint that this rank reads."""
+        """Add a digest that identifies this rank's checkpoint to the plan for the coordinator."""
         text = repr(sorted(self.fs.numbers.items())).encode()
         return dataclasses.replace(super().prepare_local_plan(plan), storage_data=hashlib.sha256(text).hexdigest())
 
@@ -254,7 +254,7 @@ class StorageReader(FileSystemReader):
         """Compare the checkpoints of all ranks.
 
         Raises:
-            InvalidTag: Ranks read different checkpoints, each of them authentic.
+            InvalidTag: Ranks read different checkpoints, although each checkpoint is authentic.
         """
         if len({plan.storage_data for plan in plans}) > 1:
             raise InvalidTag(f"{self.path}: the ranks read different checkpoints, because {_METADATA} was replaced")

@@ -1,4 +1,4 @@
-"""A ``torch.Generator`` that draws its numbers from a ``warpaes.Generator``."""
+"""A ``torch.Generator`` that draws numbers from a ``warpaes.Generator``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from torch import Tensor
 from . import random
 
 _STATE_BYTES = 32
-_REPLAYED = "a CUDA graph would produce the same numbers at every replay: draw the numbers before the capture"
-#: Keyed by the address of the C++ generator, because PyTorch passes kernels another Python object for the same
-#: generator.
+_REPLAYED = "a CUDA graph would produce the same numbers at every replay; draw the numbers before the capture"
+#: Generators by the address of the C++ generator, because PyTorch passes a different Python object for the same
+#: generator to kernels.
 _generators: weakref.WeakValueDictionary[int, Generator] = weakref.WeakValueDictionary()
 
 # Layout of c10::GeneratorImpl.
@@ -26,14 +26,14 @@ _META_DEVICE = 0xFF0E
 
 
 def _become_custom(generator: torch.Generator) -> None:
-    """Make PyTorch's dispatcher send calls with this generator to the kernels of CustomRNGKeyId.
+    """Make PyTorch's dispatcher forward calls with this generator to the kernels of CustomRNGKeyId.
 
     PyTorch reserves this dispatch key for third-party generators (PyTorch's Note [CustomRNGKeyId]; torchcsprng used
-    it). Only the C++ constructor ``GeneratorImpl(Device device, DispatchKeySet key_set)`` can set it, which would take
-    a C++ extension compiled for each PyTorch version. This function changes the two adjacent members in memory
-    instead, and the caller checks that the dispatcher and ``torch.Generator.device`` see the change. PyTorch has no
-    random kernels for the new device. So a call that bypasses the dispatcher fails, and never returns numbers of the
-    Mersenne Twister that follows these members in memory.
+    it). Only the C++ constructor ``GeneratorImpl(Device device, DispatchKeySet key_set)`` can set the key, which would
+    require a C++ extension that is compiled for each PyTorch version. Therefore, this function changes the two adjacent
+    members in memory, and the caller checks that the dispatcher and ``torch.Generator.device`` see the change. PyTorch
+    has no random kernels for the new device. A call that bypasses the dispatcher therefore fails, and never returns
+    numbers from the Mersenne Twister that follows these members in memory.
     """
     cpu, custom = (
         torch._C.DispatchKeySet(torch._C._parse_dispatch_key(name)).raw_repr() for name in ("CPU", "CustomRNGKeyId")
@@ -51,21 +51,23 @@ def _become_custom(generator: torch.Generator) -> None:
 class Generator(torch.Generator):
     """A ``torch.Generator`` of cryptographically secure numbers, for every ``generator`` argument in PyTorch.
 
-    PyTorch's functions, samplers and data loaders accept it. It fills tensors on every device: ``uniform_``,
+    PyTorch's functions, samplers and data loaders accept it. It fills tensors on any device. It supports ``uniform_``,
     ``normal_``, ``random_``, ``bernoulli``, ``exponential_``, ``cauchy_``, ``log_normal_``, ``geometric_``, ``normal``,
-    ``multinomial``, ``randperm``, and what PyTorch builds on them, such as ``rand``, ``randn`` and ``randint``. Other
-    functions (``poisson``, ``binomial``, gamma and Dirichlet numbers, ``rrelu``) raise NotImplementedError. Wrong
+    ``multinomial``, ``randperm``, and functions built on these, such as ``rand``, ``randn`` and ``randint``. Other
+    functions (``poisson``, ``binomial``, gamma and Dirichlet numbers, ``rrelu``) raise NotImplementedError. Invalid
     arguments raise RuntimeError.
 
     Uniform and normal numbers, integers, ``bernoulli`` and ``randperm`` are identical on every device and equal the
-    numbers of the source. The others are computed from them by PyTorch's functions in float64, whose last bits depend
-    on the device. docs/python.md lists the ranges and bits of all functions.
+    numbers of the source. PyTorch's functions compute the other numbers from these in float64, so their last bits
+    depend on the device. docs/python.md lists the ranges and bits of all functions.
 
-    Thread-safe: each draw reserves its part of the source's key stream. Each thread writes its own tensor.
+    The class is thread-safe: each draw reserves its part of the source's key stream. Each thread must fill its own
+    tensor.
 
     Numbers repeat only after ``set_state``, ``clone_state`` or a change of ``source.position``. The generator refuses
-    to draw in a child of ``fork`` and during the capture of a CUDA graph, and refuses ``pickle`` and ``copy``.
-    Functions that draw must have ``torch.compiler.disable`` where ``torch.compile`` would compile them.
+    to draw in a process created by ``fork`` and during the capture of a CUDA graph, and refuses ``pickle`` and
+    ``copy``. Functions that draw numbers must have ``torch.compiler.disable`` where ``torch.compile`` would compile
+    them.
     """
 
     def __new__(cls, source: random.Generator | None = None, *, device: Any = "cpu") -> Generator:
@@ -77,10 +79,10 @@ class Generator(torch.Generator):
         """Create a generator that draws from a source.
 
         Args:
-            source: The ``warpaes.Generator`` with key, stream and position, that other code may also draw from. None
-                for a new generator with a random key.
-            device: The value of the attribute ``device``. It does not affect where numbers are computed, which is the
-                device of the tensor.
+            source: The ``warpaes.Generator`` with key, stream and position. Other code may also draw from it. None
+                creates a new generator with a random key.
+            device: The value of the attribute ``device``. It does not affect where numbers are computed, which is
+                always the tensor's device.
 
         Raises:
             TypeError: ``source`` is not a ``warpaes.Generator``.
@@ -115,10 +117,11 @@ class Generator(torch.Generator):
         return torch.tensor(list(state), dtype=torch.uint8, device="cpu")
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Set the source to the position of a state, so that its numbers repeat from there. Return this generator.
+        """Set the source to the position in a state, so that its numbers repeat from this position. Return this
+        generator.
 
         Args:
-            new_state: The result of ``get_state`` from a generator with the same key and stream.
+            new_state: The result of ``get_state`` of a generator with the same key and stream.
 
         Raises:
             ValueError: The state belongs to another key, another stream or another kind of generator.
@@ -138,38 +141,38 @@ class Generator(torch.Generator):
         return type(self)(source, device=self._device)
 
     def manual_seed(self, seed: int) -> NoReturn:
-        """Raise NotImplementedError: a seed of 64 bits is not a key."""
+        """Raise NotImplementedError, because a 64-bit seed is not a key."""
         raise NotImplementedError(
-            "a seed of 64 bits is not a key: warpaes.torch.Generator(warpaes.Generator(key, stream=…)) returns "
-            "repeatable numbers, and source.position is where they continue"
+            "a 64-bit seed is not a key; warpaes.torch.Generator(warpaes.Generator(key, stream=…)) returns "
+            "repeatable numbers, and source.position is the position at which they continue"
         )
 
     def seed(self) -> NoReturn:
-        """Raise NotImplementedError: use ``Generator()`` for a generator with a new random key."""
+        """Raise NotImplementedError. ``Generator()`` creates a generator with a new random key."""
         raise NotImplementedError(
-            "the generator has a key and no seed: warpaes.torch.Generator() creates one with a random key"
+            "the generator has a key and no seed; warpaes.torch.Generator() creates a generator with a random key"
         )
 
     def initial_seed(self) -> NoReturn:
-        """Raise NotImplementedError: the generator has a key instead of a seed, and does not reveal it."""
+        """Raise NotImplementedError, because the generator has a key in place of a seed, and does not reveal it."""
         raise NotImplementedError("the generator has a key and no seed, and it does not reveal the key")
 
     def _has_no_offset(self, *arguments: Any) -> NoReturn:
-        """Raise NotImplementedError: ``source.position`` is the offset in the key stream."""
+        """Raise NotImplementedError, because ``source.position`` is the offset in the key stream."""
         raise NotImplementedError("the position in the key stream is source.position, which can be set")
 
     get_offset = set_offset = philox_state = _has_no_offset
 
     def _is_not_for_graphs(self, *arguments: Any) -> NoReturn:
-        """Raise NotImplementedError: a CUDA graph would produce the same numbers at every replay."""
+        """Raise NotImplementedError, because a CUDA graph would produce the same numbers at every replay."""
         raise NotImplementedError(_REPLAYED)
 
     graphsafe_get_state = graphsafe_set_state = _is_not_for_graphs
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a warpaes.torch.Generator cannot be copied or pickled, because this would write its key and "
-            "repeat its numbers: use clone_state() or get_state() instead"
+            "a warpaes.torch.Generator cannot be copied or pickled, because the copy would contain its key and "
+            "repeat its numbers; use clone_state() or get_state()"
         )
 
     def __setstate__(self, state: Any) -> NoReturn:
@@ -184,11 +187,11 @@ class Generator(torch.Generator):
 def source_of(generator: torch.Generator, on_gpu: bool) -> random.Generator:
     """Return the source of a generator that a kernel received.
 
-    ``on_gpu``: whether the tensor to fill is on a GPU.
+    ``on_gpu`` is true if the tensor to fill is on a GPU.
 
     Raises:
         TypeError: The generator is not a ``warpaes.torch.Generator``.
-        RuntimeError: The generator was made before a fork, or a CUDA graph is being captured.
+        RuntimeError: The generator was created before a fork, or a CUDA graph is being captured.
     """
     ours = _generators.get(generator._cdata)
     if ours is None:
@@ -196,8 +199,8 @@ def source_of(generator: torch.Generator, on_gpu: bool) -> random.Generator:
     ours._reached = True
     if ours._process != os.getpid():
         raise RuntimeError(
-            "this generator was created before the fork, and the parent produces the same numbers: create one with a "
-            "stream of its own, warpaes.torch.Generator(generator.source.spawn(stream))"
+            "this generator was created before the fork, and the parent produces the same numbers; create a generator "
+            "for another stream, warpaes.torch.Generator(generator.source.spawn(stream))"
         )
     if on_gpu and torch.cuda.is_current_stream_capturing():
         raise RuntimeError(_REPLAYED)

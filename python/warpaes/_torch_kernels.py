@@ -1,6 +1,6 @@
-"""PyTorch's random operators for ``warpaes.torch.Generator``: kernels for the dispatch key CustomRNGKeyId.
+"""PyTorch's random operators for ``warpaes.torch.Generator``, as kernels for the dispatch key CustomRNGKeyId.
 
-They raise exceptions of the same types as PyTorch's own kernels.
+The kernels raise exceptions of the same types as PyTorch's own kernels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._torch_generator import source_of
 from .random import _BITS, _INTEGERS, _NORMAL, _UNIFORM
 
 _library = torch.library.Library("aten", "IMPL", "CustomRNGKeyId")
-#: Bits of a dtype's significand: it represents all integers up to two to this power.
+#: Number of bits in a dtype's significand. The dtype represents all integers up to two to this power.
 _DIGITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
 _BITS_OF = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _LIKELIEST = 1 << 24  # the maximum number of categories in PyTorch's multinomial
@@ -43,7 +43,7 @@ def _check(right: bool, said: str) -> None:
 
 
 def make(kind: int, tensor: Tensor, source: random.Generator, *values: float, **bounds: int) -> None:
-    """Fill a tensor with numbers of one kind.
+    """Fill a tensor with random numbers of one kind.
 
     A tensor that is not contiguous, or not on a CPU or CUDA device, is filled through a temporary tensor.
     """
@@ -61,19 +61,19 @@ def make(kind: int, tensor: Tensor, source: random.Generator, *values: float, **
 def _kind(kinds: dict[str, int], tensor: Tensor, name: str) -> int:
     kind = kinds.get(str(tensor.dtype).removeprefix("torch."))
     if kind is None:
-        raise NotImplementedError(f"{name} of a warpaes.torch.Generator is not implemented for {tensor.dtype}")
+        raise NotImplementedError(f"{name} with a warpaes.torch.Generator is not implemented for {tensor.dtype}")
     return kind
 
 
 def _unit(tensor: Tensor, source: random.Generator) -> Tensor:
-    """Return uniform numbers in [0, 1), float64, with the shape and device of ``tensor``."""
+    """Return uniform float64 numbers in [0, 1), with the shape and device of ``tensor``."""
     numbers = torch.empty(tensor.shape, dtype=torch.float64, device=tensor.device)
     make(_UNIFORM["float64"], numbers, source)
     return numbers
 
 
 def _exponential(tensor: Tensor, source: random.Generator) -> Tensor:
-    """Return exponential numbers with rate 1. They are above 0: 2^-54, the middle of [0, 2^-53), replaces 0."""
+    """Return exponential numbers with rate 1. All are above 0, because 2^-54, the middle of [0, 2^-53), replaces 0."""
     return _unit(tensor, source).neg_().log1p_().neg_().clamp_(min=2.0**-54)
 
 
@@ -87,7 +87,7 @@ def _normal(tensor: Tensor, source: random.Generator, mean: float = 0.0, std: fl
 
 
 def _integers(tensor: Tensor, source: random.Generator, low: int, high: int) -> Tensor:
-    """Fill a tensor with integers in [low, high), which may contain 2^64 values."""
+    """Fill a tensor with integers in [low, high), a range of at most 2^64 values."""
     words = tensor if tensor.dtype == torch.int64 else torch.empty_like(tensor, dtype=torch.int64)
     make(_INTEGERS, words, source, low=low % 2**64, many=(high - low) % 2**64)
     return tensor if words is tensor else tensor.copy_(words)
@@ -103,9 +103,9 @@ def _to_out(result: Tensor, out: Tensor) -> Tensor:
 
 
 def _below(bound: float, dtype: torch.dtype) -> float:
-    """Return the largest number of a dtype below ``bound``, which is rounded to the dtype first.
+    """Return the largest number of a dtype below ``bound``. The bound is first rounded to the dtype.
 
-    For a bound of 0, the result is above 0. This is harmless, because rounding never produces a bound of 0.
+    For a bound of 0, the result is above 0. This is harmless, because rounding never produces 0 as a bound.
     """
     number = torch.tensor(bound, dtype=dtype, device="cpu")
     bits = number.view(_BITS_OF[dtype.itemsize])
@@ -182,7 +182,7 @@ def _log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator
 def _geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     source = source_of(generator, self.is_cuda)
     if self.is_complex() or self.dtype == torch.bool:
-        raise NotImplementedError(f"geometric_ of a warpaes.torch.Generator is not implemented for {self.dtype}")
+        raise NotImplementedError(f"geometric_ with a warpaes.torch.Generator is not implemented for {self.dtype}")
     _check(0 < p < 1, f"geometric_ expects p to be in (0, 1), but got p={p}")
     most = math.inf if self.is_floating_point() else min(torch.iinfo(self.dtype).max, 2**63 - 1024)
     return self.copy_(_unit(self, source).neg_().log1p_().div_(math.log1p(-p)).ceil_().clamp_(1, most))
@@ -199,18 +199,19 @@ def _limits(dtype: torch.dtype) -> tuple[int, int]:
         most = int(torch.finfo(dtype).max)
         return max(-most, -(2**63)), min(most, 2**63 - 1) + 1
     if dtype.is_floating_point or dtype.is_complex:
-        raise NotImplementedError(f"integers of a warpaes.torch.Generator are not implemented for {dtype}")
+        raise NotImplementedError(f"integers with a warpaes.torch.Generator are not implemented for {dtype}")
     return torch.iinfo(dtype).min, torch.iinfo(dtype).max + 1
 
 
 def _representable(number: int, digits: int) -> int:
-    """Return the largest integer that has at most ``digits`` significant bits and is not above ``number``."""
+    """Return the largest integer not above ``number`` that has at most ``digits`` significant bits."""
     step = 1 << max(0, abs(number).bit_length() - digits)
     return number // step * step
 
 
 def _random_between(self: Tensor, source: random.Generator, low: int, high: int) -> Tensor:
-    """Fill a tensor with integers in [low, high), narrowed so that rounding to its dtype cannot leave the range."""
+    """Fill a tensor with integers in [low, high). The range is narrowed so that rounding to the dtype cannot leave
+    it."""
     first, end = _limits(self.dtype)
     _check(first <= low and high <= end, f"random_ expects [{low}, {high}) to lie within {self.dtype}")
     if self.dtype in _DIGITS:
@@ -258,7 +259,7 @@ def _bernoulli_tensor(self: Tensor, p: Tensor, *, generator: Any = None) -> Tens
     source = source_of(generator, self.is_cuda)
     if not p.is_floating_point():
         raise NotImplementedError(f"bernoulli_ expects probabilities of a floating-point dtype, not {p.dtype}")
-    if p.device.type == "cpu":  # a check on a GPU would synchronize with the host
+    if p.device.type == "cpu":  # a check on a GPU would wait for the GPU
         _check(bool(((p >= 0) & (p <= 1)).all()), "bernoulli_ expects all elements of p to be in [0, 1]")
     return self.copy_(_unit(self, source) < p)
 
@@ -313,7 +314,7 @@ def _multinomial_out(
 
 @_kernel("randperm.generator_out")
 def _randperm_out(count: int, *, generator: Any, out: Tensor) -> Tensor:
-    """Return the order of random keys. Equal keys would bias the order, so they are drawn again."""
+    """Return the sort order of random keys. Equal keys would bias the order, so all keys are then drawn again."""
     source = source_of(generator, out.is_cuda)
     _check(count >= 0, f"n must be non-negative, got {count}")
     end = 2 ** _DIGITS[out.dtype] + 1 if out.dtype in _DIGITS else _limits(out.dtype)[1]
@@ -333,7 +334,7 @@ def _refuse(name: str) -> None:
     _kernel(name)(kernel)
 
 
-# The other operators that take a generator. There are no kernels for them.
+# Other operators with a generator argument. They have no kernels.
 for _name in (
     "_fused_dropout",
     "_sample_dirichlet",

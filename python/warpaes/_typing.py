@@ -1,4 +1,4 @@
-"""Types for the annotations of several modules."""
+"""Types for annotations in several modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-shot authenticated encryption with AES: the API of ``cryptography.hazmat.primitives.ciphers.aead``."""
+"""One-shot authenticated encryption with AES, with the API of ``cryptography.hazmat.primitives.ciphers.aead``."""
 
 from __future__ import annotations
 

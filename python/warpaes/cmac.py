@@ -1,4 +1,4 @@
-"""CMAC: the API of ``cryptography.hazmat.primitives.cmac``."""
+"""CMAC with the API of ``cryptography.hazmat.primitives.cmac``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CMAC"]
 
 
 class CMAC(Mac):
-    """The CMAC (SP 800-38B) of a message that arrives in pieces. Only one thread at a time may use it."""
+    """Computes the CMAC (SP 800-38B) of a message in pieces. Only one thread at a time may use the object."""
 
     def __new__(cls, algorithm: BlockCipherAlgorithm, backend: object = None) -> CMAC:
         """Begin a message.
@@ -21,7 +21,7 @@ class CMAC(Mac):
 
         Raises:
             TypeError: ``algorithm`` is not a block cipher algorithm.
-            UnsupportedAlgorithm: ``algorithm`` is not AES, or has an XTS key of 64 bytes.
+            UnsupportedAlgorithm: ``algorithm`` is not AES, or its key is an XTS key of 64 bytes.
         """
         if not isinstance(algorithm, BlockCipherAlgorithm):
             raise TypeError("Expected instance of BlockCipherAlgorithm.")

@@ -1,6 +1,6 @@
-"""The package's exceptions, under the names of pyca/cryptography.
+"""The package's exceptions, with pyca/cryptography's names.
 
-Wrong arguments raise ``TypeError``, ``ValueError`` or ``BufferError``. A file that is missing or cannot be read or
+Invalid arguments raise ``TypeError``, ``ValueError`` or ``BufferError``. A file that is missing or cannot be read or
 written raises ``OSError`` or one of its subclasses.
 """
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Error(RuntimeError):
-    """A failure without a separate exception, such as a missing backend, a failed GPU or a call out of order."""
+    """A failure that has no exception class, such as a missing backend, a failed GPU or a call out of order."""
 
 
 class InvalidTag(Exception):  # noqa: N818 (pyca's name)
@@ -57,4 +57,4 @@ class FormatError(ValueError):
 
 
 class KeysetError(ValueError):
-    """The input is not a keyset, or no key of the keyset supports the operation."""
+    """The input is not a keyset, or no key in the keyset supports the operation."""

@@ -22,12 +22,12 @@ __all__ = ["Keyset", "Reader", "SealedReader", "SealedTextWriter", "SealedWriter
 
 
 _NOT_PICKLED = (
-    "an open file cannot be pickled: send its path and the place of its keyset, and open it in the other process"
+    "an open file cannot be pickled; send its path and the place of its keyset, and open the file in the other process"
 )
 
 
 def _has_buffer(data: Any) -> bool:
-    """Return whether Python reads into an object itself: a buffer, or an object that it refuses."""
+    """Return whether ``io`` handles an object: a buffer, or an object that ``io`` rejects."""
     try:
         memoryview(data).release()
     except (TypeError, BufferError):
@@ -38,9 +38,9 @@ def _has_buffer(data: Any) -> bool:
 class SealedReader(io.BufferedReader):
     """The plaintext of a sealed file, as a binary file object. Every byte returned is authentic.
 
-    It can seek if its source can. A pipe, a socket or the body of an HTTP response is read forward in bounded memory. A
-    segment is returned after it has been authenticated, and an empty read means that the end of the file was also
-    authenticated. Altered or truncated data raise InvalidTag or FormatError when they are reached.
+    The file can seek if its source can. A pipe, a socket or the body of an HTTP response is read forward in bounded
+    memory. A segment is returned after it has been authenticated, and an empty read means that the end of the file was
+    also authenticated. Altered or truncated data raises InvalidTag or FormatError when it is reached.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class SealedReader(io.BufferedReader):
 
         Args:
             file: A path, a binary file object, or a buffer with the content. A file object that can seek is read from
-                its beginning or, if no sealed file begins there, from its position. Other file objects are read from
-                their current position. The caller closes the file object.
+                its beginning or, if no sealed file begins there, from its current position. Other file objects are read
+                from their current position. The caller closes the file object.
             keyset: The keys; see ``Reader``.
             associated_data: The associated data that the writer used, or None.
 
@@ -59,7 +59,7 @@ class SealedReader(io.BufferedReader):
             InvalidTag: No key of the keyset opens the file, or the file was altered or truncated.
             FormatError: The file is shorter than any sealed file.
             OSError: The file cannot be read.
-            TypeError: The file object is for text, or the argument is not a file object.
+            TypeError: The file object is a text file, or the argument is not a file object.
         """
         super().__init__(RawReader(file, keyset, associated_data, _start), BUFFER_BYTES)
 
@@ -73,7 +73,9 @@ class SealedReader(io.BufferedReader):
         return self.reader.size
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer or a tensor from the position on; return the number of bytes, fewer only at the end.
+        """Fill a buffer or a tensor from the current position, and return the number of bytes read.
+
+        The result is less than the size of the buffer only at the end of the file.
 
         Args:
             buffer: A contiguous writable buffer, or a tensor in host or device memory: PyTorch's, or an object with
@@ -81,20 +83,19 @@ class SealedReader(io.BufferedReader):
                 memory receives only the plaintext of segments that are read in part.
 
         Raises:
-            InvalidTag: A segment was altered; a tensor is wiped.
-            io.UnsupportedOperation: A tensor is to be filled from a source that cannot seek.
-            ValueError: The file is closed.
+            InvalidTag: A segment was altered. A tensor is wiped. io.UnsupportedOperation: The argument is a tensor, and
+            the source cannot seek. ValueError: The file is closed.
         """
         return super().readinto(buffer) if _has_buffer(buffer) else self._fill(buffer)
 
     def readinto1(self, buffer: Any) -> int:
-        """Fill a buffer from one read of the source, or a tensor as ``readinto`` does."""
+        """Fill a buffer with at most one read of the source, or fill a tensor as ``readinto`` does."""
         return super().readinto1(buffer) if _has_buffer(buffer) else self._fill(buffer)
 
     def _fill(self, tensor: Any) -> int:
         if not self.seekable():
             raise io.UnsupportedOperation(
-                "the source of this file cannot seek: read into host memory, and copy it with warpaes.copy"
+                "the source of this file cannot seek; read into host memory, and copy the data with warpaes.copy"
             )
         raw, at = cast(RawReader, self.raw), self.tell()
         got = raw.fill(at, tensor)
@@ -107,19 +108,19 @@ class SealedReader(io.BufferedReader):
 
     @property
     def reader(self) -> Reader:
-        """The underlying ``Reader``, which any number of threads may read from at once."""
+        """The underlying ``Reader``. Any number of threads may read from it at once."""
         raw: Any = self.raw
         reader: Reader = raw.reader
         return reader
 
 
 class SealedWriter(io.BufferedIOBase):
-    """Writes a sealed file, as a binary file object. Only one thread at a time may use it.
+    """Writes a sealed file, as a binary file object. Only one thread at a time may use the object.
 
-    Only ``close`` completes the file, and only after success. The file is aborted by an exception that leaves the
-    ``with`` block, by ``close`` during the handling of an exception that was raised since the file was opened, by the
-    destruction of the object or of its wrapper without ``close``, and by ``close`` in a finalizer or after an exception
-    has ended the program. docs/python.md lists what cannot be detected.
+    Only ``close`` completes the file, and only after success. The file is aborted if an exception leaves the ``with``
+    block, if ``close`` is called while an exception that was raised since the file was opened is being handled, if the
+    object or its wrapper is destroyed without ``close``, or if ``close`` is called by a finalizer or after an exception
+    has ended the program. docs/python.md lists the cases that cannot be detected.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class SealedWriter(io.BufferedIOBase):
 
         Args:
             file: A path, where the file appears when it is complete, or a binary file object, which is written from
-                its position on and flushed. The caller closes it.
+                its current position and flushed. The caller closes the file object.
             keyset: The keyset whose primary key encrypts.
             associated_data: Data that the reader must also supply. It is not stored in the file.
             overwrite: Whether to replace a file at the path.
@@ -137,7 +138,7 @@ class SealedWriter(io.BufferedIOBase):
         Raises:
             FileExistsError: A file already exists at the path, and ``overwrite`` is False.
             KeysetError: The keyset has no primary key.
-            TypeError: The file object is for text, or the argument is not a file object.
+            TypeError: The file object is a text file, or the argument is not a file object.
         """
         super().__init__()
         self._position = 0
@@ -172,7 +173,7 @@ class SealedWriter(io.BufferedIOBase):
         return self._position
 
     def write(self, data: Any) -> int:
-        """Write a contiguous buffer, or a tensor in host or device memory; return the number of bytes.
+        """Write a contiguous buffer, or a tensor in host or device memory, and return the number of bytes.
 
         Raises:
             ValueError: The file is closed.
@@ -187,16 +188,16 @@ class SealedWriter(io.BufferedIOBase):
         return written
 
     def close(self) -> None:
-        """Seal the last segment and complete the file. A path appears under its name only at this point.
+        """Seal the last segment and complete the file. A file at a path appears under its name only at this point.
 
         Wrappers, ``finally`` blocks and ``contextlib.closing`` call ``close`` both after success and after an
         exception. If this thread is handling an exception that was raised since the file was opened, the file is
-        aborted instead, and that exception is raised again.
+        aborted, and that exception is raised again.
 
-        Raises: ValueError: A wrapper of this object was destroyed without ``close``, which aborted the file.
+        Raises: ValueError: The file was aborted, because a wrapper of this object was destroyed without ``close``.
         """
         if self._unclosed and self.closed:
-            raise ValueError("the file was aborted, because its wrapper was not closed: close or detach the wrapper")
+            raise ValueError("the file was aborted, because its wrapper was not closed; close or detach the wrapper")
         handled = _closing.handled()
         if self._writer is not None and not self._is_of_the_program():
             self._abort_unclosed(self)
@@ -204,7 +205,7 @@ class SealedWriter(io.BufferedIOBase):
             self.abort()
             if sys.version_info >= (3, 11):
                 handled[0].add_note(
-                    "The encrypted file was aborted, because it was closed while this exception was handled."
+                    "The encrypted file was aborted, because it was closed while this exception was being handled."
                 )
             raise handled[0]
         self._end(self._publish)
@@ -223,7 +224,7 @@ class SealedWriter(io.BufferedIOBase):
             super().close()
 
     def _publish(self, writer: Writer) -> None:
-        """Complete the file, or abort it on a failure."""
+        """Complete the file, or abort it if that fails."""
         try:
             writer.finish()
             if self._file is not None:
@@ -246,8 +247,8 @@ class SealedWriter(io.BufferedIOBase):
             self.abort()
 
     def _is_of_the_program(self) -> bool:
-        """Return whether the program calls ``close``, rather than a finalizer or the interpreter after an uncaught
-        exception."""
+        """Return whether the program itself calls ``close``. A finalizer, or the interpreter after an uncaught
+        exception, may also call it."""
         error = _closing.uncaught()
         ended = error is not None and not any(error is one for one in self._handled)
         return not ended and _closing.finalizers() <= self._finalizers
@@ -257,15 +258,15 @@ class SealedWriter(io.BufferedIOBase):
         raise TypeError(_NOT_PICKLED)
 
     def _dealloc_warn(self, source: Any) -> None:
-        """Abort the file. A wrapper from the module io calls this method when it is destroyed without ``close``, before
-        it closes this object."""
+        """Abort the file. A wrapper from the ``io`` module calls this method when it is destroyed without ``close``,
+        before it closes this object."""
         if self._writer is not None:
             self._abort_unclosed(source)
             self._unclosed = True
 
     def _abort_unclosed(self, source: Any) -> None:
-        """Abort the file, because the program closed neither it nor its wrapper."""
-        warnings.warn(f"{source!r} was not closed, so there is no file", ResourceWarning, stacklevel=3)
+        """Abort the file, because the program closed neither the file nor its wrapper."""
+        warnings.warn(f"{source!r} was not closed and was aborted", ResourceWarning, stacklevel=3)
         writer, self._writer = self._writer, None
         if writer is not None:
             self._discard(writer)
@@ -273,20 +274,20 @@ class SealedWriter(io.BufferedIOBase):
     def __del__(self) -> None:
         """Abort a file that was not closed, with a ResourceWarning."""
         if getattr(self, "_writer", None) is not None:
-            warnings.warn(f"{self!r} was not closed, so there is no file", ResourceWarning, stacklevel=2, source=self)
+            warnings.warn(f"{self!r} was not closed and was aborted", ResourceWarning, stacklevel=2, source=self)
             self.abort()
 
 
 class SealedTextWriter(io.TextIOWrapper):
-    """Writes a sealed file of text. It is completed and aborted like a ``SealedWriter``."""
+    """Writes text to a sealed file. The file is completed or aborted as by a ``SealedWriter``."""
 
     def __init__(
         self, file: SealedWriter, encoding: str | None = None, errors: str | None = None, newline: str | None = None
     ) -> None:
-        """Write text to a sealed file; see ``open``."""
+        """Wrap a ``SealedWriter``; see ``open`` for the arguments."""
         super().__init__(file, encoding, errors, newline)  # type: ignore[arg-type]  # a name is not needed
         self._file = file
-        if codecs.lookup(self.encoding).name in ("utf-16", "utf-32"):  # TextIOWrapper does so for files that can seek
+        if codecs.lookup(self.encoding).name in ("utf-16", "utf-32"):  # TextIOWrapper does so only for seekable files
             self.write("\ufeff")
 
     def abort(self) -> None:

@@ -43,9 +43,9 @@ _NAMES = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 class WarpaesFileSystem(LastingArguments, Listing):
     """The plaintexts of another file system's sealed files, under the same paths.
 
-    Sizes are those of the plaintexts. To find a size and to check that the file is complete, the file system opens the
-    file with two reads: a few bytes and a segment. It caches the size until the file is replaced. A file that cannot be
-    opened is listed with the size None, and ``du`` leaves it out. Names are listed without reading files.
+    Sizes are plaintext sizes. To find a size and to check that the file is complete, the file system opens the file
+    with two reads: a few bytes and a segment. It caches the size until the file is replaced. A file that cannot be
+    opened is listed with the size None, and ``du`` omits it. Listing names does not read the files.
     """
 
     protocol = "warpaes"
@@ -66,55 +66,55 @@ class WarpaesFileSystem(LastingArguments, Listing):
     ) -> None:
         """Create a file system on top of ``fs``, or on top of a protocol with its options.
 
-        A pickle of the file system contains the name of its keyset, and each process reads the keyset itself. A file
-        system with a Keyset in memory cannot be pickled. Options are as trusted as code: ``exec:`` runs a program.
+        A pickle of the file system contains the place of its keyset, and each process reads the keyset itself. A file
+        system with a Keyset in memory cannot be pickled. Options must be trusted like code: ``exec:`` runs a program.
 
         Args:
             keyset: A Keyset, or a location that ``warpaes.open`` accepts; required. Passing the JSON itself is
-                deprecated, because options do not stay in this process.
+                deprecated, because options may leave this process.
             associated_data: The associated data of all files, or a function that returns it for a path, which several
-                threads may call at once.
+                threads may call concurrently.
             fs: The underlying file system.
             target_protocol: The protocol of the underlying file system, if ``fs`` is None.
-            target_options: The options of that protocol.
+            target_options: The options for that protocol.
             fo: Ignored; fsspec passes it for chained URLs.
-            kek: The place of the key-encryption key of the keyset, if ``keyset`` does not name it.
-            encrypted_names: The path or URL of a folder whose names are encrypted, as ``warpaes encrypt
-                --encrypt-names`` does. Paths are plain paths below it, and each file is bound to its own. Listing a
+            kek: The place of the keyset's key-encryption key, if ``keyset`` does not name it.
+            encrypted_names: The path or URL of a folder with encrypted names, as ``warpaes encrypt --encrypt-names``
+                creates it. Paths below the folder are plaintext paths, and each file is bound to its path. Listing a
                 folder raises InvalidTag or FormatError if a name in it is not authentic.
-            options: Further options of fsspec.
+            options: Additional fsspec options.
 
         Raises:
-            ValueError: The keyset is missing or its place is not valid, or the underlying file system is missing or
+            ValueError: The keyset is missing or its place is invalid, or the underlying file system is missing or
                 asynchronous.
-            KeysetError: The JSON is not a keyset, or with ``kek`` not an encrypted one.
+            KeysetError: The JSON is not a keyset, or ``kek`` is given and the keyset is not encrypted.
             OSError: The keyset cannot be read.
         """
         if fs is None and target_options is None and target_protocol in options:
             target_options = options.pop(target_protocol)  # named as for a chained URL
         super().__init__(**options)
         if keyset is None:
-            raise ValueError(f"keyset is missing: name it by {_NAMES}, or pass keyset=warpaes.Keyset.parse(...)")
+            raise ValueError(f"keyset is missing; name it by {_NAMES}, or pass keyset=warpaes.Keyset.parse(...)")
         self._keyset_name = ""
         self.own = self.datasets = None
         datasets = dataset_place(keyset)
         if datasets is not None:
             if kek is not None or associated_data is not None:
                 raise ValueError(
-                    "kek, associated_data: the keyset is the key of datasets, whose manifests contain both: leave them "
-                    "out"
+                    "kek, associated_data: not allowed with a key for datasets, because the manifests of datasets "
+                    "contain both"
                 )
-            self.keyset = Keyset()  # no file is opened with it
+            self.keyset = Keyset()  # opens no files
             self._keyset_name = datasets.lasting() or str(keyset)
         elif isinstance(keyset, str) and keyset.endswith(OWN) and kek is None and (place := parse(keyset)).is_own:
             self.own = OwnKeysets(place)
-            self.keyset = Keyset()  # no file is opened with it
+            self.keyset = Keyset()  # opens no files
             self._keyset_name = place.lasting() or keyset
         elif isinstance(keyset, str) and not keyset.lstrip().startswith("{"):
             self.keyset = load_keyset(keyset, kek)
             self._keyset_name = lasting_keyset_place(keyset) or keyset
         elif kek is not None:
-            raise ValueError(f"kek: applies only to a keyset that is named by {_NAMES}")
+            raise ValueError(f"kek: allowed only if the keyset is named by {_NAMES}")
         elif isinstance(keyset, Keyset):
             self.keyset = keyset
         else:
@@ -125,7 +125,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
             )
             self.keyset = Keyset.parse(keyset)
         if encrypted_names is not None and (datasets is not None or self.own is not None):
-            raise ValueError("encrypted_names: requires a separate keyset, neither own: nor the key of datasets")
+            raise ValueError("encrypted_names: requires a separate keyset, neither own: nor a key for datasets")
         fs = underlying(fs, target_protocol, target_options)
         self._below_fs, self._process = fs, os.getpid()
         if encrypted_names is not None:
@@ -138,8 +138,8 @@ class WarpaesFileSystem(LastingArguments, Listing):
             self._below_fs = DatasetFileSystem(fs, self.datasets.names_of, self.datasets.refresh)
 
         def strip(path: Any) -> Any:
-            """Strip the prefixes of both file systems. The method is set on the instance, because the underlying file
-            system differs."""
+            """Strip the prefixes of both file systems. The method is set on the instance, because it depends on the
+            underlying file system."""
             plain = type(self)._strip_protocol(path)
             if isinstance(plain, list):
                 return [fs._strip_protocol(one) for one in plain]
@@ -151,8 +151,8 @@ class WarpaesFileSystem(LastingArguments, Listing):
         self._sizes: dict[str, tuple[Any, int | None]] = {}
 
     def _use_names(self, root: str, fs: AbstractFileSystem, more: Any) -> Callable[[str], bytes]:
-        """Insert a file system with plain paths between this file system and ``fs``. Return the function for the
-        associated data of its files."""
+        """Insert a file system with plaintext paths between this file system and ``fs``. Return the function that
+        computes the associated data of files."""
         named = self._below_fs = NamedFileSystem(fs, root, EncryptedNames(self.keyset))
 
         def bound(path: str) -> bytes:
@@ -162,38 +162,38 @@ class WarpaesFileSystem(LastingArguments, Listing):
 
     @property
     def fs(self) -> AbstractFileSystem:
-        """The underlying file system. An asynchronous one belongs to a process: a child of ``fork`` creates its own."""
+        """The underlying file system. If it is asynchronous, a process created by ``fork`` replaces it."""
         if self._process != os.getpid():
             below = self._below_fs
             self._below_fs = below.again() if isinstance(below, DatasetFileSystem) else again(below)
-            self._process = os.getpid()  # last, because another thread of the child may be here
+            self._process = os.getpid()  # set last, because another thread may be executing this method
         return self._below_fs
 
     def _lasting(self) -> Any:
         return self._keyset_name or self.keyset
 
     def _check_name(self) -> None:
-        """Raise an exception if the keyset cannot be read by another process."""
+        """Raise an exception if other processes cannot read the keyset."""
         if not self._keyset_name or lasting_keyset_place(self._keyset_name) is None:
             raise TypeError(
                 "a file system whose keyset exists only in this process cannot be pickled or written as "
-                "JSON: create it with keyset='file:PATH', 'env:NAME' or 'exec:COMMAND', which each "
-                "process reads itself"
+                "JSON; create it with keyset='file:PATH', 'env:NAME' or 'exec:COMMAND', so that each "
+                "process reads the keyset itself"
             )
 
     def __reduce__(self) -> Any:
-        """Pickle the arguments, with the name of the keyset."""
+        """Pickle the arguments, with the place of the keyset."""
         self._check_name()
         return super().__reduce__()
 
     def to_dict(self, **options: Any) -> dict[str, Any]:
-        """Return the arguments for ``to_json``, with the name of the keyset."""
+        """Return the arguments for ``to_json``, with the place of the keyset."""
         self._check_name()
         arguments: dict[str, Any] = super().to_dict(**options)
         return arguments
 
     def open(self, path: Any, mode: str = "rb", *positions: Any, compression: str | None = None, **options: Any) -> Any:
-        """Open a file; modes are ``rb``, ``wb``, ``xb`` and, for text, ``r``, ``w``, ``x``."""
+        """Open a file. The modes are ``rb``, ``wb``, ``xb`` and, for text, ``r``, ``w`` and ``x``."""
         if compression is None or "b" not in mode or "r" in mode:
             return super().open(path, mode, *positions, compression=compression, **options)
         name = get_compression(path, compression)
@@ -207,11 +207,11 @@ class WarpaesFileSystem(LastingArguments, Listing):
         if mode in ("wb", "xb"):
             if self.datasets is not None:
                 raise ValueError(
-                    "a dataset is read-only in this file system: use `warpaes bulk encrypt` to write objects"
+                    "a dataset is read-only in this file system; use `warpaes bulk encrypt` to write objects"
                 )
             associated_data = self._associated_data(path)
-            # The file appears only when it is complete: the writer commits or discards it. The underlying "xb" would
-            # create the file immediately, so this code checks for an existing file instead, now and again at the end.
+            # The file appears only when it is complete, because the writer commits or discards it. The underlying "xb"
+            # would create the file immediately, so this code checks for an existing file now and again at the end.
             check = (lambda: self._refuse_existing(path)) if mode == "xb" else None
             if check is not None:
                 check()
@@ -220,7 +220,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
             if front:
                 below.write(front)
             return ClosingWriter(below, keyset, associated_data, check, options.get("autocommit", True))
-        raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: encrypted files cannot be appended to")
+        raise ValueError(f"mode must be rb, wb or xb, not {mode!r}; encrypted files cannot be appended to")
 
     def _open_reader(self, path: str, options: dict[str, Any]) -> ClosingReader:
         keyset, associated_data = self._keys_of(path)
@@ -228,13 +228,13 @@ class WarpaesFileSystem(LastingArguments, Listing):
 
     def _open_below(self, path: str, options: dict[str, Any]) -> Any:
         if isinstance(self._innermost(path)[0], MemoryFileSystem):
-            # All callers that open this file share its file object and its position.
+            # In memory, all callers that open a file share one file object and its position.
             return io.BytesIO(self.fs.open(path, "rb").getvalue())
         names = ("block_size", "cache_type", "cache_options")
         return self.fs.open(path, "rb", **{name: options[name] for name in names if options.get(name) is not None})
 
     def _innermost(self, path: str) -> tuple[Any, str]:
-        """Return the file system below all wrappers that only prepend a folder, and the path there."""
+        """Return the file system below all wrappers that only prepend a folder, and the path in that file system."""
         below = self.fs
         while isinstance(below, (DatasetFileSystem, DirFileSystem, NamedFileSystem)):
             if isinstance(below, DatasetFileSystem):
@@ -245,7 +245,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
         return below, path
 
     def _create(self, path: str, exclusive: bool = False) -> Any:
-        """Begin a file of the underlying file system that appears when ``commit`` is called."""
+        """Begin a file in the underlying file system. The file appears when ``commit`` is called."""
         if isinstance(self.fs, NamedFileSystem):
             self.fs.make_parts(self.fs.stored(path))
         below, inner = self._innermost(path)
@@ -256,19 +256,19 @@ class WarpaesFileSystem(LastingArguments, Listing):
             return LocalFile(inner, exclusive)
         if isinstance(below, MemoryFileSystem):
             with contextlib.suppress(FileNotFoundError):
-                self.fs.open(path, "rb")  # refuses invalid targets, such as folders and paths below a file
+                self.fs.open(path, "rb")  # raises for invalid targets, such as folders and paths below a file
             mode = "create" if exclusive else "overwrite"
             return MemoryFile(lambda data: self.fs.pipe_file(path, data, mode=mode))
         protocol = self.fs.protocol
         on_s3 = "s3" in ((protocol,) if isinstance(protocol, str) else protocol)
-        mode = "xb" if exclusive and on_s3 else "wb"  # s3fs implements "xb" as a condition of the last request
+        mode = "xb" if exclusive and on_s3 else "wb"  # s3fs implements "xb" as a condition in the last request
         file = self.fs.open(path, mode, autocommit=False)
         self._take_out(file)
         return file
 
     def _take_out(self, file: Any) -> None:
-        """Remove a file from the underlying file system's transaction, because opening it without commit adds it
-        there."""
+        """Remove a file from the underlying file system's transaction. Opening the file without commit adds it to the
+        transaction."""
         below = self.fs
         while below is not None:
             transaction = getattr(below, "_transaction", None)
@@ -288,10 +288,10 @@ class WarpaesFileSystem(LastingArguments, Listing):
     # -------------------------------------------------------------------------------------------------- reading
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        """Return the plaintext of a file, or its range [start, end).
+        """Return the plaintext of a file, or the range [start, end) of the plaintext.
 
         Raises:
-            InvalidTag: No key of the keyset opens the file, or it was altered.
+            InvalidTag: No key of the keyset opens the file, or the file was altered.
         """
         return self._ranges(self._strip_protocol(path), [(start, end)])[0]
 
@@ -304,15 +304,15 @@ class WarpaesFileSystem(LastingArguments, Listing):
         on_error: str = "return",
         **options: Any,
     ) -> list[Any]:
-        """Return ranges of plaintexts. Only the segments that contain them are fetched, and each file is opened only
-        once.
+        """Return ranges of plaintexts. Only the segments that contain the ranges are fetched, and each file is opened
+        only once.
 
         Args: paths: The files; a path may occur several times.
-            starts: The first byte of each range, or one for all.
-            ends: The end of each range, or one for all.
+            starts: The first byte of each range, or one value for all ranges.
+            ends: The end of each range, or one value for all ranges.
             max_gap: Ignored.
-            on_error: ``raise`` raises the first exception; otherwise the list contains it instead of the file's ranges.
-            options: Ignored.
+            on_error: ``raise`` raises the first exception. Otherwise, the list contains a failed file's exception in
+            place of its ranges. options: Ignored.
 
         Raises:
             ValueError: The lists differ in length.
@@ -322,7 +322,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
         if not isinstance(ends, (list, tuple)):
             ends = [ends] * len(paths)
         if len(starts) != len(paths) or len(ends) != len(paths):
-            raise ValueError("paths, starts and ends must be of the same length")
+            raise ValueError("paths, starts and ends must have the same length")
         wanted: dict[str, list[int]] = {}
         for i, path in enumerate(paths):
             wanted.setdefault(self._strip_protocol(path), []).append(i)
@@ -350,7 +350,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
             reader.close()
 
     def get(self, rpath: Any, lpath: Any, *positions: Any, **options: Any) -> None:
-        """Decrypt files, or with ``recursive`` folders, to local paths, as ``get_file`` does."""
+        """Decrypt files to local paths, as ``get_file`` does. With ``recursive``, also decrypt folders."""
         super().get(stringify_path(rpath), stringify_path(lpath), *positions, **options)
 
     def get_file(
@@ -363,10 +363,10 @@ class WarpaesFileSystem(LastingArguments, Listing):
     ) -> None:
         """Write the plaintext of a file to a local file, which appears when it is complete and authentic.
 
-        For a folder, create an empty folder.
+        If the path is a folder, create an empty folder.
 
         Raises:
-            InvalidTag: No key of the keyset opens the file, or it was altered.
+            InvalidTag: No key of the keyset opens the file, or the file was altered.
         """
         if outfile is None and isfilelike(lpath):
             outfile = lpath
@@ -390,18 +390,19 @@ class WarpaesFileSystem(LastingArguments, Listing):
         super().pipe(stringify_path(path), value, **options)
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **options: Any) -> None:
-        """Write a file's bytes. With the mode ``create``, an existing file is an error."""
+        """Write a file's bytes. In the mode ``create``, an existing file is an error."""
         with self.open(path, "xb" if mode == "create" else "wb", **options) as file:
             file.write(value)
 
     def put(self, lpath: Any, rpath: Any, *positions: Any, **options: Any) -> None:
-        """Encrypt local files, or with ``recursive`` folders, to a path."""
+        """Encrypt local files to a path. With ``recursive``, also encrypt folders."""
         super().put(stringify_path(lpath), stringify_path(rpath), *positions, **options)
 
     def put_file(
         self, lpath: Any, rpath: Any, callback: Any = DEFAULT_CALLBACK, mode: str = "overwrite", **options: Any
     ) -> None:
-        """Encrypt a local file to a path, and create the path's folder. For a local folder, create an empty folder."""
+        """Encrypt a local file to a path whose folder is created if necessary. For a local folder, create an empty
+        folder."""
         if os.path.isdir(lpath):
             self.makedirs(rpath, exist_ok=True)
             return
@@ -422,7 +423,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
         else:
             self.pipe_file(path, b"", **options)
 
-    # Operations that do not access content are forwarded to the underlying file system.
+    # The underlying file system performs operations that do not access content.
 
     def mkdir(self, path: str, *positions: Any, **options: Any) -> Any:
         """Create a folder."""
@@ -437,7 +438,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
         return self.fs.rmdir(self._strip_protocol(path))
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> Any:
-        """Remove files, or with ``recursive`` folders, like the underlying file system."""
+        """Remove files like the underlying file system. With ``recursive``, also remove folders."""
         return self.fs.rm(self._below(path), recursive=recursive, maxdepth=maxdepth)
 
     def _rm(self, path: str) -> Any:
@@ -448,7 +449,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
         return self._rm(path)
 
     def copy(self, path1: Any, path2: Any, *positions: Any, **options: Any) -> Any:
-        """Copy files, or with ``recursive`` folders, as ``cp_file`` copies a file."""
+        """Copy files, as ``cp_file`` does. With ``recursive``, also copy folders."""
         if callable(self.associated_data) or isinstance(self.fs, LocalFileSystem):
             return super().copy(stringify_path(path1), stringify_path(path2), *positions, **options)
         return self.fs.copy(self._below(path1), self._below(path2), *positions, **options)
@@ -456,7 +457,7 @@ class WarpaesFileSystem(LastingArguments, Listing):
     def cp_file(self, path1: str, path2: str, **options: Any) -> None:
         """Copy a file. If ``associated_data`` is a function of the path, the copy is re-encrypted.
 
-        For a folder, create an empty folder.
+        If the path is a folder, create an empty folder.
         """
         path1, path2 = self._strip_protocol(path1), self._strip_protocol(path2)
         if callable(self.associated_data) and self.fs.isfile(path1):
@@ -476,14 +477,14 @@ class WarpaesFileSystem(LastingArguments, Listing):
     def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> Any:
         """Move files or folders, like the underlying file system.
 
-        If ``associated_data`` is a function of the path, files are re-encrypted and the originals are removed at the
+        If ``associated_data`` is a function of the path, files are re-encrypted, and the originals are removed at the
         end.
         """
         if not callable(self.associated_data):
             options |= {} if isinstance(self.fs, LocalFileSystem) else {"maxdepth": maxdepth}
             return self.fs.mv(self._below(path1), self._below(path2), recursive=recursive, **options)
         if isinstance(self.fs, LocalFileSystem):
-            recursive = True  # it always moves folders, and does not replace files in a folder
+            recursive = True  # the local file system always moves folders, and does not replace files in a folder
             inside = f"{self._strip_protocol(path2)}/{self._strip_protocol(path1).rsplit('/', 1)[-1]}"
             if self.fs.exists(inside):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), inside)

@@ -1,4 +1,4 @@
-"""AES key wrapping: the API of ``cryptography.hazmat.primitives.keywrap``."""
+"""AES key wrapping with the API of ``cryptography.hazmat.primitives.keywrap``."""
 
 from __future__ import annotations
 

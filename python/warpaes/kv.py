@@ -1,19 +1,20 @@
-"""KV blocks that a GPU encrypts before they are copied to host memory or storage, and decrypts after they are copied
-back.
+"""Encryption of KV blocks on a GPU before they are copied to host memory or storage, and decryption after they are
+copied back.
 
     blocks = warpaes.kv.Blocks("keyset.json")
     seals = blocks.store(staging, names, pinned)         # the pinned memory only ever contains ciphertext
     statuses = blocks.fetch(pinned, seals, names, staging)
 
-``encrypt`` and ``decrypt`` do the same without the copy, for example before a write by GPUDirect Storage. A block has
-the key, the IV and the associated data of frame 2 (docs/kv-caches.md). ``Seals.frame`` returns the frame that
-``warpaes.lmcache`` opens. The work is enqueued on the current stream, and no call waits for it.
+``encrypt`` and ``decrypt`` do the same without the copy, for example before a write with GPUDirect Storage. The key,
+the IV and the associated data of a block are those of frame version 2 (docs/kv-caches.md). ``Seals.frame`` returns a
+frame that ``warpaes.lmcache`` can open. The work is enqueued on the current stream, and no call waits for it.
 """
 
 from __future__ import annotations
 
 import array
 import contextlib
+import itertools
 import os
 import struct
 from collections.abc import Sequence
@@ -32,22 +33,22 @@ __all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
 
 #: The status of a block that is not authentic.
 NOT_AUTHENTIC = 22
-#: Number of bytes that are encrypted, and then copied while the next ones are encrypted. It is large enough to keep a
-#: GPU busy.
-PART_BYTES = 8 << 20
+#: Number of bytes that are encrypted before the first copy begins, or decrypted after the last one ends, and the number
+#: of parts of this length. Longer parts follow: a GPU encrypts faster than it copies, and few calls cost less.
+PART_BYTES, SHORT_PARTS = 8 << 20, 4
 _HEADER = struct.Struct(f">I{IV_BYTES}s")
 
 
 class Seals:
-    """Key IDs, IVs and tags of encrypted blocks. The tags lie on the device of the blocks."""
+    """Key IDs, IVs and tags of encrypted blocks. The tags are on the device of the blocks."""
 
     #: Number of bytes for each block in ``bytes()``.
     ENTRY_BYTES = _HEADER.size + TAG_BYTES
 
     def __init__(self, key_ids: Sequence[int], ivs: bytes, tags: Tensor) -> None:
-        """Store a key ID, 12 bytes of IV and 16 bytes of tag for each block."""
+        """Store a key ID, a 12-byte IV and a 16-byte tag for each block."""
         if len(ivs) != IV_BYTES * len(key_ids) or tags.nbytes != TAG_BYTES * len(key_ids):
-            raise ValueError("ivs, tags: must have 12 and 16 bytes for each key ID")
+            raise ValueError("ivs, tags: must have 12 and 16 bytes, respectively, for each key ID")
         self.key_ids, self.ivs, self.tags = list(key_ids), ivs, tags
 
     def __len__(self) -> int:
@@ -59,24 +60,24 @@ class Seals:
         return self.ivs[_slice(number, IV_BYTES)]
 
     def header(self, number: int) -> bytes:
-        """Return a block's part of ``bytes()`` without the tag that follows it. Does not wait."""
+        """Return a block's part of ``bytes()`` without the tag at its end. This does not wait."""
         return _HEADER.pack(self.key_ids[number], self.iv(number))
 
     def select(self, numbers: Sequence[int]) -> Seals:
-        """Return the seals of some blocks, with tags in host memory. This waits for the tags."""
+        """Return the seals of some blocks, with their tags in host memory. This waits for the tags."""
         tags = bytes(self.tags.cpu().numpy())
         chosen = b"".join(tags[_slice(number, TAG_BYTES)] for number in numbers)
         ivs = b"".join(map(self.iv, numbers))
         return Seals([self.key_ids[number] for number in numbers], ivs, _host_tags(chosen))
 
     def __bytes__(self) -> bytes:
-        """Return all seals as bytes, ``ENTRY_BYTES`` for each block. This waits for the tags."""
+        """Return all seals as bytes, with ``ENTRY_BYTES`` for each block. This waits for the tags."""
         tags = bytes(self.tags.cpu().numpy())
         return b"".join(self.header(number) + tags[_slice(number, TAG_BYTES)] for number in range(len(self)))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Seals:
-        """Return the seals from a result of ``bytes()``.
+        """Return the seals that a result of ``bytes()`` represents.
 
         Raises:
             FormatError: ``data`` has the wrong length.
@@ -89,13 +90,13 @@ class Seals:
         return cls([key_id for key_id, _ in headers], b"".join(iv for _, iv in headers), _host_tags(tags))
 
     def frame(self, number: int, ciphertext: bytes) -> bytes:
-        """Return the frame 2 of a block. This waits for the tags."""
+        """Return a block's frame in version 2. This waits for the tags."""
         tag = bytes(self.tags.cpu().numpy()[_slice(number, TAG_BYTES)])
         return b"\x02" + self.header(number) + ciphertext + tag
 
 
 def _slice(number: int, size: int) -> slice:
-    """Return element ``number`` of concatenated elements of ``size`` bytes."""
+    """Return the slice of element ``number`` in a concatenation of elements of ``size`` bytes."""
     return slice(size * number, size * (number + 1))
 
 
@@ -113,14 +114,15 @@ def _flat(data: Any, name: str) -> Tensor:
 
 
 class Blocks:
-    """Encrypts and decrypts blocks of equal size in one tensor. Any number of threads may use it.
+    """Encrypts and decrypts blocks of equal size in one tensor. Any number of threads may use an instance.
 
-    Random IVs are counted for each tenant as in ``warpaes.lmcache``. Counts of several objects with one keyset
-    are added together.
+    Random IVs are counted for each tenant, as in ``warpaes.lmcache``. The counts of all instances with the same keyset
+    must be added.
     """
 
     def __init__(self, keyset: Keyset | str) -> None:
-        """Use a keyset, given as an object or as a location that ``Keyset.load`` accepts. Its primary key encrypts."""
+        """Store a keyset, given as an object or as a location that ``Keyset.load`` accepts. Its primary key
+        encrypts."""
         self._frames = Frames.of_keyset(as_keyset(keyset))
 
     @property
@@ -129,7 +131,7 @@ class Blocks:
         return self._frames.primary
 
     def has_key(self, key_id: int) -> bool:
-        """Whether the keyset has an enabled key with this ID."""
+        """Return whether the keyset has an enabled key with this ID."""
         return self._frames.has_key(key_id)
 
     def encrypt(
@@ -138,28 +140,38 @@ class Blocks:
         """Encrypt blocks, in place or to ``out``.
 
         Args:
-            data: A contiguous tensor on any device, or an array with ``__dlpack__``: as many equally long blocks as
-                there are names.
-            names: The key of each block, which is authenticated. ``cache_salt`` is the tenant, which has its own key.
-            out: The ciphertext, as large as ``data`` and on the same device; None: in place.
-            stream: The stream of a GPU; None: the current one.
+            data: A contiguous tensor on any device, or an array with ``__dlpack__``, which contains as many blocks of
+                equal length as there are names.
+            names: The key of each block, which is authenticated. ``cache_salt`` is the tenant. Each tenant has its own
+            key. out: The ciphertext, as large as ``data`` and on the same device, or None to encrypt in place. stream:
+            The stream of a GPU, or None for the current stream.
 
         Returns:
-            The seals. Their tags are complete when the ciphertext is.
+            The seals. Their tags are complete when the ciphertext is complete.
 
         Raises:
-            ValueError: ``data`` does not divide into blocks, or a name is not valid.
+            ValueError: ``data`` cannot be divided into blocks of equal length, or a name is invalid.
             Error: A tenant's key has reached the limit of encryptions.
         """
         return self._encrypt(data, out, names, [name.associated_data() for name in names], stream)
 
-    def _encrypt(self, data: Any, out: Any, names: Sequence[ObjectName], bound: list[bytes], stream: Any) -> Seals:
+    def _encrypt(
+        self,
+        data: Any,
+        out: Any,
+        names: Sequence[ObjectName],
+        bound: list[bytes],
+        stream: Any,
+        tags: Tensor | None = None,
+    ) -> Seals:
+        """Encrypt blocks. ``bound``: their associated data. ``tags``: where the tags go; None: to a new tensor."""
         source, target, size = self._operands(data, out, len(names))
         primary = self._frames.primary
         ciphers = [self._frames.cipher(primary, name.cache_salt, encryptions=1) for name in names]
         ivs = os.urandom(IV_BYTES * len(names))
-        with _on(stream, source):
-            tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
+        if tags is None:
+            with _on(stream, source):
+                tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
         if names and source.is_cuda:
             places = _places(size, len(names))
             AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream)
@@ -185,18 +197,18 @@ class Blocks:
         """Decrypt blocks, in place or to ``out``. Blocks that are not authentic are wiped.
 
         Args:
-            data: The ciphertext, as for ``encrypt``.
-            seals: The seals of these blocks, in this order. Tags may be in host memory.
+            data: The ciphertext; see ``encrypt``.
+            seals: The seals of the blocks, in the same order. The tags may be in host memory.
             names: The key of each block.
-            out: The plaintext; None: in place.
-            stream: The stream of a GPU; None: the current one.
+            out: The plaintext, or None to decrypt in place.
+            stream: The stream of a GPU, or None for the current stream.
 
         Returns:
-            The statuses, an int32 for each block on the device of ``data``: 0, or 22 (``NOT_AUTHENTIC``).
+            The statuses, an int32 for each block, on the device of ``data``: 0, or 22 (``NOT_AUTHENTIC``).
 
         Raises:
-            ValueError: ``data`` does not divide into blocks, or the number of seals differs from the number of names.
-            FormatError: A block is encrypted under a key that is not in the keyset.
+            ValueError: ``data`` cannot be divided into blocks of equal length, or the number of seals differs from the
+            number of names. FormatError: A block is encrypted under a key that is not in the keyset.
         """
         source, target, size = self._operands(data, out, len(names))
         _check_count(seals, names)
@@ -226,24 +238,26 @@ class Blocks:
         """Encrypt blocks in place and copy them to host memory. A part is copied while the next part is encrypted.
 
         Args:
-            data: The blocks on a GPU, as for ``encrypt``. They are ciphertext afterwards.
+            data: The blocks on a GPU; see ``encrypt``. The call replaces them with ciphertext.
             names: The key of each block.
-            host: Page-locked memory as large as ``data``. It is complete when the current stream reaches this point.
+            host: Page-locked memory as large as ``data``. Its content is complete when the current stream reaches this
+                point.
 
         Returns:
             The seals.
 
         Raises:
-            ValueError: As for ``encrypt``, and ``data`` is unchanged.
+            ValueError: For the same reasons as ``encrypt``. ``data`` is unchanged.
         """
         source, target = _flat(data, "data"), _flat(host, "host")
         bound = [name.associated_data() for name in names]
+        tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
         sealed = []
         with _Copies(source, target) as copies:
             for blocks, part in self._parts(source, target, len(names)):
-                sealed.append(self._encrypt(source[part], None, names[blocks], bound[blocks], None))
+                its = tags[TAG_BYTES * blocks.start : TAG_BYTES * blocks.stop]
+                sealed.append(self._encrypt(source[part], None, names[blocks], bound[blocks], None, its))
                 copies.follow(target[part], source[part])
-        tags = torch.cat([each.tags for each in sealed]) if len(sealed) > 1 else sealed[0].tags
         return Seals([one for each in sealed for one in each.key_ids], b"".join(each.ivs for each in sealed), tags)
 
     def fetch(self, host: Tensor, seals: Seals, names: Sequence[ObjectName], data: Any) -> Tensor:
@@ -256,13 +270,13 @@ class Blocks:
             data: The plaintext on a GPU, as large as ``host``.
 
         Returns:
-            The statuses, as for ``decrypt``. Raises the exceptions of ``decrypt``.
+            The statuses; see ``decrypt``. Raises the same exceptions as ``decrypt``.
         """
         _check_count(seals, names)
         source, target = _flat(host, "host"), _flat(data, "data")
         tags, statuses = seals.tags, []
         with _Copies(target, source) as copies:
-            parts = list(self._parts(source, target, len(names)))
+            parts = self._parts(source, target, len(names), last=True)
             copied = [copies.lead(target[part], source[part]) for _, part in parts]
             for (blocks, part), ready in zip(parts, copied):
                 copies.wait(ready)
@@ -280,24 +294,39 @@ class Blocks:
         return source, target, _block_bytes(source.nbytes, count)
 
     @staticmethod
-    def _parts(source: Tensor, target: Tensor, count: int) -> list[tuple[slice, slice]]:
-        """Return the parts of the data: for each, a slice of blocks and a slice of bytes. There is at least one
-        part."""
+    def _parts(source: Tensor, target: Tensor, count: int, last: bool = False) -> list[tuple[slice, slice]]:
+        """Return the parts of the data: for each, a slice of blocks and a slice of bytes. There is at least one part.
+
+        The shortest part is the first one, or the last one if ``last``.
+        """
         if source.nbytes != target.nbytes:
             raise ValueError("host: must be as large as data")
         size = _block_bytes(source.nbytes, count)
         step = max(1, PART_BYTES // size) if size else max(1, count)
-        blocks = [slice(begin, min(begin + step, count)) for begin in range(0, max(1, count), step)]
+        counts, left = [], count
+        while left > step and len(counts) < SHORT_PARTS:
+            counts.append(step)
+            left -= step
+        step *= SHORT_PARTS
+        while left >= 2 * step:
+            counts.append(step)
+            left -= step
+            step *= 2
+        counts.append(left)
+        if last:
+            counts.reverse()
+        ends = list(itertools.accumulate(counts))
+        blocks = [slice(end - its, end) for end, its in zip(ends, counts)]
         return [(part, slice(part.start * size, part.stop * size)) for part in blocks]
 
 
 def _check_count(seals: Seals, names: Sequence[ObjectName]) -> None:
     if len(seals) != len(names):
-        raise ValueError(f"seals: there must be one for each block, but there are {len(seals)} for {len(names)} blocks")
+        raise ValueError(f"seals: {len(seals)} seals do not match {len(names)} blocks")
 
 
 def _on(stream: Any, data: Tensor) -> Any:
-    """Return a context that assigns new tensors to a stream, because memory of other streams may still be in use."""
+    """Return a context that allocates new tensors on a stream, because memory of other streams may still be in use."""
     return contextlib.nullcontext() if stream is None or not data.is_cuda else torch.cuda.stream(stream)
 
 
@@ -313,9 +342,9 @@ def _places(size: int, count: int) -> tuple[array.array[int], array.array[int]]:
 
 
 class _Copies:
-    """Copies between a GPU and host memory on a separate stream, or immediately if there is no GPU.
+    """Copies data between a GPU and host memory on a separate stream, or immediately if there is no GPU.
 
-    The current stream and this stream are synchronized at the beginning and at the end.
+    The current stream and the separate stream wait for each other at the beginning and at the end.
     """
 
     def __init__(self, on_gpu: Tensor, here: Tensor) -> None:
@@ -334,13 +363,13 @@ class _Copies:
             torch.cuda.current_stream(self._gpu.device).wait_stream(self._own)
 
     def follow(self, to: Tensor, source: Tensor) -> None:
-        """Copy after the work that is now on the current stream."""
+        """Copy after the work that is on the current stream at the time of the call."""
         if self._own is not None:
             self._own.wait_event(torch.cuda.current_stream(self._gpu.device).record_event())
         self._copy(to, source)
 
     def lead(self, to: Tensor, source: Tensor) -> Any:
-        """Copy ahead of the current stream. Return the argument for ``wait``."""
+        """Copy without waiting for the current stream. Return the argument for ``wait``."""
         self._copy(to, source)
         return None if self._own is None else self._own.record_event()
 

@@ -24,8 +24,8 @@ def _bytes_of(path: _Path) -> bytes:
 class EncryptedNames:
     """Encrypts and decrypts the names in a tree.
 
-    A plain path is the path of a file or folder below the root of the tree, names joined by ``/``. Thread-safe. It can
-    be pickled if its keyset can.
+    A plaintext path is the path of a file or folder below the root of the tree: names joined by ``/``. The class is
+    thread-safe. An object can be pickled if its keyset can be pickled.
     """
 
     def __init__(self, keyset: Keyset | str) -> None:
@@ -45,7 +45,7 @@ class EncryptedNames:
         return len(self._names)
 
     def __reduce__(self) -> tuple[type[EncryptedNames], tuple[Keyset | str]]:
-        """Return the state with the keyset or its place."""
+        """Return the state, which contains the keyset or its place."""
         if isinstance(self._keyset, Keyset):
             return EncryptedNames, (self._keyset,)
         place = lasting_keyset_place(self._keyset)
@@ -56,33 +56,33 @@ class EncryptedNames:
         return EncryptedNames, (place,)
 
     def encrypt_name(self, folder: _Path, name: _Path, key: int = 0) -> str:
-        """Return the stored form of a name in a folder.
+        """Return the encrypted form of a name in a folder.
 
         Args:
-            folder: The plain path of the folder; empty for the root of the tree.
-            name: The plain name.
-            key: The key: 0 is the primary, and the other enabled keys follow in their order.
+            folder: The plaintext path of the folder; empty for the root of the tree.
+            name: The plaintext name.
+            key: The index of the key: 0 is the primary key, and the other enabled keys follow in keyset order.
 
         Returns:
-            One part, or for a long name several, joined by ``/``.
+            One part or, for a long name, several parts joined by ``/``.
 
         Raises:
-            ValueError: The name is empty, ``.``, ``..`` or too long, contains ``/`` or NUL, or there is no such key.
+            ValueError: The name is empty, ``.``, ``..`` or too long, contains ``/`` or NUL, or the key does not exist.
         """
         return self._names.encrypt(_bytes_of(folder), _bytes_of(name), key)
 
     def decrypt_name(self, folder: _Path, stored: str) -> str:
-        """Return the plain name for a stored name in a folder.
+        """Return the plaintext of an encrypted name in a folder.
 
         Raises:
-            FormatError: It does not have the form of an encrypted name, or the decrypted name is not a valid file name.
-            InvalidTag: No key opens the name in this folder.
+            FormatError: ``stored`` is not an encrypted name, or the decrypted name is not a valid file name.
+            InvalidTag: No key decrypts the name in this folder.
         """
         name = self._names.decrypt(_bytes_of(folder), stored.encode("utf-8", "surrogateescape"))
         return name.decode("utf-8", "surrogateescape")
 
     def encrypt(self, path: _Path) -> str:
-        """Return the stored path of a plain path, under the primary key.
+        """Return a path with its names encrypted under the primary key.
 
         Raises:
             ValueError: The path has an empty name, ``.`` or ``..``.
@@ -91,11 +91,11 @@ class EncryptedNames:
         return "/".join(self.encrypt_name(b"/".join(steps[:i]), step) for i, step in enumerate(steps))
 
     def decrypt(self, stored: str) -> str:
-        """Return the plain path of a stored path below the root.
+        """Return the plaintext of an encrypted path below the root.
 
         Raises:
-            FormatError: A name in it does not have the form of an encrypted name.
-            InvalidTag: No key opens a name in its folder.
+            FormatError: A part of the path is not an encrypted name.
+            InvalidTag: No key decrypts a name in its folder.
         """
         folder, before = "", ""
         for part in stored.split("/"):
@@ -105,15 +105,15 @@ class EncryptedNames:
             name = self.decrypt_name(folder, before + part)
             folder, before = (f"{folder}/{name}" if folder else name), ""
         if before:
-            self.decrypt_name(folder, before)  # which refuses an incomplete name
+            self.decrypt_name(folder, before)  # raises an exception for an incomplete name
         return folder
 
     @staticmethod
     def associated_data(path: _Path, associated_data: Buffer | None = None) -> bytes:
-        """Return the associated data that binds a file to its plain path.
+        """Return the associated data that binds a file to its plaintext path.
 
         Args:
-            path: The plain path.
-            associated_data: The associated data of the command line, or none.
+            path: The plaintext path of the file.
+            associated_data: The associated data given on the command line, or None.
         """
         return _MARK + b"\0" + _bytes_of(path) + b"\0" + bytes(associated_data or b"")

@@ -1,7 +1,7 @@
-"""Keys from quantum key distribution (QKD): a client of ETSI GS QKD 014, and files under such keys.
+"""Keys from quantum key distribution (QKD): a client for ETSI GS QKD 014, and files encrypted under QKD keys.
 
 ``warpaes qkd status|send|receive`` is the command. ``send`` writes a Tink streaming-AEAD file under a key from the
-key-management entity (KME), and next to it a small JSON file that names the key. docs/keys.md describes both.
+key-management entity (KME), and next to the file a small JSON file that names the key. docs/keys.md describes both.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ MOST_HEADER = 4096
 SIDECAR = ".qkd.json"
 ENDING = ".warpaes"
 PIECE = 4 << 20
-# A body begins with the length of its header, 32 bytes of salt and 7 bytes of nonce, and contains at least one tag.
-# Each segment except the last has the full length, including header and tag. The last segment contains plaintext unless
-# it is the only one.
+# A body begins with its header (the length of the header, a 32-byte salt and a 7-byte nonce) and contains at least one
+# tag. Each segment except the last has the full length, including header and tag. The last segment contains plaintext
+# unless it is the only segment.
 BODY_HEADER, BODY_TAG, BODY_SEGMENT = 40, 16, 1 << 20
 
 
@@ -65,7 +65,7 @@ BODY_HEADER, BODY_TAG, BODY_SEGMENT = 40, 16, 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """The content of the JSON file next to a sealed file: everything that a reader needs except the key."""
+    """The content of the JSON file next to a sealed file: all information that a reader needs except the key."""
 
     master_sae_id: str
     slave_sae_id: str
@@ -79,26 +79,26 @@ class Header:
 
 
 def parse_header(line: bytes) -> Header:
-    """Parse a header. It is authentic only after the file has been opened with the line as associated data.
+    """Parse a header. The header is authentic only after the file has been opened with the line as associated data.
 
     Raises:
         FormatError: ``line`` is not a valid header. The message names the field.
     """
 
     def refuse(why: str) -> exceptions.FormatError:
-        return exceptions.FormatError(f"not the line of JSON that names the QKD key of a file ({FORMAT}): {why}")
+        return exceptions.FormatError(f"not a line of JSON that names a file's QKD key ({FORMAT}): {why}")
 
     names = [field.name for field in dataclasses.fields(Header)]
     if len(line) > MOST_HEADER:
-        raise refuse(f"more than {MOST_HEADER} bytes")
+        raise refuse(f"it has more than {MOST_HEADER} bytes")
     if not line.endswith(b"\n") or line.count(b"\n") != 1:
-        raise refuse("does not consist of a single line with a line feed at the end")
+        raise refuse("it is not a single line with a line feed at the end")
     try:
         pairs = json.loads(line, object_pairs_hook=list)
     except (ValueError, RecursionError):
-        raise refuse("not JSON") from None
+        raise refuse("it is not JSON") from None
     if not isinstance(pairs, list) or not all(isinstance(pair, tuple) for pair in pairs):
-        raise refuse("not a JSON object")
+        raise refuse("it is not a JSON object")
     found = dict(pairs)
     if len(found) != len(pairs):
         raise refuse("a field appears twice")
@@ -109,14 +109,14 @@ def parse_header(line: bytes) -> Header:
         else:
             good = isinstance(value, str) and value.isprintable() and value != ""
         if not good or (name == "format" and value != FORMAT):
-            raise refuse(f"no valid '{name}'")
+            raise refuse(f"it has no valid '{name}'")
     if unknown := sorted(found.keys() - {"format", *names}):
         raise refuse(f"{unknown[0]!a} is not one of its fields")
     header = Header(**{name: found[name] for name in names})
     # The bytes of the line are the associated data, so a file does not open with a reformatted line.
     if line != header.line():
         raise refuse(
-            "the fields are valid, but the bytes differ from the output of `send`: it was converted or reformatted"
+            "the fields are valid, but the bytes differ from the output of `send`, so it was converted or reformatted"
         )
     return header
 
@@ -124,8 +124,8 @@ def parse_header(line: bytes) -> Header:
 def keyset_of(key: QkdKey, template: str = TEMPLATE) -> Keyset:
     """Return the keyset for a file.
 
-    A QKD key of 32 bytes is used unchanged. From a longer key, HKDF-SHA256 derives 32 bytes, without salt and with the
-    key's ID in the info.
+    A 32-byte QKD key is used unchanged. From a longer key, HKDF-SHA256 derives 32 bytes without a salt and with the
+    key's ID in the info parameter.
 
     Raises:
         ValueError: The key is shorter than 32 bytes.
@@ -150,7 +150,7 @@ def sidecar_of(path: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def check_new(*paths: str | os.PathLike[str]) -> None:
-    """Check that the paths can be created before a key is used up.
+    """Check that the paths can be created. Callers do this before a key is used up.
 
     Raises:
         FileExistsError: A path exists.
@@ -169,7 +169,7 @@ def send(
 ) -> Header:
     """Encrypt a file for a peer under a new QKD key.
 
-    The call creates both ``target`` and the header next to it, or neither.
+    The call creates both ``target`` and the header file next to it, or neither.
 
     Args:
         kme: The local KME.
@@ -206,7 +206,7 @@ def send(
 
 
 def send_stream(kme: Kme, peer: str, source: Any, target: Any, size: int = 256) -> Header:
-    """Encrypt from one file object to another. The output is the header line followed by the sealed file. See
+    """Encrypt data from one file object to another. The output is the header line followed by the sealed file. See
     ``send``."""
     check_binary(source, "read")
     write = write_all(target)
@@ -229,15 +229,15 @@ def _check(header: Header, peer: str) -> None:
 
 
 def _check_body(body: Any) -> None:
-    """Check that a body is plausible, and seek back to its start."""
+    """Check that a body is plausible, and return to its start."""
     first, size = body.read(1), body.seek(0, os.SEEK_END)
     if first != bytes([BODY_HEADER]) or size < BODY_HEADER + BODY_TAG:
         raise exceptions.FormatError(
-            f"the file does not have the format {TEMPLATE}: it does not begin with its header, or is shorter than "
-            "an empty file"
+            f"the file does not have the format {TEMPLATE}: it does not begin with the header of this format, or is "
+            "shorter than an encrypted empty file"
         )
     if size > BODY_SEGMENT and 0 < size % BODY_SEGMENT <= BODY_TAG:
-        raise exceptions.FormatError(f"a file of {TEMPLATE} cannot have {size} bytes: it is truncated")
+        raise exceptions.FormatError(f"an {TEMPLATE} file cannot have {size} bytes, so the file is truncated")
     body.seek(0)
 
 
@@ -247,13 +247,13 @@ def _check_with(kme: Kme, peer: str, header: Header) -> None:
         status = kme.status(peer)
     except (DeniedError, UnknownKeyError):  # some KMEs answer only the side that requests new keys
         return
-    # One of its two SAEs must be the peer. Most KMEs name the caller as the master; some name the sender.
+    # One of the status's two SAEs must be the peer. Most KMEs name the caller as the master; some name the sender.
     ours = {status.master_sae_id, status.slave_sae_id} - {peer}
     if ours and header.slave_sae_id not in ours:
         raise DeniedError(f"the file is for '{header.slave_sae_id}', not for '{min(ours)}'")
     if not status.min_key_size <= header.key_size <= status.max_key_size:
         raise exceptions.FormatError(
-            f"the file's key_size is {header.key_size}, but the KME has keys of {status.min_key_size} to "
+            f"the file's key_size is {header.key_size}, but the KME's keys have {status.min_key_size} to "
             f"{status.max_key_size} bits"
         )
 
@@ -262,7 +262,7 @@ def _check_with(kme: Kme, peer: str, header: Header) -> None:
 def _opened(
     kept: KeptKeys, kme: Kme, peer: str, header: Header, body: Any, line: bytes
 ) -> Iterator[files.SealedReader]:
-    """Open a file with its key. The key is wiped if the block succeeds, and otherwise kept for another file."""
+    """Open a file with its key. If the block succeeds, the key is wiped; otherwise, it is kept for another file."""
     key = kept.get(kme, peer, header.key_id, lambda: _check_with(kme, peer, header))
     if len(key.key) * 8 != header.key_size:
         raise exceptions.FormatError(
@@ -274,13 +274,13 @@ def _opened(
 
 
 def _open_file(path: str | os.PathLike[str]) -> Any:
-    """Open a file in an inbox, whose content is untrusted, without following links and without blocking."""
+    """Open an untrusted file, such as one in an inbox, without following links and without blocking."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        said = "is a symbolic link, which is not followed: name the file itself"
+        said = "is a symbolic link, which is not followed; name the file itself"
         raise OSError(errno.ELOOP, said, os.fspath(path)) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -312,33 +312,34 @@ def receive(
     *,
     state: str | os.PathLike[str] | None = None,
 ) -> Header:
-    """Decrypt a file from a peer, with the header next to it.
+    """Decrypt a file from a peer, using the header file next to it.
 
-    The target appears only after the complete file is authenticated, and only its owner can open it. The key is kept
-    until it has opened a file, so that a forged file that names it does not use it up.
+        The target appears only after the complete file has been authenticated, and only its owner can open it. The key
+        is
+    kept until it has opened a file, so a forged file that names the key does not use the key up.
 
     Args:
         kme: The local KME.
         peer: The SAE that must have encrypted the file.
         source: The path of the sealed file.
         target: The path of the plaintext, which must not exist.
-        state: The folder of kept keys; by default ``warpaes/qkd`` in XDG_STATE_HOME or in ``~/.local/state``.
+        state: The folder for kept keys; the default is ``warpaes/qkd`` in XDG_STATE_HOME or in ``~/.local/state``.
 
     Returns:
         The header.
 
     Raises:
-        InvalidTag: The file or its header was altered, or is truncated.
+        InvalidTag: The file or its header was altered or truncated.
         FormatError: The header is not valid.
         FileExistsError: ``target`` exists.
-        KeySourceError: The KME returns no key, or the file is from another SAE.
+        KeySourceError: The KME does not return a key, or the file is from another SAE.
         OSError: A file cannot be read or written.
     """
     line = _read_line(source)
     header = parse_header(line)
     _check(header, peer)
     check_new(target)
-    # Open all files first, because everything else that can fail must come before the request that uses up the key.
+    # Open all files first: a key can be requested only once, so the request must follow all other steps that can fail.
     with _open_file(source) as sealed, KeptKeys(state) as kept:
         _check_body(sealed)
         plain = Output(target, secret=True)
@@ -354,9 +355,9 @@ def receive(
 def receive_stream(
     kme: Kme, peer: str, source: Any, target: Any, *, state: str | os.PathLike[str] | None = None
 ) -> Header:
-    """Decrypt the output of ``send_stream`` from a file object that can seek. See ``receive``."""
+    """Decrypt the output of ``send_stream`` from a seekable file object. See ``receive``."""
     check_binary(source, "readline")
-    write_all(target)  # which checks that it is writable
+    write_all(target)  # checks that the target is writable
     line = source.readline(MOST_HEADER + 1)
     header = parse_header(line)
     _check(header, peer)
@@ -368,7 +369,7 @@ def receive_stream(
 
 
 class _Behind:
-    """The rest of a file object, from byte ``start`` on."""
+    """The rest of a file object, starting at byte ``start``."""
 
     def __init__(self, file: Any, start: int) -> None:
         self._file, self._start = file, start
@@ -401,14 +402,14 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
     (OSError, 20),
 ]
 
-USAGE = """Encrypts files under keys of quantum key distribution (ETSI GS QKD 014).
+USAGE = """Encrypts files under keys from quantum key distribution (ETSI GS QKD 014).
 
   warpaes qkd status  --peer SAE ...
       print the number and sizes of available keys
   warpaes qkd send    --peer SAE ... FILE
-      create FILE.warpaes and FILE.warpaes.qkd.json: send both
+      create FILE.warpaes and FILE.warpaes.qkd.json; send both to the peer
   warpaes qkd receive --peer SAE ... FILE -o X
-      create X from FILE and the .qkd.json next to it
+      create X from FILE and the .qkd.json file next to it
 """
 
 
@@ -420,17 +421,15 @@ def _parser() -> argparse.ArgumentParser:
         word.add_argument(
             "--kme", required=True, metavar="URL", help="https://HOST[:PORT] of the local key-management entity"
         )
-        word.add_argument("--cert", required=True, metavar="FILE", help="the certificate of this SAE, in PEM")
-        word.add_argument("--key", required=True, metavar="FILE", help="the private key of the certificate, in PEM")
+        word.add_argument("--cert", required=True, metavar="FILE", help="this SAE's certificate, in PEM format")
+        word.add_argument("--key", required=True, metavar="FILE", help="the certificate's private key, in PEM format")
         word.add_argument(
             "--ca",
             required=True,
             metavar="FILE",
-            help="the certificate of the authority that signed the KME's certificate, in PEM",
+            help="the certificate of the authority that signed the KME's certificate, in PEM format",
         )
-        word.add_argument(
-            "--peer", required=True, metavar="SAE", help="the recipient, or the required sender of the file"
-        )
+        word.add_argument("--peer", required=True, metavar="SAE", help="the SAE that the file is for, or must be from")
         word.add_argument("--timeout", type=float, default=30, metavar="SECONDS")
         if name != "status":
             word.add_argument("file", metavar="FILE")
@@ -439,7 +438,7 @@ def _parser() -> argparse.ArgumentParser:
             word.add_argument(
                 "--state",
                 metavar="FOLDER",
-                help="folder of keys that have not opened their file yet (~/.local/state/warpaes/qkd)",
+                help="folder for keys that have not opened a file yet (default: ~/.local/state/warpaes/qkd)",
             )
         if name == "send":
             word.add_argument(

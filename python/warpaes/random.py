@@ -48,27 +48,28 @@ def _load(kind: type[Generator], place: str, stream: int, position: int) -> Gene
 
 
 class Generator:
-    """A generator of random numbers from a key, starting at a position. Different streams of a key do not overlap.
+    """A generator of random numbers from a key. Different streams of the same key do not overlap.
 
-    The numbers of a call use as many bytes of the key stream as their size, rounded up to a multiple of 16. Two
-    exceptions: each integer takes 16 bytes, and each normal number of 16 bits takes 4.
+    A call uses as many bytes of the key stream as the size of its numbers, rounded up to a multiple of 16. There are
+    two exceptions: each integer uses 16 bytes, and each 16-bit normal number uses 4 bytes.
 
-    Thread-safe: each call reserves its part of the key stream under a lock. In a child of ``fork``, a generator with a
-    random key gets a new random key and starts at position 0. A generator with a given key continues as in the parent,
-    so both processes produce the same numbers. A copy produces the same numbers as the original, until a fork.
+    The class is thread-safe: each call reserves its part of the key stream under a lock. In a process created by
+    ``fork``, a generator with a random key gets a new random key and starts at position 0. A generator with a given key
+    continues as in the parent, so both processes produce the same numbers. A copy of a generator produces the same
+    numbers as the original until a fork.
     """
 
     def __init__(self, key: Buffer | None = None, *, stream: int = 0) -> None:
         """Create a generator at position 0.
 
         Args:
-            key: 16, 24 or 32 bytes; None for a random key of 32 bytes.
+            key: 16, 24 or 32 bytes, or None for a random 32-byte key.
             stream: The number of the stream, from 0 to 2^64 - 1.
 
         Raises:
             ValueError: The key has the wrong length, or ``stream`` is out of range.
         """
-        stream = operator.index(stream)  # NumPy's integers have 64 bits at most
+        stream = operator.index(stream)  # NumPy integers have at most 64 bits
         if not 0 <= stream < 1 << 64:
             raise ValueError("stream must be between 0 and 2^64 - 1")
         self._key = os.urandom(32) if key is None else bytes(key)
@@ -83,8 +84,7 @@ class Generator:
 
     @property
     def position(self) -> int:
-        """The position in the key stream, in bytes; a multiple of 16. It can be set to any multiple of 16 up to
-        2^68."""
+        """The position in the key stream in bytes, which can be set to any multiple of 16 up to 2^68."""
         return self._position
 
     @position.setter
@@ -96,7 +96,7 @@ class Generator:
             self._position = position
 
     def spawn(self, stream: int) -> Generator:
-        """Return a generator with the same key and another stream, at position 0.
+        """Return a generator for another stream of the same key, at position 0.
 
         Args:
             stream: The number of the stream, from 0 to 2^64 - 1.
@@ -124,18 +124,20 @@ class Generator:
 
     @classmethod
     def load(cls, place: str, *, stream: int = 0) -> Self:
-        """Create a generator with the key at a place. It is pickled by the name of the place, and its position.
+        """Create a generator with a key that is read from a place. A pickle contains the place, the stream and the
+        position.
 
         Processes that receive a pickle produce the same numbers, so give each process a separate stream (``spawn``).
 
         Args:
-            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has 16, 24 or 32 bytes, or
-                their hexadecimal digits. A descriptor can be read only once, so that the generator cannot be pickled.
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which contains or prints 16, 24 or 32
+                bytes, or their hexadecimal digits. A descriptor can be read only once, so a generator loaded from it
+                cannot be pickled.
             stream: The number of the stream, from 0 to 2^64 - 1.
 
         Raises:
             ValueError: ``place`` is not in one of these forms, or the key has the wrong length.
-            KeysetError: The place has text that is not a key.
+            KeysetError: The place contains text that is not a key.
             OSError: The place cannot be read.
         """
         from . import _places
@@ -148,7 +150,7 @@ class Generator:
         """Return the place of the key, the stream and the position. The pickle never contains the key."""
         if self._place is None:
             raise TypeError(
-                "this generator cannot be pickled, because the pickle would contain its key: create it "
+                "this generator cannot be pickled, because the pickle would contain its key; create it "
                 "with Generator.load('file:PATH'), 'env:NAME' or 'exec:COMMAND', or send a key and "
                 "create Generator(key, stream=n)"
             )
@@ -159,8 +161,7 @@ class Generator:
         """Fill a buffer or a tensor with random bits.
 
         Args:
-            buf: A contiguous writable buffer or tensor, in host or device memory.
-            stream: The CUDA stream for device memory, as for AESGCM; None for the current stream of the tensor's
+            stream: The CUDA stream for device memory (see AESGCM), or None for the current stream of the tensor's
                 library. The work runs in stream order, and the call does not wait for it.
 
         Raises:
@@ -180,7 +181,7 @@ class Generator:
         many: int = 0,
         stream: Any = None,
     ) -> None:
-        """Fill a buffer or a tensor with numbers of one kind. The other arguments are those of warpaes_numbers."""
+        """Fill a buffer or a tensor with numbers of one kind. The other arguments are fields of warpaes_numbers."""
         _native.numbers(kind, self._key, self._take, buf, first, second, low, many, stream)
 
     def _take(self, size: int) -> bytes:
@@ -206,11 +207,11 @@ class Generator:
     def random(self, size: int | tuple[int, ...], dtype: Any = "float64") -> NDArray[Any]:
         """Return uniform numbers in [0, 1).
 
-        They are multiples of 2^-53 in float64, 2^-24 in float32, 2^-11 in float16 and 2^-8 in bfloat16.
+        The numbers are multiples of 2^-53 in float64, 2^-24 in float32, 2^-11 in float16 and 2^-8 in bfloat16.
 
         Args:
             size: The number of values, or the shape of the array.
-            dtype: float64, float32, float16, or bfloat16 if ml_dtypes has added it to NumPy.
+            dtype: float64, float32, float16, or, if ml_dtypes has added it to NumPy, bfloat16.
 
         Raises:
             TypeError: ``dtype`` is not supported.
@@ -225,9 +226,9 @@ class Generator:
 
         Args:
             low: The lower bound.
-            high: The upper bound. Rounding can produce it.
+            high: The upper bound, which rounding can produce.
             size: The number of values, or the shape of the array.
-            dtype: As for ``random``.
+            dtype: See ``random``.
 
         Raises:
             TypeError: ``dtype`` is not supported.
@@ -238,15 +239,15 @@ class Generator:
     def normal(
         self, mean: float = 0.0, deviation: float = 1.0, size: int | tuple[int, ...] = 1, dtype: Any = "float64"
     ) -> NDArray[Any]:
-        """Return normally distributed numbers, by the Box-Muller transform.
+        """Return normally distributed numbers, generated with the Box-Muller transform.
 
-        The arithmetic is in float64 for float64, and in float32 for the other dtypes.
+        Numbers are computed in float64 for float64, and in float32 for the other dtypes.
 
         Args:
             mean: The mean.
             deviation: The standard deviation.
             size: The number of values, or the shape of the array.
-            dtype: As for ``random``.
+            dtype: See ``random``.
 
         Raises:
             TypeError: ``dtype`` is not supported.
@@ -268,7 +269,7 @@ class Generator:
     def integers(
         self, low: int, high: int | None = None, size: int | tuple[int, ...] = 1, dtype: Any = "int64"
     ) -> NDArray[Any]:
-        """Return integers in [low, high), or with one bound in [0, low).
+        """Return integers in [low, high) or, if ``high`` is None, in [0, low).
 
         The probability of each value differs from the ideal by less than 2^-64.
 
@@ -276,7 +277,7 @@ class Generator:
             low: The lowest value, or the upper bound if ``high`` is None.
             high: The upper bound, which is excluded.
             size: The number of values, or the shape of the array.
-            dtype: An integer dtype.
+            dtype: The integer dtype of the array.
 
         Raises:
             TypeError: ``dtype`` is not an integer dtype.
@@ -290,16 +291,16 @@ class Generator:
             raise TypeError(f"dtype must be an integer type, not {kind}")
         limits = np.iinfo(kind)
         if not first < end or first < limits.min or end - 1 > limits.max:
-            raise ValueError(f"[{first}, {end}) is empty, or not within {kind}")
+            raise ValueError(f"[{first}, {end}) is empty or not within the range of {kind}")
         numbers = np.empty(size, "u8")
         self._make(_INTEGERS, numbers, low=first % 2**64, many=(end - first) % 2**64)
         return numbers.astype(kind, copy=False)
 
 
 def _after_fork() -> None:
-    """In a child of fork, give generators with random keys a new key, because the parent continues with the old one.
+    """In a child of fork, replace the random keys of generators, because the parent continues to use the old keys.
 
-    Locks are also replaced, because a thread that does not exist in the child may hold the old lock.
+    Locks are also replaced, because a thread that exists only in the parent may hold an old lock.
     """
     for generator in _generators:
         generator._lock = threading.Lock()

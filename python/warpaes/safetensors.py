@@ -1,16 +1,15 @@
-"""Encrypted model weights: CryptoTensors, version 2, the format of the package cryptotensors.
+"""Encrypted model weights in CryptoTensors, version 2, the format of the package cryptotensors.
 
 The layout is that of safetensors, with ciphertext in place of the tensors. The header contains the wrapped keys, the
-tags and a signature. Each tensor has its own key, which is wrapped with yours. Keys are JSON Web Keys:
-``{"kty": "oct", "alg": "aes256gcm", "k": …, "kid": …}`` with ``k`` in base64, and for signatures
-``{"kty": "okp", "alg": "ed25519", "x": …, "d": …, "kid": …}``. The package cryptography creates and verifies the
-signatures.
+tags and a signature. Each tensor has its own key, which is wrapped with your key. Keys are JSON Web Keys:
+``{"kty": "oct", "alg": "aes256gcm", "k": …, "kid": …}`` with ``k`` in base64 and, for signatures, ``{"kty": "okp",
+"alg": "ed25519", "x": …, "d": …, "kid": …}``. The package cryptography creates and verifies the signatures.
 
 The signature covers the header, and the header contains the tags of the encrypted tensors. A file may also contain
-unencrypted tensors, whose data is not authenticated. They are refused unless ``allow_clear`` is True;
+unencrypted tensors, whose data is not authenticated. Unencrypted tensors are refused unless ``allow_clear`` is True;
 ``safe_open.clear_keys`` lists them. Every other byte of a file is authenticated or fixed by the format.
 
-An access policy of the format is a program, which warpaes does not run. It refuses every file whose policy does not
+An access policy in this format is a program, which warpaes does not run. It refuses every file whose policy does not
 allow everything.
 """
 
@@ -20,7 +19,7 @@ import collections
 import os
 import struct
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any
@@ -48,15 +47,15 @@ from .exceptions import FormatError
 
 __all__ = ["load_file", "safe_open", "save_file"]
 
-# Number of bytes that are encrypted and written at a time. A few such windows fit in the last-level cache of most
-# processors.
+# Number of bytes that are encrypted and written at a time. A few windows of this size fit in the last-level cache of
+# most processors.
 _WINDOW_BYTES = 4 << 20
-# Maximum number of encrypting threads. A single thread writes the file and is hardly faster.
+# Maximum number of encrypting threads. More would not help, because the single writing thread is hardly faster.
 _MOST_THREADS = 3
 
 
 def _decrypts_there(device: Any) -> bool:
-    """Return whether a PyTorch device is a GPU that this process computes on."""
+    """Return whether a PyTorch device is a GPU that this process can use for computation."""
     import torch
 
     place = torch.device(device)
@@ -74,16 +73,18 @@ def _name_of(dtype: Any) -> str:
 
 
 class _Tensor:
-    """A tensor's bytes in host memory, with the header's name of its dtype."""
+    """A tensor's bytes in host memory, and its dtype as named in the header."""
 
     def __init__(self, name: str, value: Any) -> None:
         if not hasattr(value, "dtype") or not hasattr(value, "shape"):
             raise TypeError(f"{name}: must be a NumPy array or a PyTorch tensor, not {type(value).__name__}")
         if str(getattr(value, "layout", "torch.strided")) != "torch.strided":
-            raise TypeError(f"{name}: safetensors does not support sparse tensors; make it dense")
+            raise TypeError(
+                f"{name}: safetensors does not support sparse tensors; convert the tensor to a dense tensor"
+            )
         dtype = _name_of(value.dtype)
         if dtype not in NAMES:
-            raise TypeError(f"{name}: safetensors has no dtype {dtype}")
+            raise TypeError(f"{name}: safetensors does not support the dtype {dtype}")
         self.name, self.dtype, self.shape = name, NAMES[dtype], list(value.shape)
         if self.dtype == "F4":  # an element of the PyTorch dtype contains two numbers
             self.shape[-1] *= 2
@@ -102,16 +103,16 @@ class _Tensor:
 
 
 class Stored:
-    """A tensor as in an unencrypted file: its bytes, with the header's name of its dtype."""
+    """A tensor as stored in an unencrypted file: its bytes, and its dtype as named in the header."""
 
     def __init__(self, name: str, dtype: str, shape: list[int], data: memoryview) -> None:
         if dtype not in RANK:
-            raise TypeError(f"{name}: safetensors has no dtype {dtype}")
+            raise TypeError(f"{name}: safetensors does not support the dtype {dtype}")
         self.name, self.dtype, self.shape, self.data = name, dtype, shape, data
 
 
 class _Guard:
-    """An empty tensor that stops readers that would use ciphertext as weights."""
+    """An empty tensor that stops readers which would use ciphertext as weights."""
 
     name, shape, data = GUARD, [0], memoryview(b"")
 
@@ -120,7 +121,7 @@ class _Guard:
 
 
 def _arranged(tensors: Mapping[str, Any], guard: str) -> list[Any]:
-    """Return the tensors in the order of the file, including the one that stops other readers."""
+    """Return the tensors in file order, including the tensor that stops other readers."""
     ordered: list[Any] = [
         value if isinstance(value, Stored) else _Tensor(name, value) for name, value in tensors.items()
     ]
@@ -141,28 +142,28 @@ def save_file(
 ) -> None:
     """Encrypt tensors, sign the header and write the file.
 
-    The file appears under its name only when it is complete, and replaces an existing file. Every safetensors reader
-    accepts the layout, and readers without a key would get random weights. To stop them, keep the default ``guard`` and
-    do not name the file ``*.safetensors``, which causes a UserWarning.
+    The file appears under its name only when it is complete, and replaces an existing file. All safetensors readers
+    accept the layout, and without a key they would read random weights. To stop them, keep the default ``guard``, and
+    do not use a name that ends with ``.safetensors``, which causes a UserWarning.
 
     Args:
         tensors: NumPy arrays or PyTorch tensors by name, on any device.
         filename: The path.
-        metadata: Text by name, which the header contains unencrypted and signed. Names must not begin with two
+        metadata: Text by name, which is stored in the header unencrypted and signed. Names must not begin with two
             underscores.
         enc_key: The JSON Web Key that wraps the tensors' keys.
         sign_key: The JSON Web Key with the private key for the signature.
-        guard: An additional empty tensor that stops readers which do not decrypt. ``tensor``: no framework supports its
-            dtype, which stops readers of all tensors; cryptotensors opens the file and reads tensors by name, but its
-            ``load_file`` also stops. ``header``: no reader supports its dtype, so that only this module opens the file.
-            ``none``: the file equals one of cryptotensors.
+        guard: An additional empty tensor that stops readers which do not decrypt. With ``tensor``, no framework
+            supports its dtype, which stops readers of all tensors. cryptotensors opens the file and reads tensors by
+            name, but its ``load_file`` also stops. With ``header``, no reader supports its dtype, so only this module
+            opens the file. With ``none``, the tensor is omitted, as in cryptotensors' own files.
 
     Raises:
         KeysetError: A key is not in the expected format.
         TypeError: safetensors does not support a tensor's dtype, or ``metadata`` contains values that are not text.
-        ValueError: A name in ``metadata`` or of a tensor is reserved, ``guard`` is unknown, or the header would be
+        ValueError: A name in ``metadata`` or a tensor's name is reserved, ``guard`` is unknown, or the header would be
             longer than 100,000,000 bytes.
-        ModuleNotFoundError: The package cryptography is missing.
+        ModuleNotFoundError: The package cryptography is not installed.
         OSError: The file cannot be written.
     """
     wrapping = _jwk.wrapping_key(enc_key)
@@ -179,7 +180,7 @@ def save_file(
     if guard != "header" and os.fspath(filename).endswith(".safetensors"):
         warnings.warn(
             f"{os.fspath(filename)}: programs that load *.safetensors may use the ciphertext as "
-            f"weights: name the file *.cryptotensors, or pass guard='header'",
+            f"weights; name the file *.cryptotensors, or pass guard='header'",
             stacklevel=2,
         )
     ordered = _arranged(tensors, guard)
@@ -222,14 +223,14 @@ def save_file(
         text += b" " * (-len(text) % 8)
         return struct.pack("<Q", len(text)) + text
 
-    # Fails before the encryption if the package or the signature key is unusable.
+    # Raises an exception before the encryption if the package or the signature key is unusable.
     _jwk.ed25519()
     _jwk.signature_key(sign_key, "d")
     begin = len(header(False))  # the header's length does not depend on the tags
     if begin - 8 > MAX_HEADER_BYTES:
         raise ValueError(
             f"the header of {len(ordered)} tensors would have {begin - 8} bytes, but readers accept "
-            f"at most {MAX_HEADER_BYTES}: write several files"
+            f"at most {MAX_HEADER_BYTES}; write several files"
         )
     with Output(filename, replace=True) as output:
         os.lseek(output.descriptor, begin, os.SEEK_SET)
@@ -250,7 +251,7 @@ def _encrypt(piece: list[Part], room: memoryview) -> memoryview:
 
 
 def _write_tensors(output: Output, tensors: list[Sealed]) -> None:
-    """Write one window while other threads encrypt the next ones. ``tensors`` are in the order of the file."""
+    """Write each window while other threads encrypt the next windows. ``tensors`` are in file order."""
     size = sum(tensor.size for tensor in tensors)
     threads = max(1, min(_MOST_THREADS, workers(-(-size // _WINDOW_BYTES)) - 1))  # the current thread writes
     rooms = [memoryview(bytearray(min(_WINDOW_BYTES, size))) for _ in range(threads + 1)]
@@ -268,7 +269,7 @@ def _write_tensors(output: Output, tensors: list[Sealed]) -> None:
 
 
 class safe_open:  # noqa: N801 (safetensors' name)
-    """An open file whose tensors can be read one by one. Only the chunks of the requested tensors are read."""
+    """An open file whose tensors can be read individually. Only the chunks of the requested tensors are read."""
 
     def __init__(
         self,
@@ -285,30 +286,31 @@ class safe_open:  # noqa: N801 (safetensors' name)
         """Open a file and verify the signature of its header.
 
         Args:
-            filename: The path; with ``kvikio`` also a URL of ``s3:``, ``http:`` or ``https:``.
+            filename: The path or, with ``kvikio``, an ``s3:``, ``http:`` or ``https:`` URL.
             framework: ``numpy`` or ``torch``, or ``np`` or ``pt``.
-            device: The device for PyTorch tensors. A GPU that warpaes uses decrypts its own tensors.
+            device: The device for PyTorch tensors. If warpaes can use a GPU, the GPU decrypts its tensors itself.
             enc_key: The JSON Web Key that wraps the tensors' keys.
-            sign_key: The JSON Web Key with the public key of the signature.
-            allow_clear: Whether unencrypted tensors, which are not authenticated, can be read; see ``clear_keys``.
-            reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio``
-                reads it into device memory, by GPUDirect Storage where the file system supports it. Needs the package
-                kvikio.
+            sign_key: The JSON Web Key with the public key that verifies the signature.
+            allow_clear: Whether to permit reads of unencrypted tensors, which are not authenticated; see
+            ``clear_keys``. reader: How a GPU gets the ciphertext. With ``threads``, threads read it into page-locked
+            memory. With
+                ``kvikio``, it is read into device memory, by GPUDirect Storage if the file system supports it. Requires
+                the package kvikio.
 
         Raises:
             InvalidSignature: The header was altered or was signed with a different key.
-            FormatError: The file is not CryptoTensors of version 2, is truncated, has bytes that belong to no tensor,
-                or has an access policy.
+            FormatError: The file is not CryptoTensors of version 2, is truncated, contains bytes that belong to no
+                tensor, or has an access policy.
             KeysetError: A key is not in the expected format.
             ValueError: ``framework`` or ``reader`` is unknown, or NumPy is combined with a device other than the CPU.
-            ModuleNotFoundError: The package kvikio is missing.
+            ModuleNotFoundError: The package kvikio is not installed.
             OSError: The file cannot be read.
         """
         if framework not in ("numpy", "np", "torch", "pt"):
             raise ValueError(f"framework must be numpy or torch, not {framework!r}")
         framework = {"np": "numpy", "pt": "torch"}.get(framework, framework)
         if framework == "numpy" and device != "cpu":
-            raise ValueError("NumPy arrays are on the CPU: another device needs framework='torch'")
+            raise ValueError("NumPy arrays are on the CPU; another device requires framework='torch'")
         self._allow_clear = allow_clear
         self._file = SealedFile(
             filename if isinstance(filename, Ranges) else ranges_of(filename, reader),
@@ -320,11 +322,11 @@ class safe_open:  # noqa: N801 (safetensors' name)
         )
 
     def keys(self) -> list[str]:
-        """Return the names of the tensors, in the order of the header."""
+        """Return the names of the tensors, in header order."""
         return list(self._file.entries)
 
     def offset_keys(self) -> list[str]:
-        """Return the names of the tensors, in the order of their data."""
+        """Return the names of the tensors, ordered by the offsets of their data."""
         return sorted(self._file.entries, key=lambda name: self._file.entries[name]["data_offsets"])
 
     def clear_keys(self) -> list[str]:
@@ -333,14 +335,14 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return [name for name in self._file.entries if name not in self._file.encryption]
 
     def metadata(self) -> dict[str, str]:
-        """Return the metadata given to ``save_file``. It is authentic."""
+        """Return the metadata that was passed to ``save_file``. It is authenticated."""
         return {name: value for name, value in self._file.metadata.items() if not name.startswith("__")}
 
     def get_tensor(self, name: str) -> Any:
-        """Read, decrypt and return one tensor.
+        """Read, decrypt and return a tensor.
 
         Raises:
-            KeyError: There is no tensor of this name.
+            KeyError: The file has no tensor with this name.
             InvalidTag: The tensor was altered, or ``enc_key`` is the wrong key.
             FormatError: The tensor is unencrypted and ``allow_clear`` is False, or the file was truncated after it was
                 opened.
@@ -356,13 +358,17 @@ class safe_open:  # noqa: N801 (safetensors' name)
         """Return an object that reads the tensor when it is indexed; see ``Slice``.
 
         Raises:
-            KeyError: There is no tensor of this name.
+            KeyError: The file has no tensor with this name.
         """
         return Slice(partial(self.get_tensor, name), self._file.entries[name])
 
     def _tensors(self, names: list[str], device: Any = None) -> Iterator[tuple[str, Any]]:
         """Read and decrypt tensors with several threads. ``device`` differs from the device that the file was opened
         for."""
+        yield from next(_tensors_of([(self, names)], device))
+
+    def _check(self, names: list[str]) -> None:
+        """Refuse tensors that cannot be read."""
         for name in names:
             if name not in self._file.entries:
                 raise KeyError(name)
@@ -370,18 +376,9 @@ class safe_open:  # noqa: N801 (safetensors' name)
                 raise FormatError(f"{name}: the shape is too large for NumPy and PyTorch")
             if name not in self._file.encryption and not self._allow_clear:
                 raise FormatError(
-                    f"{name}: is not encrypted and not authenticated; pass allow_clear=True to read such "
+                    f"{name} is neither encrypted nor authenticated; pass allow_clear=True to read such "
                     f"tensors (clear_keys() lists them)"
                 )
-        file = self._file if device is None else self._file.on(device)
-        if file.is_torch and _decrypts_there(file.device):
-            if file.reads_to_device:
-                from ._device_reader import load
-            else:
-                from ._to_gpu import load
-        else:
-            from ._to_host import load
-        yield from load(file, names)
 
     def close(self) -> None:
         """Close the file."""
@@ -398,6 +395,33 @@ class safe_open:  # noqa: N801 (safetensors' name)
         self.close()
 
 
+def _tensors_of(
+    files: list[tuple[safe_open, list[str]]], device: Any = None
+) -> Generator[Iterable[tuple[str, Any]], None, None]:
+    """Yield the tensors of these names of each file. ``device`` differs from the device that the files were opened for.
+
+    A GPU gets the tensors of a file while those of the previous file are in use.
+    """
+    for file, names in files:
+        file._check(names)
+    opened = [(file._file if device is None else file._file.on(device), names) for file, names in files]
+    first = opened[0][0]
+    if first.is_torch and _decrypts_there(first.device):
+        from ._shards import Shard
+
+        load: Any
+        if first.reads_to_device:
+            from ._device_reader import load
+        else:
+            from ._to_gpu import load
+        yield from load([Shard(*each) for each in opened])
+        return
+    from ._to_host import load
+
+    for each in opened:
+        yield load(*each)
+
+
 def load_file(
     filename: str | os.PathLike[str],
     framework: str = "numpy",
@@ -410,7 +434,7 @@ def load_file(
 ) -> dict[str, Any]:
     """Read and decrypt all tensors of a file.
 
-    Arguments and exceptions are those of ``safe_open`` and ``get_tensor``.
+    See ``safe_open`` for the arguments. Raises the exceptions of ``safe_open`` and ``get_tensor``.
 
     Returns:
         The tensors by name.

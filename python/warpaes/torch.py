@@ -1,15 +1,15 @@
-"""PyTorch: operators for ``torch.compile``, random numbers in tensors on any device, and encrypted checkpoints.
+"""PyTorch support: operators for ``torch.compile``, random numbers in tensors on any device, and encrypted checkpoints.
 
-``save`` and ``load`` work like those of ``torch``, but with encrypted files. ``StorageWriter`` and ``StorageReader``
-are those of ``torch.distributed.checkpoint``.
+``save`` and ``load`` work like ``torch.save`` and ``torch.load``, but with encrypted files. ``StorageWriter`` and
+``StorageReader`` implement the classes of these names in ``torch.distributed.checkpoint``.
 
 Importing this module registers the operators ``gcm_encrypt``, ``gcm_decrypt``, ``ctr`` and ``ctr_`` in
-``torch.ops.warpaes``; the functions of these names call them. Data may be in host or device memory; keys, nonces and
-associated data are uint8 tensors in host memory. On a GPU, the work is enqueued on the current stream and the call does
-not wait for it. The operators are not differentiable.
+``torch.ops.warpaes``. The functions of the same names call the operators. Data may be in host or device memory; keys,
+nonces and associated data are uint8 tensors in host memory. On a GPU, the work is enqueued on the current stream, and
+the call does not wait for it. The operators are not differentiable.
 
-A captured CUDA graph, or a compiled function with a constant nonce, reuses that nonce at every run. Pass nonces as
-arguments, and use each one once.
+A captured CUDA graph, or a compiled function with a constant nonce, reuses that nonce in every run. Pass nonces as
+arguments, and use each nonce only once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 TAG_BYTES = 16
-#: The status of a decryption that is not authentic: WARPAES_ERROR_AUTHENTICATION.
+#: The status of a message that is not authentic: WARPAES_ERROR_AUTHENTICATION.
 NOT_AUTHENTIC = 22
 
 
@@ -62,7 +62,7 @@ def __getattr__(name: str) -> Any:
 
 def _bytes(tensor: Tensor, name: str) -> bytes:
     if tensor.device.type != "cpu" or tensor.dtype != torch.uint8 or tensor.dim() != 1:
-        raise ValueError(f"{name} must be a one-dimensional uint8 tensor in host memory: pass {name}.cpu()")
+        raise ValueError(f"{name} must be a one-dimensional uint8 tensor in host memory; pass {name}.cpu()")
     return bytes(tensor.tolist())
 
 
@@ -82,9 +82,9 @@ def gcm_encrypt(
 
     Args:
         key: 16, 24 or 32 bytes.
-        nonce: 8 to 128 bytes, preferably 12. Never use a nonce twice with the same key.
+        nonce: 8 to 128 bytes, preferably 12. Never use the same nonce twice with the same key.
         data: The plaintext, of any shape and dtype. A tensor that is not contiguous is copied.
-        associated_data: Data to authenticate without encrypting it, or None.
+        associated_data: Data to authenticate but not to encrypt, or None.
 
     Returns:
         The ciphertext, with the shape and dtype of the data, and the tag, 16 bytes on the data's device.
@@ -111,18 +111,19 @@ def _fake_gcm_encrypt(
 def gcm_decrypt(
     key: Tensor, nonce: Tensor, data: Tensor, tag: Tensor, associated_data: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Decrypt a result of ``gcm_encrypt``. A message that is not authentic raises no exception: check the status.
+    """Decrypt a result of ``gcm_encrypt``. A message that is not authentic does not raise an exception, so check the
+    status.
 
     Args:
         key: 16, 24 or 32 bytes.
-        nonce: The nonce of the encryption.
+        nonce: The nonce used for encryption.
         data: The ciphertext.
         tag: The tag, 16 bytes on the data's device.
-        associated_data: The associated data of the encryption, or None.
+        associated_data: The associated data used for encryption, or None.
 
     Returns:
-        The plaintext, and the status, an int32 tensor of one element on the data's device: 0, or 22 if the message is
-            not authentic. The plaintext is then all zeros.
+        The plaintext, and the status: a one-element int32 tensor on the data's device, which is 0, or 22 if the message
+            is not authentic. In the latter case, the plaintext is all zeros.
 
     Raises:
         ValueError: The key, the nonce or the tag has the wrong length or is in the wrong memory.
@@ -185,8 +186,8 @@ def ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
     Args:
         key: 16, 24 or 32 bytes.
         iv: The first counter block, 16 bytes. Never use a counter block twice with the same key.
-        data: A tensor that does not require grad and whose elements have no gaps, in any order. The key stream
-            follows the order of memory.
+            data: A tensor that does not require grad and has no gaps between its elements, which may be in any order.
+                The key stream follows memory order.
 
     Raises:
         ValueError: The key or the IV has the wrong length, or is not a one-dimensional uint8 tensor in host memory.
@@ -216,7 +217,7 @@ def _fill(
 
 
 def random_(tensor: Tensor, generator: random.Generator) -> Tensor:
-    """Fill a tensor on any device with uniform numbers in [0, 1), which are those of ``generator.random``.
+    """Fill a tensor on any device with uniform numbers in [0, 1), the same numbers as from ``generator.random``.
 
     On a GPU, the work is enqueued on the current stream.
 
@@ -228,7 +229,7 @@ def random_(tensor: Tensor, generator: random.Generator) -> Tensor:
         The tensor.
 
     Raises:
-        TypeError: The dtype of the tensor is not supported.
+        TypeError: The tensor's dtype is not supported.
     """
     return _fill(_UNIFORM, tensor, generator)
 
@@ -242,19 +243,19 @@ def uniform_(tensor: Tensor, generator: random.Generator, low: float = 0.0, high
         tensor: A tensor of float64, float32, float16 or bfloat16.
         generator: The generator that supplies the numbers.
         low: The lower bound.
-        high: The upper bound. Rounding can produce it.
+        high: The upper bound, which rounding can produce.
 
     Returns:
         The tensor.
 
     Raises:
-        TypeError: The dtype of the tensor is not supported.
+        TypeError: The tensor's dtype is not supported.
     """
     return _fill(_UNIFORM, tensor, generator, low, high - low)
 
 
 def normal_(tensor: Tensor, generator: random.Generator, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
-    """Fill a tensor on any device with normal numbers, which are those of ``generator.normal``.
+    """Fill a tensor on any device with normally distributed numbers, the same numbers as from ``generator.normal``.
 
     On a GPU, the work is enqueued on the current stream.
 
@@ -268,6 +269,6 @@ def normal_(tensor: Tensor, generator: random.Generator, mean: float = 0.0, devi
         The tensor.
 
     Raises:
-        TypeError: The dtype of the tensor is not supported.
+        TypeError: The tensor's dtype is not supported.
     """
     return _fill(_NORMAL, tensor, generator, mean, deviation)

@@ -1,11 +1,13 @@
-"""KV blocks that a GPU encrypts before vLLM's offloading connector copies them to host memory, files or object stores.
+"""Encryption of KV blocks on a GPU before vLLM's offloading connector copies them to host memory, files or object
+stores.
 
     vllm serve MODEL --kv-transfer-config '{"kv_connector": "EncryptedOffloadingConnector", "kv_role": "kv_both",
       "kv_connector_module_path": "warpaes.vllm", "kv_connector_extra_config": {"cpu_bytes_to_use": 8589934592,
       "spec_name": "EncryptedOffloadingSpec", "spec_module_path": "warpaes.vllm"}}'
 
-The classes are subclasses of vLLM's, which is not changed; docs/kv-caches.md describes them. An offloaded chunk is one
-block of ``warpaes.kv``: the pages of all layers, then the chunk's seal. vLLM's managers and tiers only see ciphertext.
+The classes are subclasses of vLLM's classes, which are not changed; docs/kv-caches.md describes them. An offloaded
+chunk is one block of ``warpaes.kv``: the pages of all layers, followed by the chunk's seal. vLLM's managers and tiers
+have access only to ciphertext.
 """
 
 from __future__ import annotations
@@ -41,27 +43,27 @@ from .exceptions import InvalidTag
 
 __all__ = ["EncryptedOffloadingConnector", "EncryptedOffloadingSpec", "EncryptedTieringSpec", "EncryptingWorker"]
 
-#: Bytes that vLLM reserves for each GPU block and worker in addition to the block. They contain a chunk's seal.
+#: Number of bytes that vLLM reserves for each GPU block and worker in addition to the block. They store a chunk's seal.
 ROOM_BYTES = 256
-#: Bytes that are encrypted at once. A direction has two such buffers on the GPU.
+#: Number of bytes that are encrypted at a time. Each direction has two buffers of this size on the GPU.
 PART_BYTES = 16 << 20
 _IDLE: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
 
 
 class _Plan(NamedTuple):
-    """The place of each GPU block of a transfer in the chunks of this transfer, for one group of layers."""
+    """The position of each of a transfer's GPU blocks in the transfer's chunks, for one group of layers."""
 
     group: int
     blocks: Any  #: numbers of GPU blocks
     chunks: Any  #: for each block, the index of its chunk in the transfer
-    places: Any  #: for each block, its number in the chunk
+    places: Any  #: for each block, its index in the chunk
 
 
 def _plans(gpu: Any, count: int, blocks_per_chunk: int) -> list[_Plan]:
-    """Return the plans of a transfer of ``count`` chunks.
+    """Return the plans for a transfer of ``count`` chunks.
 
-    ``gpu`` is its GPULoadStoreSpec. A group's first block may be any block of its chunk, because vLLM omits blocks
-    before a sliding window and blocks that the GPU still has.
+    ``gpu`` is the transfer's GPULoadStoreSpec. A group's first block may be any block of its chunk, because vLLM omits
+    blocks before a sliding window and blocks that are still on the GPU.
     """
     found, begin, first = [], 0, 0
     for group, (size, index) in enumerate(zip(gpu.group_sizes, gpu.block_indices, strict=True)):
@@ -72,7 +74,7 @@ def _plans(gpu: Any, count: int, blocks_per_chunk: int) -> list[_Plan]:
             first = int(chunks[-1]) + 1
         begin += size
     if first != count:
-        raise ValueError(f"a transfer has blocks of {first} chunks and names {count}")
+        raise ValueError(f"a transfer contains blocks of {first} chunks, but names {count} chunks")
     return found
 
 
@@ -83,13 +85,13 @@ class _Job:
     start: Any  #: an event of the GPU, or None
     end: Any
     plans: Sequence[_Plan] = ()
-    statuses: Any = None  #: of a load that has not been checked
+    statuses: Any = None  #: the statuses of a load that have not been checked yet
 
 
 class _Lane:
-    """The transfers of a direction in order, and two buffers with a stream each.
+    """The transfers in one direction, in order, and two buffers, each with a stream.
 
-    One is copied while the other is encrypted or decrypted.
+    One buffer is copied while the other is encrypted or decrypted.
     """
 
     def __init__(self, device: torch.device, row_bytes: int) -> None:
@@ -100,9 +102,10 @@ class _Lane:
         self._buffers: list[Tensor] = []
 
     def begin(self) -> tuple[Any, Iterator[tuple[contextlib.AbstractContextManager[None], Tensor]]]:
-        """Return an event, and without end the buffers in turns: what makes their stream current, and the buffer.
+        """Return an event, and an endless iterator that alternates between the buffers.
 
-        The work begins after the current stream's.
+        Each item is a context that makes the buffer's stream current, and the buffer. Work on these streams begins
+        after the current stream's work.
         """
         if not self._buffers:
             shape = (self.rows, self._row_bytes)
@@ -114,14 +117,14 @@ class _Lane:
         return self._event(), itertools.cycle(zip(contexts, self._buffers))
 
     def end(self) -> Any:
-        """Return an event after the work of both streams, or None if there is no work."""
+        """Return an event after the work of both streams, or None if there is no GPU."""
         if self._streams:
             self._streams[0].wait_stream(self._streams[1])
         return self._event()
 
     def close(self) -> None:
         """Wait for all transfers, and wipe the buffers."""
-        for stream in self._streams:  # a submission that failed has left work, but no job
+        for stream in self._streams:  # a failed submission leaves work, but no job
             stream.synchronize()
         self.jobs.clear()
         for buffer in self._buffers:
@@ -133,9 +136,10 @@ class _Lane:
 
 
 class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no types here
-    """Moves chunks between a GPU and host memory, encrypted. For one thread at a time, like vLLM's worker.
+    """Moves encrypted chunks between a GPU and host memory. As with vLLM's worker, only one thread at a time may use
+    it.
 
-    A chunk in host memory is the ciphertext of its pages, in the order of the tensors, then the 32 bytes of its seal.
+    In host memory, a chunk consists of the ciphertext of its pages, in the order of the tensors, and its 32-byte seal.
     """
 
     def __init__(
@@ -147,26 +151,25 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         name: Callable[[bytes], kv.ObjectName],
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make a worker.
+        """Create a worker.
 
         Args:
             kv_caches: vLLM's CanonicalKVCaches.
-            host: Memory of chunks: int8 of shape (chunks, bytes of a chunk), with room for the pages and 32 bytes.
-            blocks_per_chunk: Number of GPU blocks in a chunk.
-            blocks: Encrypts and decrypts.
-            name: Returns the name that the seal binds, for vLLM's key of a chunk.
-            release: ``shutdown`` calls it when no transfer uses ``host`` any more.
+            host: Memory for chunks: int8 with the shape (chunks, bytes of a chunk), where a chunk has room for its
+            pages and 32 bytes. blocks_per_chunk: Number of GPU blocks in a chunk. blocks: The object that encrypts and
+            decrypts. name: A function that returns the name that a seal binds, for vLLM's key of a chunk. release: A
+            function that ``shutdown`` calls when no transfer uses ``host`` any more.
 
         Raises:
-            ValueError: The memory of a chunk is too short.
+            ValueError: The memory for a chunk is too short.
         """
         self._refs, self._per_chunk = kv_caches.group_data_refs, blocks_per_chunk
         pages = [each.tensor.view(torch.int8).view(-1, each.page_size_bytes) for each in kv_caches.tensors]
         self._row = blocks_per_chunk * sum(each.page_size_bytes for each in kv_caches.tensors)
         needed = self._row + kv.Seals.ENTRY_BYTES
         if len(host) and host.shape[1] < needed:
-            raise ValueError(f"host: a chunk has {host.shape[1]} bytes, but needs {needed} with its seal")
-        # Pages are gathered by words, because a GPU moves an element in each thread.
+            raise ValueError(f"host: a chunk has {host.shape[1]} bytes, but requires {needed} with its seal")
+        # Pages are gathered as words, because each GPU thread moves one element.
         sizes = [self._row, *(ref.page_size_bytes for refs in self._refs for ref in refs)]
         sizes += [step for each in pages for step in (each.shape[1], each.stride(0), each.storage_offset())]
         self._word = torch.int64 if all(size % 8 == 0 for size in sizes) else torch.int8
@@ -175,16 +178,17 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         self._blocks, self._name, self._release = blocks, name, release
         self._device = pages[0].device
         self._store, self._load, self._expedited = (_Lane(self._device, self._row) for _ in range(3))
-        #: GPU blocks that were wiped because their chunk is not authentic. None: such a chunk raises InvalidTag.
+        #: GPU blocks that were wiped because their chunks are not authentic. If it is None, such a chunk raises
+        #: InvalidTag.
         self.failed: set[int] | None = None
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
     def submit_store(self, job_id: int, src_spec: Any, dst_spec: Any) -> bool:
-        """Encrypt chunks and copy them to host memory; return True at once.
+        """Encrypt chunks and copy them to host memory. Return True immediately.
 
         Raises:
-            ValueError: ``dst_spec`` has no names: it was not made by a manager of these specs.
-            Error: The key has encrypted as many chunks as it may.
+            ValueError: ``dst_spec`` has no names, because it was not created by a manager from this module.
+            Error: The key has reached the limit of encryptions.
         """
         chunks, names = self._named(dst_spec)
         plans, lane = _plans(src_spec, len(chunks), self._per_chunk), self._store
@@ -193,7 +197,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
             context, buffer = next(buffers)
             with context:
                 rows = buffer[: len(chunks[part])]
-                rows.zero_()  # some chunks have fewer blocks than they have room for
+                rows.zero_()  # some chunks are not full
                 for cells, pages, blocks, places, size in self._pieces(plans, part, rows):
                     cells[(*places, slice(size))] = pages[blocks, :size]
                 self._seal(rows, chunks[part], names[part])
@@ -202,10 +206,10 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
     def submit_load(self, job_id: int, src_spec: Any, dst_spec: Any, expedited: bool = False) -> bool:
-        """Copy chunks from host memory and decrypt them; return True at once.
+        """Copy chunks from host memory and decrypt them. Return True immediately.
 
-        A chunk that is not authentic is found when the transfer has ended: ``get_finished`` or ``wait`` raises
-        InvalidTag, or ``failed`` gets its GPU blocks. They are wiped.
+        A chunk that is not authentic is detected when the transfer has ended. Its GPU blocks are wiped, and either
+        ``get_finished`` or ``wait`` raises InvalidTag, or the blocks are added to ``failed``.
 
         Raises:
             ValueError: ``src_spec`` has no names.
@@ -243,7 +247,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         return results
 
     def wait(self, job_ids: set[int]) -> None:
-        """Wait for transfers. Raises the exceptions of ``get_finished``."""
+        """Wait for transfers. Raises the same exceptions as ``get_finished``."""
         for job in [job for lane in self._lanes for job in lane.jobs if job.number in job_ids]:
             if job.end is not None:
                 job.end.synchronize()
@@ -266,7 +270,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         """Return the chunks of a transfer and their names."""
         names = getattr(spec, "names", None)
         if names is None or len(names) != len(spec.block_ids):
-            raise ValueError("the transfer does not name its chunks: use a spec of warpaes.vllm as spec_name")
+            raise ValueError("the transfer does not name its chunks; use a spec from warpaes.vllm as spec_name")
         return spec.block_ids.tolist(), [self._name(name) for name in names]
 
     @staticmethod
@@ -274,7 +278,8 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         return [slice(begin, min(begin + lane.rows, len(chunks))) for begin in range(0, len(chunks), lane.rows)]
 
     def _pieces(self, plans: list[_Plan], part: slice, rows: Tensor) -> Iterator[tuple[Any, ...]]:
-        """Yield for each layer its cells in ``rows``, its pages, the blocks, their cells, and words of a page."""
+        """Yield for each layer its cells in ``rows``, its pages, the blocks, their places, and the number of words in a
+        page."""
         words = rows.view(self._word)
         begins = itertools.accumulate((self._per_chunk * each.shape[1] for each in self._pages), initial=0)
         starts = list(begins)
@@ -306,7 +311,8 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
     def _seals(self, chunks: list[int]) -> kv.Seals:
         begin, end = self._row, self._row + kv.Seals.ENTRY_BYTES
         seals = kv.Seals.from_bytes(b"".join(self._bytes[chunk, begin:end].tobytes() for chunk in chunks))
-        # The ID of a key is not authenticated. Under the primary key a chunk of an unknown key is not authentic.
+        # Key IDs are not authenticated. An unknown ID is replaced by the primary key's ID, and the chunk then fails
+        # authentication.
         seals.key_ids = [number if self._blocks.has_key(number) else self._blocks.primary for number in seals.key_ids]
         return seals
 
@@ -319,12 +325,12 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         if bad.size == 0:
             return
         if self.failed is None:
-            raise InvalidTag(f"KV cache: {bad.size} of the chunks of a load are not authentic")
+            raise InvalidTag(f"KV cache: {bad.size} of the chunks in a load are not authentic")
         self.failed.update(int(block) for plan in job.plans for block in plan.blocks[np.isin(plan.chunks, bad)])
 
 
 def _with_names(manager: OffloadingManager) -> OffloadingManager:
-    """Attach to each of a manager's transfers the keys of its chunks, as ``names``. The worker binds its seals to these
+    """Attach the keys of its chunks to each of a manager's transfers, as ``names``. The worker binds its seals to these
     names."""
     load, store = manager.prepare_load, manager.prepare_store
 
@@ -340,29 +346,29 @@ def _with_names(manager: OffloadingManager) -> OffloadingManager:
             output.store_spec.names = list(output.keys_to_store)
         return output
 
-    # vLLM's spec makes the manager with all its tiers, so a subclass of each would repeat that code.
+    # vLLM's spec creates the manager with all its tiers, so subclasses of the managers would have to repeat that code.
     manager.prepare_load, manager.prepare_store = prepare_load, prepare_store
     return manager
 
 
 class _Encrypted:
-    """The difference between vLLM's specs and ours."""
+    """The difference between vLLM's specs and the specs in this module."""
 
     _needs_keyset = False
 
     def __init__(self, config: Any) -> None:
-        """Take vLLM's OffloadingConfig.
+        """Adapt vLLM's OffloadingConfig.
 
         Raises:
-            ValueError: ``canonical_layout`` is set, or a keyset is needed and missing.
+            ValueError: ``canonical_layout`` is set, or a required keyset is missing.
         """
         if config.canonical_layout:
-            raise ValueError("canonical_layout: other topologies cannot read encrypted chunks; leave it out")
+            raise ValueError("canonical_layout: other topologies cannot read encrypted chunks; omit it")
         self._keyset = config.extra_config.get("keyset") or os.environ.get("WARPAES_KEYSET")
         if self._needs_keyset and not self._keyset:
             raise ValueError(
-                "kv_connector_extra_config: name the place of a keyset by 'keyset' or by WARPAES_KEYSET; chunks in "
-                "other tiers are read by other processes"
+                "kv_connector_extra_config: name the place of a keyset with 'keyset' or with WARPAES_KEYSET, because "
+                "other processes read the chunks in other tiers"
             )
         self._named: OffloadingManager | None = None
         size = config.worker_kv_bytes_per_block
@@ -376,13 +382,13 @@ class _Encrypted:
         )
 
     def get_manager(self) -> OffloadingManager:
-        """Return vLLM's manager; its transfers have the keys of their chunks in addition."""
+        """Return vLLM's manager, whose transfers also contain the keys of their chunks."""
         if self._named is None:
             self._named = _with_names(super().get_manager())  # type: ignore[misc]
         return self._named
 
     def create_worker(self, kv_caches: Any) -> EncryptingWorker:
-        """Return a worker that encrypts, with the memory of vLLM's shared region."""
+        """Return an encrypting worker that uses the memory of vLLM's shared region."""
         spec: Any = self
         region, width = None, spec.cpu_page_size_per_worker
         if spec.num_chunks:
@@ -415,7 +421,8 @@ class _Encrypted:
         )
 
     def _names(self) -> Callable[[bytes], kv.ObjectName]:
-        """Return the function that names a chunk: its hash, its group, this worker, and what its layout depends on."""
+        """Return the function that names a chunk by its hash, its group, this worker, and the parameters of its
+        layout."""
         config = self.config  # type: ignore[attr-defined]
         parallel = config.parallel
         layout = json.dumps(
@@ -434,20 +441,20 @@ class _Encrypted:
 
 
 class EncryptedOffloadingSpec(_Encrypted, CPUOffloadingSpec):  # type: ignore[misc]
-    """vLLM's offloading to host memory, with chunks that a GPU encrypts.
+    """vLLM's offloading to host memory, with chunks that are encrypted by a GPU.
 
-    Options in addition to vLLM's: ``keyset``, the place of a keyset. Without one, and without WARPAES_KEYSET, each
-    worker makes its own key, which ends with it.
+    In addition to vLLM's options, ``keyset`` is the place of a keyset. Without it and without WARPAES_KEYSET, each
+    worker creates its own key, which exists as long as the worker.
     """
 
     def _region(self, **options: Any) -> SharedOffloadRegion:
-        # The file is removed when all workers have it, and its parts are filled by all of them at once.
+        # The file is removed when all workers have opened it, and all workers fill its parts concurrently.
         alone = self.config.parallel.world_size == 1
         return super()._region(barrier=(lambda: None) if alone else _all_workers_barrier, num_segments=32)
 
 
 class EncryptedTieringSpec(_Encrypted, TieringOffloadingSpec):  # type: ignore[misc]
-    """vLLM's offloading to host memory and further tiers (``fs``, ``obj``, ``p2p``), which only get ciphertext.
+    """vLLM's offloading to host memory and further tiers (``fs``, ``obj``, ``p2p``), which receive only ciphertext.
 
     ``keyset``, or WARPAES_KEYSET, is required.
     """
@@ -456,7 +463,7 @@ class EncryptedTieringSpec(_Encrypted, TieringOffloadingSpec):  # type: ignore[m
 
 
 def _all_workers_barrier() -> None:
-    """Wait for all workers of this engine."""
+    """Wait until all workers of this engine have reached this call."""
     from vllm.distributed.parallel_state import get_inner_dp_world_group, get_world_group
 
     try:
@@ -467,18 +474,19 @@ def _all_workers_barrier() -> None:
 
 
 class EncryptedOffloadingConnector(OffloadingConnector):  # type: ignore[misc]
-    """vLLM's offloading connector, which fails the requests whose chunks are not authentic, instead of the engine.
+    """vLLM's offloading connector, changed so that a chunk that is not authentic fails only its requests, not the
+    engine.
 
-    ``kv_load_failure_policy`` says whether vLLM then fails these requests, or computes the blocks again. The host
-    memory's chunks are all forgotten. Models with several groups of KV caches end with InvalidTag instead, because
-    vLLM has no block-wise failures for them.
+    ``kv_load_failure_policy`` determines whether vLLM then fails these requests or recomputes the blocks. All chunks in
+    host memory are discarded. For models with several groups of KV caches, InvalidTag ends the engine, because vLLM
+    does not support failures of individual blocks for these models.
     """
 
     def register_kv_caches(self, kv_caches: dict[str, Tensor]) -> None:
-        """Make the worker.
+        """Create the worker.
 
         Raises:
-            ValueError: ``spec_name`` is not one of this module.
+            ValueError: ``spec_name`` does not name a spec in this module.
         """
         super().register_kv_caches(kv_caches)
         worker = self.connector_worker.worker
@@ -491,7 +499,7 @@ class EncryptedOffloadingConnector(OffloadingConnector):  # type: ignore[misc]
             worker.failed = set()
 
     def get_block_ids_with_load_errors(self) -> set[int]:
-        """Return, and forget, the GPU blocks whose chunks were not authentic."""
+        """Return the GPU blocks whose chunks were not authentic, and clear their list."""
         worker = self.connector_worker.worker
         failed: set[int] = worker.failed or set()
         if failed:
@@ -499,7 +507,7 @@ class EncryptedOffloadingConnector(OffloadingConnector):  # type: ignore[misc]
         return failed
 
     def update_connector_output(self, connector_output: Any) -> None:
-        """Take the workers' results; after a failure forget all chunks, because they would fail again."""
+        """Process the workers' results. After a failure, discard all chunks, because they would fail again."""
         super().update_connector_output(connector_output)
         if connector_output.invalid_block_ids:
             self.reset_cache()

@@ -18,6 +18,7 @@ enum class Allocation : std::uint8_t { pages, locked_pages, by_driver };
 
 /// The properties of a kind of memory.
 struct MemoryKind {
+    Required<const char*> name;
     Required<Memory> kind;
     Required<bool> on_device;  ///< a device owns the memory, and work on the memory runs on that device
     Required<bool> direct;     ///< GPUs copy it without staging
@@ -27,10 +28,10 @@ struct MemoryKind {
 
 /// In the order of the values of `warpaes_memory`. The last line is WARPAES_MEMORY_SHARED.
 inline constexpr std::array memory_kinds{
-    MemoryKind{Memory::pageable, false, false, Allocation::pages, Memory::pageable},
-    MemoryKind{Memory::page_locked, false, true, Allocation::locked_pages, Memory::page_locked},
-    MemoryKind{Memory::device, true, true, Allocation::by_driver, Memory::device},
-    MemoryKind{Memory::page_locked, false, true, Allocation::locked_pages, Memory::page_locked}};
+    MemoryKind{"pageable", Memory::pageable, false, false, Allocation::pages, Memory::pageable},
+    MemoryKind{"page-locked", Memory::page_locked, false, true, Allocation::locked_pages, Memory::page_locked},
+    MemoryKind{"device", Memory::device, true, true, Allocation::by_driver, Memory::device},
+    MemoryKind{"shared", Memory::page_locked, false, true, Allocation::locked_pages, Memory::page_locked}};
 
 constexpr const MemoryKind& traits_of(Memory memory) {
     return memory_kinds[static_cast<std::size_t>(memory)];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aes/cipher.hpp"
 #include "backend/backend.hpp"
 
 namespace warpaes {

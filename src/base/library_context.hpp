@@ -11,8 +11,12 @@ namespace warpaes {
 /// replaced AES, possibly with a provider that calls this library. The context and the algorithms fetched from it live
 /// as long as the process.
 inline OSSL_LIB_CTX* library_context() {
-    static OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();
-    if (context == nullptr) throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: OSSL_LIB_CTX_new failed");
+    // A failure throws within the initializer, so that the next call tries again.
+    static OSSL_LIB_CTX* const context = [] {
+        OSSL_LIB_CTX* const made = OSSL_LIB_CTX_new();
+        if (made == nullptr) throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: OSSL_LIB_CTX_new failed");
+        return made;
+    }();
     return context;
 }
 

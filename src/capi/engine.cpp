@@ -91,6 +91,16 @@ warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info) {
     });
 }
 
+const char* warpaes_backend_name(size_t index) {
+    const auto& backends = all_backends();
+    return index < backends.size() ? backends[index]->name().data() : nullptr;
+}
+
+const char* warpaes_memory_name(warpaes_memory memory) {
+    const auto value = static_cast<std::size_t>(memory);
+    return value < memory_kinds.size() ? memory_kinds[value].name : nullptr;
+}
+
 warpaes_status warpaes_alloc(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
                              void** pointer) {
     return created(pointer, "pointer", [&] {

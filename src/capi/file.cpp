@@ -17,16 +17,16 @@ using namespace warpaes::capi;
 struct Fields {
     std::span<const std::uint8_t> prefix, passphrase, salt, aad, iv;
     Direction direction{};
-    FileType type{};
+    warpaes_format type{};
     Mode mode{};
 };
 
-FileType checked_format(warpaes_format format) {
+warpaes_format checked_format(warpaes_format format) {
     switch (format) {
     case WARPAES_FORMAT_RAW:
     case WARPAES_FORMAT_OPENSSL_ENC:
     case WARPAES_FORMAT_STREAMING_AEAD:
-        return static_cast<FileType>(format);
+        return format;
     }
     throw Error(WARPAES_ERROR_ARGUMENT, "format: there is no format " + std::to_string(static_cast<int>(format)));
 }
@@ -59,14 +59,14 @@ FilePlace to_place(const char* path, int fd, const char* name) {
     return {path != nullptr ? path : "", fd};
 }
 
-void check_flags(const warpaes_file_job& j, FileType type) {
+void check_flags(const warpaes_file_job& j, warpaes_format type) {
     constexpr std::uint32_t aead = WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY |
                                    WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256 | WARPAES_FILE_SHA256_INPUT |
                                    WARPAES_FILE_KEEP_ATTRIBUTES | WARPAES_FILE_SALVAGE;
     constexpr std::uint32_t enc = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
                                   WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE |
                                   WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256 | WARPAES_FILE_KEEP_ATTRIBUTES;
-    if (type != FileType::segments) return refuse_unknown_flags(j.flags, enc);
+    if (type != WARPAES_FORMAT_STREAMING_AEAD) return refuse_unknown_flags(j.flags, enc);
     if ((j.flags & ~aead) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
                 "flags: STREAMING_AEAD accepts only OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256, SHA256_INPUT, "
@@ -103,7 +103,7 @@ FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
     if (!job.verify) job.output = to_place(j.output_path, j.output_fd, "output");
     job.direction = fields.direction;
     job.prefix = fields.prefix;
-    if (!job.prefix.empty() && (fields.type != FileType::segments || j.direction != WARPAES_ENCRYPT)) {
+    if (!job.prefix.empty() && (fields.type != WARPAES_FORMAT_STREAMING_AEAD || j.direction != WARPAES_ENCRYPT)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "prefix: applies only to encryption with STREAMING_AEAD");
     }
     if (job.prefix.size() > std::size_t{1} << 20) throw Error(WARPAES_ERROR_ARGUMENT, "prefix: is longer than 1 MiB");
@@ -114,7 +114,7 @@ FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
 EncOptions to_enc_options(const warpaes_file_job& j, const Fields& fields) {
     EncOptions options;
     if (j.key != nullptr) options.key = &j.key->impl;
-    const bool raw = fields.type == FileType::raw;
+    const bool raw = fields.type == WARPAES_FORMAT_RAW;
     if (raw) {
         require(j.key, "key");
     } else {
@@ -128,10 +128,10 @@ EncOptions to_enc_options(const warpaes_file_job& j, const Fields& fields) {
 
 std::unique_ptr<FileFormat> to_format(const warpaes_file_job& j, const Fields& fields, const FileJob& job) {
     switch (fields.type) {
-    case FileType::raw:
-    case FileType::openssl_enc:
+    case WARPAES_FORMAT_RAW:
+    case WARPAES_FORMAT_OPENSSL_ENC:
         break;
-    case FileType::segments: {
+    case WARPAES_FORMAT_STREAMING_AEAD: {
         require(j.keyset, "keyset");
         const AeadOptions options{&j.keyset->impl, fields.aad};
         return job.salvage ? salvage_format(job, options) : aead_format(job, options);
@@ -213,8 +213,9 @@ warpaes_status warpaes_file_inspect(const char* path, const char* template_name,
         require(path, "path");
         warpaes_file_info i = read_struct(info, "info");
         const FileFacts facts = inspect_file(path, template_name != nullptr ? &find_template(template_name) : nullptr);
-        i.format = static_cast<warpaes_format>(facts.type);
+        i.format = facts.type;
         i.template_name = facts.stream_template != nullptr ? facts.stream_template->name.data() : "";
+        i.format_name = facts.format.data();
         i.file_bytes = facts.file_bytes;
         i.header_bytes = facts.header_bytes;
         i.segment_bytes = facts.segment_bytes;

@@ -4,6 +4,7 @@
 #include "capi/handles.hpp"
 #include "format/key_text.hpp"
 #include "format/keyset_wrap.hpp"
+#include "format/segment_cipher.hpp"
 
 using namespace warpaes;
 using namespace warpaes::capi;
@@ -45,11 +46,29 @@ warpaes_scrypt public_cost(const Scrypt& cost, warpaes_scrypt to) {
 extern "C" {
 
 size_t warpaes_template_count(void) {
-    return stream_templates().size();
+    std::size_t count = 0;
+    while (template_at(count) != nullptr) ++count;
+    return count;
 }
 
 const char* warpaes_template_name(size_t index) {
-    return index < stream_templates().size() ? stream_templates()[index].name.data() : nullptr;
+    const StreamTemplate* const found = template_at(index);
+    return found != nullptr ? found->name.data() : nullptr;
+}
+
+warpaes_status warpaes_template_query(const char* template_name, warpaes_template_info* info) {
+    return guarded([&] {
+        require(template_name, "template");
+        warpaes_template_info i = read_struct(info, "info");
+        const StreamParameters& p = find_template(template_name).parameters;
+        i.key_bits = static_cast<std::uint32_t>(8 * p.aes_key_bytes);
+        i.format = p.format->name.data();
+        i.header_bytes = layout_of(p).header_bytes;
+        i.segment_bytes = p.segment_bytes;
+        i.raw_only = p.format->tink_type.empty() ? 1 : 0;
+        i.has_mark = p.format->marked ? 1 : 0;
+        write_struct(i, info, i.struct_size);
+    });
 }
 
 warpaes_status warpaes_keyset_create(warpaes_keyset** keyset) {

@@ -151,6 +151,16 @@ uint64_t warpaes_reader_size(const warpaes_reader* reader) {
     return reader != nullptr ? reader->impl->size() : 0;
 }
 
+warpaes_status warpaes_reader_segments(const warpaes_reader* reader, uint64_t* first, uint64_t* others) {
+    return guarded([&] {
+        require(reader, "reader");
+        require(first, "first");
+        require(others, "others");
+        *first = reader->impl->layout().first_text;
+        *others = reader->impl->layout().text;
+    });
+}
+
 warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
                                    uint64_t* read) {
     return guarded([&] {

@@ -47,6 +47,7 @@ inline constexpr std::tuple all_struct_facts{
     FactsOf<warpaes_tuning>{{32, "WARPAES_TUNING_INIT"}},
     FactsOf<warpaes_tuning_result>{{24, "WARPAES_TUNING_RESULT_INIT"}},
     FactsOf<warpaes_key_info>{{24, "WARPAES_KEY_INFO_INIT"}},
+    FactsOf<warpaes_template_info>{{40, "WARPAES_TEMPLATE_INFO_INIT"}},
     FactsOf<warpaes_scrypt>{{24, "WARPAES_SCRYPT_INIT"}},
     FactsOf<warpaes_place_options>{{48, "WARPAES_PLACE_OPTIONS_INIT"}},
     FactsOf<warpaes_file_job>{{176, "WARPAES_FILE_JOB_INIT"}},

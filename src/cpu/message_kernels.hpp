@@ -59,6 +59,7 @@ void run_messages(const SimdMessages& run) {
 
 template <class V, void (*One)(const SimdRun&)>
 constexpr SimdBatchKernels batch_kernels{.lanes = V::bytes / 16,
+                                         .keyed_vectors = keyed_vectors<V>,
                                          .run = One,
                                          .run_messages = run_messages<V, One>,
                                          .step_streams = step_streams<V>,

@@ -11,6 +11,11 @@ namespace warpaes::cpu {
 
 inline constexpr std::size_t round_keys_bytes = sizeof(RoundKeys);
 
+/// Round keys of the cipher.
+inline const std::uint8_t* round_keys_of(const ExpandedKey& key) {
+    return reinterpret_cast<const std::uint8_t*>(key.encrypt().words.data());
+}
+
 /// Per-message keys are expanded a few at a time, without the other contents of an ExpandedKey.
 class MessageKeys {
 public:
@@ -29,9 +34,7 @@ public:
     /// Returns round keys of the cipher. If the keys are passed as bytes, the round keys are valid until a message
     /// outside the current window is requested.
     [[nodiscard]] const std::uint8_t* encrypt(std::uint64_t message) {
-        if (group_->key != nullptr) {
-            return reinterpret_cast<const std::uint8_t*>(group_->key->encrypt().words.data());
-        }
+        if (group_->key != nullptr) return round_keys_of(*group_->key);
         if (message < first_ || message >= first_ + count_) expand(message);
         return expanded_[message - first_].data();
     }

@@ -31,14 +31,18 @@ constexpr std::uint64_t near_bytes = 2048;
 class Streams {
 public:
     Streams(const SimdBatchKernels& kernels, StreamKind kind, int rounds)
-        : kernels_(kernels), kind_(kind), rounds_(rounds), window_(kernels) {}
+        : kernels_(kernels),
+          kind_(kind),
+          rounds_(rounds),
+          keyed_(kernels.keyed_vectors * kernels.lanes),
+          window_(kernels) {}
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;
 
     void run(std::span<const MessageGroup* const> groups) {
         groups_ = groups;
         const std::size_t lanes = streams_at_once(groups);
-        while (streams_ < lanes && begin(streams_) && go_on(streams_)) ++streams_;
+        while (streams_ < lanes && start(streams_)) ++streams_;
         while (streams_ != 0) {
             const std::size_t steps = step();
             for (std::size_t s = 0; s < streams_; ++s) {
@@ -46,12 +50,9 @@ public:
                 inputs_[s] += 16 * steps;
                 outputs_[s] += 16 * steps;
             }
-            for (std::size_t s = 0; s < streams_;) {
-                if (left_[s] == 0 && !go_on(s)) {
-                    drop(s);  // moves another stream to this lane
-                } else {
-                    ++s;
-                }
+            // In descending order, so that drop() never moves a finished stream.
+            for (std::size_t s = streams_; s-- != 0;) {
+                if (left_[s] == 0 && !go_on(s)) drop(s);
             }
         }
     }
@@ -85,46 +86,116 @@ private:
 
     /// Processes as many blocks of every stream as the shortest current piece has, and returns the number of blocks.
     std::size_t step() {
-        std::size_t vectors = (streams_ + kernels_.lanes - 1) / kernels_.lanes;
-        while ((vectors & (vectors - 1)) != 0) ++vectors;
-        for (std::size_t s = streams_; s < vectors * kernels_.lanes; ++s) inputs_[s] = outputs_[s] = idle_;
         const std::size_t steps =
             std::min(*std::min_element(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(streams_)),
                      sizeof idle_ / block_bytes);
-        kernels_.step_streams({.kind = kind_,
-                               .rounds = rounds_,
-                               .vectors_used = vectors,
-                               .chains = chains_,
-                               .keys = keys_,
-                               .inputs = inputs_.data(),
-                               .outputs = outputs_.data(),
-                               .steps = steps});
+        if (have_one_key(0, streams_)) {
+            step(0, streams_, steps, true);
+            return steps;
+        }
+        for (std::size_t first = 0; first < streams_; first += keyed_) {
+            const std::size_t n = std::min(keyed_, streams_ - first);
+            step(first, n, steps, have_one_key(first, n));
+        }
         return steps;
     }
 
-    [[nodiscard]] std::uint8_t* chain(std::size_t s) { return chains_ + block_bytes * s; }
-    [[nodiscard]] std::uint8_t* key(std::size_t s, int round) {
-        const std::size_t lanes = kernels_.lanes;
-        const std::size_t vector = static_cast<std::size_t>(round) * SimdStreams::vectors + s / lanes;
-        return keys_ + block_bytes * (vector * lanes + s % lanes);
+    /// Steps of the streams [first, first + n).
+    void step(std::size_t first, std::size_t n, std::size_t steps, bool one_key) {
+        const std::size_t needed = (n + kernels_.lanes - 1) / kernels_.lanes;
+        const std::size_t vectors = needed == 1 ? 1 : needed <= 4 ? 4 : 8;
+        for (std::size_t s = n; s < vectors * kernels_.lanes; ++s) inputs_[first + s] = outputs_[first + s] = idle_;
+        for (std::size_t s = first; !one_key && s < first + n; ++s) {
+            if (!has_own_keys_[s]) set_own_keys(s, round_keys_of(*key_of_[s]), block_bytes);
+        }
+        kernels_.step_streams({.kind = kind_,
+                               .rounds = rounds_,
+                               .vectors_used = vectors,
+                               .chains = chain(first),
+                               .key = one_key ? round_keys_of(*key_of_[first]) : nullptr,
+                               .keys = own_keys(first),
+                               .inputs = &inputs_[first],
+                               .outputs = &outputs_[first],
+                               .steps = steps});
     }
 
-    /// Starts the next message on lane `s`; returns false if there is none.
+    [[nodiscard]] bool have_one_key(std::size_t first, std::size_t n) const {
+        const ExpandedKey* const key = key_of_[first];
+        bool one = key != nullptr;
+        for (std::size_t s = first; s < first + n; ++s) one &= key_of_[s] == key;
+        return one;
+    }
+
+    [[nodiscard]] std::uint8_t* chain(std::size_t s) { return chains_ + block_bytes * s; }
+    /// The first round key in the layout of SimdStreams::keys for the streams of one call; the others follow at
+    /// distances of `keyed_` blocks.
+    [[nodiscard]] std::uint8_t* own_keys(std::size_t s) {
+        return keys_ + block_bytes * (s / keyed_ * (max_rounds + 1) * keyed_ + s % keyed_);
+    }
+    void set_own_keys(std::size_t s, const std::uint8_t* round_keys, std::size_t distance) {
+        has_own_keys_[s] = true;
+        std::uint8_t* to = own_keys(s);
+        for (int r = 0; r <= rounds_; ++r, to += block_bytes * keyed_, round_keys += distance) {
+            std::memcpy(to, round_keys, block_bytes);
+        }
+    }
+
+    /// Starts the next message that has blocks on lane `s`; returns false if there is none.
+    bool start(std::size_t s) {
+        while (begin(s)) {
+            if (is_plain_[s] || next_piece(s)) return true;
+            finish(s, message(s));
+        }
+        return false;
+    }
+
+    /// Selects the next piece of the lane's message, or of the next message; returns false if there is none.
+    bool go_on(std::size_t s) {
+        if (!is_plain_[s]) {
+            if (next_piece(s)) return true;
+            finish(s, message(s));
+        }
+        return start(s);
+    }
+
+    /// Starts the next message; returns false if there is none.
     bool begin(std::size_t s) {
         for (;; ++group_, index_ = 0) {
             if (group_ == groups_.size()) return false;
             if (index_ < groups_[group_]->count) break;
         }
         const MessageGroup& g = *groups_[group_];
-        if (index_ == 0) window_.take(g);
+        if (index_ == 0) {
+            window_.take(g);
+            plain_ = kind_ != StreamKind::mac && g.length != 0 && g.length <= near_bytes && g.length % block_bytes == 0;
+        }
         const std::uint64_t index = index_++;
+        is_plain_[s] = plain_;
+        if (plain_) {
+            set_keys(s, g, window_.encrypt(index));
+            std::memcpy(chain(s), g.iv.at(index), block_bytes);
+            inputs_[s] = g.input.at(index);
+            outputs_[s] = g.output.at(index);
+            left_[s] = static_cast<std::size_t>(g.length / block_bytes);
+        } else {
+            begin_pieces(s, g, index);
+        }
+        return true;
+    }
+
+    /// Not inlined: with its many temporaries, short CCM messages would take a tenth longer.
+    [[gnu::noinline]] void begin_pieces(std::size_t s, const MessageGroup& g, std::uint64_t index) {
         Message& m = message(s);
         m.group = &g;
         m.index = index;
         m.next = m.pieces = 0;
         m.keys = window_.encrypt(index);
-        set_keys(s, m);
+        set_keys(s, g, m.keys);
         if (g.mode == Mode::ccm) {
+            if (g.key == nullptr) {
+                std::memcpy(m.own_keys.data(), m.keys, m.own_keys.size());
+                m.keys = m.own_keys.data();
+            }
             begin_ccm(m);
         } else if (g.mode == Mode::cmac) {
             begin_cmac(m);
@@ -136,16 +207,12 @@ private:
         } else {
             std::memcpy(chain(s), g.iv.at(index), block_bytes);
         }
-        return true;
     }
 
-    /// Selects the next piece of the lane's message, or of the next message; returns false if there is none.
-    bool go_on(std::size_t s) {
+    /// Selects the next piece of the lane's message; returns false if there is none.
+    bool next_piece(std::size_t s) {
         Message& m = message(s);
-        while (m.next == m.pieces) {
-            finish(s, m);
-            if (!begin(s)) return false;
-        }
+        if (m.next == m.pieces) return false;
         const Piece& piece = m.piece[m.next++];
         inputs_[s] = piece.input;
         outputs_[s] = piece.output;
@@ -161,22 +228,20 @@ private:
         outputs_[s] = outputs_[last];
         left_[s] = left_[last];
         key_of_[s] = key_of_[last];
+        is_plain_[s] = is_plain_[last];
         std::swap(place_[s], place_[last]);
         std::memcpy(chain(s), chain(last), block_bytes);
-        for (int r = 0; r <= rounds_; ++r) std::memcpy(key(s, r), key(last, r), block_bytes);
+        has_own_keys_[s] = has_own_keys_[last];
+        if (has_own_keys_[s]) set_own_keys(s, own_keys(last), block_bytes * keyed_);
     }
 
-    void set_keys(std::size_t s, Message& m) {
-        const ExpandedKey* const shared = m.group->key;
-        if (shared != nullptr && key_of_[s] == shared) return;
-        key_of_[s] = shared;
-        for (int r = 0; r <= rounds_; ++r) {
-            std::memcpy(key(s, r), m.keys + block_bytes * static_cast<std::size_t>(r), block_bytes);
+    void set_keys(std::size_t s, const MessageGroup& g, const std::uint8_t* round_keys) {
+        if (g.key == nullptr) {
+            set_own_keys(s, round_keys, block_bytes);
+        } else if (key_of_[s] != g.key) {
+            has_own_keys_[s] = false;
         }
-        if (shared == nullptr && m.group->mode == Mode::ccm) {
-            std::memcpy(m.own_keys.data(), m.keys, m.own_keys.size());
-            m.keys = m.own_keys.data();
-        }
+        key_of_[s] = g.key;
     }
 
     static void add_piece(Message& m, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
@@ -296,9 +361,11 @@ private:
     const SimdBatchKernels& kernels_;
     StreamKind kind_;
     int rounds_;
+    std::size_t keyed_;  ///< maximum number of streams with different keys in one call
     std::span<const MessageGroup* const> groups_;
     std::size_t group_ = 0;  ///< together with index_, the next message to start
     std::uint64_t index_ = 0;
+    bool plain_ = false;  ///< is_plain_ for the messages of this group
     MessageKeys window_;
     const ExpandedKey* subkeys_of_ = nullptr;
     Secret<CmacSubkeys> subkeys_;
@@ -307,7 +374,10 @@ private:
     std::array<const std::uint8_t*, SimdStreams::most> inputs_;
     std::array<std::uint8_t*, SimdStreams::most> outputs_;
     std::array<std::size_t, SimdStreams::most> left_;
-    std::array<const ExpandedKey*, SimdStreams::most> key_of_{};
+    std::array<const ExpandedKey*, SimdStreams::most> key_of_{};  ///< null: a key of the message
+    /// Whether keys_ holds the stream's keys. They are copied only if the streams of a call have different keys.
+    std::array<bool, SimdStreams::most> has_own_keys_{};
+    std::array<bool, SimdStreams::most> is_plain_{};  ///< a short message of whole blocks, without a Message
     std::array<std::uint8_t, SimdStreams::most> place_ = in_order();
     alignas(64) std::uint8_t chains_[SimdStreams::most * block_bytes];
     alignas(64) std::uint8_t keys_[(max_rounds + 1) * SimdStreams::most * block_bytes];
@@ -338,7 +408,7 @@ bool is_stream(Mode mode, Direction direction) {
 }
 
 void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups) {
-    constexpr std::size_t of_a_kernel = 12288;  // room for the round keys of all lanes, which the kernel spills
+    constexpr std::size_t of_a_kernel = 12288;  // room for the texts that a kernel keeps on its stack
     const auto batch_of = [](const MessageGroup& g) {
         return 3 * static_cast<unsigned>(kind_of(g.mode)) + static_cast<unsigned>(g.rounds() - 10) / 2;
     };

@@ -96,14 +96,15 @@ enum class StreamKind {
 
 /// Blocks of many messages, the same number from each. Streams occupy the vectors one after another, one per lane.
 struct SimdStreams {
-    static constexpr std::size_t vectors = 8;  ///< maximum number of streams
-    static constexpr std::size_t most = 4 * vectors;
+    static constexpr std::size_t vectors = 8;         ///< maximum
+    static constexpr std::size_t most = 4 * vectors;  ///< maximum number of streams
 
     StreamKind kind;
     int rounds;
-    std::size_t vectors_used;  ///< a power of two
+    std::size_t vectors_used;  ///< 1, 4 or 8; without `key` at most `keyed_vectors`
     std::uint8_t* chains;      ///< chaining values, one block per stream; aligned to 64 bytes, as are the keys
-    const std::uint8_t* keys;  ///< [round][vector of 8][lane of the vector], 16 bytes each
+    const std::uint8_t* key;   ///< round keys of all streams; or null, and each stream has its own keys
+    const std::uint8_t* keys;  ///< [round][vector of `keyed_vectors`][lane of the vector], 16 bytes each
     const std::uint8_t* const* inputs;
     std::uint8_t* const* outputs;  ///< equal to the inputs or disjoint from them; not used for `mac`
     std::size_t steps;             ///< number of blocks
@@ -176,7 +177,8 @@ struct SimdMessages {
 
 /// The kernels of an instruction set for batches.
 struct SimdBatchKernels {
-    std::size_t lanes;  ///< blocks per vector
+    std::size_t lanes;          ///< blocks per vector
+    std::size_t keyed_vectors;  ///< the maximum number of vectors for step_streams if streams have different keys
     void (*run)(const SimdRun&);
     void (*run_messages)(const SimdMessages&);
     void (*step_streams)(const SimdStreams&);

@@ -23,17 +23,6 @@ LaunchShape shape_for(const DeviceLimits& device, std::uint64_t units_of_threads
     return launch_shape(device, (units_of_threads + 31) / 32);
 }
 
-/// Sets the kernels' parameters for the bucket, including the round keys if the bucket has only one key.
-void set_batch(BatchParams& p, const Bucket& bucket) {
-    p.groups = bucket.on_device;
-    p.group_count = static_cast<std::uint32_t>(bucket.groups.size());
-    p.one_key = bucket.one_key != nullptr ? 1 : 0;
-    p.messages = bucket.messages;
-    p.units = bucket.units;
-    p.ticket = bucket.tickets;
-    if (bucket.one_key != nullptr) copy_round_keys(p.round_keys, *bucket.one_key, bucket.mode, bucket.direction);
-}
-
 Secret<FewKeys> few_keys_of(const Bucket& bucket) {
     Secret<FewKeys> keys;
     for (std::size_t i = 0; i < bucket.few_keys.size(); ++i) {
@@ -74,6 +63,16 @@ void enqueue_xts_batch(const Bucket& bucket, const DeviceLimits& device, cudaStr
 }
 
 }  // namespace
+
+void set_batch(BatchParams& p, const Bucket& bucket) {
+    p.groups = bucket.on_device;
+    p.group_count = static_cast<std::uint32_t>(bucket.groups.size());
+    p.one_key = bucket.one_key != nullptr ? 1 : 0;
+    p.messages = bucket.messages;
+    p.units = bucket.units;
+    p.ticket = bucket.tickets;
+    if (bucket.one_key != nullptr) copy_round_keys(p.round_keys, *bucket.one_key, bucket.mode, bucket.direction);
+}
 
 void prepare_blocks(Bucket& bucket, const DeviceLimits& device) {
     if (bucket.mode == Mode::xts) {

@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "backend/backend.hpp"
 #include "cuda/kernels/batch_params.cuh"
+#include "cuda/tuning/batch_gcm.hpp"
 #include "cuda/tuning/counters.hpp"
 #include "cuda/tuning/shapes.hpp"
 
@@ -44,9 +46,11 @@ struct Bucket {
     /// sets the runs for the keys of these groups.
     std::span<KeyRun> runs;
     std::size_t run_groups = 0;
-    std::uint64_t messages = 0;  ///< number of messages in all groups
-    std::uint64_t units = 0;     ///< set by `prepare`
-    std::uint32_t at_once = 0;   ///< counter modes: units that a warp processes at a time; set by `prepare`
+    bool fits_pass = false;            ///< GCM: all messages satisfy GcmPass::fits
+    std::optional<GcmPassShape> pass;  ///< GCM: set by `prepare` if the batch takes one pass
+    std::uint64_t messages = 0;        ///< number of messages in all groups
+    std::uint64_t units = 0;           ///< set by `prepare`
+    std::uint32_t at_once = 0;         ///< counter modes: units that a warp processes at a time; set by `prepare`
     /// Device memory that only this bucket's kernels use: `prepare` sets its size, and `enqueue` uses it. Its contents
     /// are initially undefined, and are overwritten with zeros when the batch is finished.
     std::size_t scratch_bytes = 0;
@@ -92,7 +96,10 @@ void number_groups(Bucket& bucket, const UnitsOf& units_of) {
     bucket.units = units;
 }
 
-/// For ECB, CBC and CFB128 decryption, and XTS.
+/// Sets the kernels' parameters for the bucket, including the round keys if it has one key.
+void set_batch(BatchParams& p, const Bucket& bucket);
+
+/// ECB; CBC and CFB128 decryption; XTS.
 void prepare_blocks(Bucket& bucket, const DeviceLimits& device);
 void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
@@ -115,5 +122,8 @@ void enqueue_serial(const Bucket& bucket, const DeviceLimits& device, cudaStream
 /// are not authentic.
 void prepare_gcm(Bucket& bucket, const DeviceLimits& device);
 void enqueue_gcm(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
+/// GCM in one pass. `prepare` returns whether the batch should take it; if not, only the order of groups has changed.
+bool prepare_pass(Bucket& bucket, const DeviceLimits& device);
+void enqueue_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
 }  // namespace warpaes::cuda

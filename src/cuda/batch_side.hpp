@@ -47,7 +47,9 @@ public:
     void begin_secret() { secret_ = placed_; }
     /// Marks the next part and all later parts to be copied back.
     void begin_back() { back_ = placed_; }
-    /// Reserves the memory; its contents are undefined.
+    /// The next part and all later ones are written by the device, and copied back only by copy_flags().
+    void begin_flags() { flags_ = placed_; }
+    /// The contents are undefined.
     void reserve() {
         host_.reserve(placed_);
         device_.reserve(placed_);
@@ -58,19 +60,23 @@ public:
     [[nodiscard]] std::uint8_t* device() const { return device_.get(); }
 
     void copy_in(cudaStream_t stream) const {
-        check(cudaMemcpyAsync(device(), host(), bytes_, cudaMemcpyHostToDevice, stream), "copying to the device");
+        check(cudaMemcpyAsync(device(), host(), flags_, cudaMemcpyHostToDevice, stream), "copying to the device");
     }
     void copy_out(cudaStream_t stream) const {
-        if (bytes_ <= back_) return;
-        check(cudaMemcpyAsync(host() + back_, device() + back_, bytes_ - back_, cudaMemcpyDeviceToHost, stream),
+        if (flags_ <= back_) return;
+        check(cudaMemcpyAsync(host() + back_, device() + back_, flags_ - back_, cudaMemcpyDeviceToHost, stream),
+              "copying from the device");
+    }
+    void copy_flags(cudaStream_t stream) const {
+        check(cudaMemcpyAsync(host() + flags_, device() + flags_, bytes_ - flags_, cudaMemcpyDeviceToHost, stream),
               "copying from the device");
     }
     void wipe_host() const noexcept {
-        if (bytes_ > secret_) warpaes::wipe({host() + secret_, bytes_ - secret_});
+        if (flags_ > secret_) warpaes::wipe({host() + secret_, flags_ - secret_});
     }
     /// Wipes the device's buffer in stream order.
     void wipe_device(cudaStream_t stream) const noexcept {
-        if (bytes_ > secret_) try_to(cudaMemsetAsync(device() + secret_, 0, bytes_ - secret_, stream));
+        if (flags_ > secret_) try_to(cudaMemsetAsync(device() + secret_, 0, flags_ - secret_, stream));
     }
     /// Whether the buffer contains keys.
     [[nodiscard]] bool holds_keys() const noexcept { return back_ > secret_; }
@@ -78,7 +84,7 @@ public:
 private:
     PageLockedBuffer& host_;
     DeviceBuffer& device_;
-    std::size_t placed_ = 0, secret_ = 0, back_ = 0;
+    std::size_t placed_ = 0, secret_ = 0, back_ = 0, flags_ = 0;
     std::size_t bytes_ = 0;  ///< size of the reserved memory
 };
 

@@ -103,8 +103,10 @@ BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
     const int rounds = g.rounds();
     const bool is_long =
         (g.mode == Mode::ctr || g.mode == Mode::gcm) && BatchCounters::is_long(context_.limits, g.length);
-    const auto key = static_cast<std::size_t>((static_cast<int>(g.mode) * 2 + (g.direction == Direction::decrypt)) * 6 +
-                                              (rounds - 10) + (is_long ? 1 : 0));
+    const bool fits_pass = g.mode == Mode::gcm && GcmPass::fits(g.length, g.aad_length, g.iv_length);
+    const auto key = static_cast<std::size_t>((static_cast<int>(g.mode) * 2 + (g.direction == Direction::decrypt)) *
+                                                  kinds_of_bucket +
+                                              2 * (rounds - 10) + (is_long ? 2 : 0) + (fits_pass ? 1 : 0));
     if (bucket_numbers_[key] == no_bucket) {
         bucket_numbers_[key] = static_cast<std::uint8_t>(plans_.size());
         BucketPlan& plan = plans_.emplace_back();
@@ -112,6 +114,7 @@ BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
         plan.bucket.direction = g.direction;
         plan.bucket.rounds = rounds;
         plan.bucket.long_messages = is_long;
+        plan.bucket.fits_pass = fits_pass;
     }
     index = bucket_numbers_[key];
     return plans_[index];
@@ -150,10 +153,12 @@ void BatchWork::lay_out() {
     keys_.place(plans_);
     side_.begin_back();
     tags_.place();
+    if (failed_.bytes != 0) any_failed_at_ = side_.place(sizeof(std::uint32_t));
+    side_.begin_flags();
     side_.place(failed_);
     side_.reserve();
     std::memset(side_.host() + tickets_at_, 0, plans_.size() * ticket_bytes);
-    std::memset(side_.host() + failed_.begin, 0, failed_.bytes);
+    if (failed_.bytes != 0) std::memset(side_.host() + any_failed_at_, 0, sizeof(std::uint32_t));
     keys_.reserve(plans_);
     data_.reserve();
 }
@@ -194,6 +199,7 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     d.aad = aad.first;
     d.tag = tag.first;
     d.failed = reports(g) ? side_.device() + failed_.take(g.count) : nullptr;
+    d.any_failed = reinterpret_cast<std::uint32_t*>(side_.device() + any_failed_at_);
     d.statuses = g.statuses;
     d.input_stride = placed.input_stride;
     d.output_stride = placed.output_stride;
@@ -279,7 +285,13 @@ void BatchWork::enqueue_kernels() {
 /// Copies outputs, tags and failures to their destinations in host memory.
 void BatchWork::deliver() {
     data_.scatter();
-    if (!tags_.any() && failed_.bytes == 0) return;
+    std::uint32_t any_failed = 0;
+    if (failed_.bytes != 0) std::memcpy(&any_failed, side_.host() + any_failed_at_, sizeof any_failed);
+    if (any_failed != 0) {
+        side_.copy_flags(context_.stream);
+        check(cudaStreamSynchronize(context_.stream), "waiting for the device");
+    }
+    if (!tags_.any() && any_failed == 0) return;
     tags_.rewind();
     failed_.rewind();
     for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -291,11 +303,8 @@ void BatchWork::deliver() {
         }
         if (!reports(g)) continue;
         const std::uint8_t* const failed = side_.host() + failed_.take(g.count);
-        if (g.failed == nullptr) continue;
-        // Usually there are no failures, and memchr checks a million flags in a few microseconds. If there is a
-        // failure, every message may have failed.
+        if (any_failed == 0 || g.failed == nullptr) continue;
         const auto count = static_cast<std::size_t>(g.count);
-        if (std::memchr(failed, 1, count) == nullptr) continue;
         for (std::size_t m = 0; m < count; ++m) g.failed[m] = failed[m] != 0 ? std::uint8_t{1} : g.failed[m];
     }
 }

@@ -35,6 +35,8 @@ public:
 
 private:
     static constexpr std::uint8_t no_bucket = 0xff;
+    /// Buckets of a mode and direction: key lengths, long messages or not, messages that fit a pass or not.
+    static constexpr std::size_t kinds_of_bucket = 3 * 2 * 2;
 
     [[nodiscard]] BucketPlan& plan_for(const MessageGroup& g, std::uint8_t& index);
     void survey();
@@ -61,9 +63,9 @@ private:
     BatchSmall ivs_, aads_, tags_;
     Section failed_;
     std::vector<BucketPlan> plans_;
-    std::array<std::uint8_t, mode_values * 2 * 6> bucket_numbers_{};
+    std::array<std::uint8_t, mode_values * 2 * kinds_of_bucket> bucket_numbers_{};
     std::vector<std::uint8_t> bucket_of_;
-    std::size_t tickets_at_ = 0;
+    std::size_t tickets_at_ = 0, any_failed_at_ = 0;
     bool done_ = false;
 };
 

@@ -96,6 +96,9 @@ public:
     }
 
     void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) override {
+        const CurrentDevice current(device);
+        // The thread's stream follows the default stream, and does not wait for copies of other threads.
+        if (stream == nullptr && default_stream_is_free()) stream = cudaStreamPerThread;
         with_stream(device, stream, [&](cudaStream_t on) {
             check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, on), "copying");
         });
@@ -198,11 +201,17 @@ public:
     }
 
 private:
-    /// Returns a caller's stream. Throws Error{STATE} if CUDA does not allow the use of the default stream during a
-    /// capture, because using it would invalidate the capture.
-    static cudaStream_t usable(void* stream) {
+    /// False while a stream that is ordered with the default stream is in capture, so that CUDA does not permit its
+    /// use.
+    static bool default_stream_is_free() {
         cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-        if (stream == nullptr && !try_to(cudaStreamIsCapturing(nullptr, &status))) {
+        return try_to(cudaStreamIsCapturing(nullptr, &status));
+    }
+
+    /// Returns a caller's stream. Throws Error{STATE} instead of invalidating a capture that excludes the default
+    /// stream.
+    static cudaStream_t usable(void* stream) {
+        if (stream == nullptr && !default_stream_is_free()) {
             throw Error(
                 WARPAES_ERROR_STATE,
                 "cuda_stream: CUDA does not permit the default stream while a blocking stream is being captured");

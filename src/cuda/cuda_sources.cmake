@@ -10,6 +10,7 @@ set(WARPAES_CUDA_SOURCES
     batch_work.cu
     device_calls.cpp
     gcm.cu
+    gcm_pass.cu
     key_table.cpp
     lane.cpp
     launch.cpp
@@ -33,6 +34,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/gcm_ctr.cu
     kernels/gcm_long.cu
     kernels/gcm_medium.cu
+    kernels/gcm_pass.cu
     kernels/gcm_short.cu
     kernels/ghash.cu
     kernels/ghash_keys.cu

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "cuda/gcm_weights.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/resources.hpp"
@@ -188,51 +189,7 @@ private:
     uint4* scratch_;
 };
 
-/// Sets weights[i] = first * factor^i. The products of a round are independent, and a processor computes several of
-/// them in the latency of one product.
-void set_weights(std::span<FieldElement> weights, FieldElement first, FieldElement factor) {
-    weights[0] = first;
-    for (std::size_t known = 1; known < weights.size(); known *= 2) {
-        if (known > 1) factor = square(factor);
-        for (std::size_t i = known; i < std::min(2 * known, weights.size()); ++i) {
-            weights[i] = multiply(weights[i - known], factor);
-        }
-    }
-}
-
-/// The values that gcm_long.cu requires for a key. Computing them takes about a hundred products and one inverse, so
-/// they are kept with the key.
-struct LongWeights {
-    FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];
-    FieldElement inverse;     ///< 1 / H
-    FieldElement correction;  ///< for the factor of a chunk's last block, which replaces H^1
-
-    static void make(const ExpandedKey& key, LongWeights& weights) {
-        using G = GcmLong;
-        const HashKey& h = key.hash_key();
-        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last window.
-        Secret<FieldElement> step(power(h, G::stride)), at(power(h, G::stride - 128 - 3)), other;
-        const Secret<FieldElement> half(power(h, 128));
-        for (unsigned w = 0; w < G::windows; ++w) {
-            *other = multiply(*at, *half);
-            set_weights(std::span(weights.powers + 8 * w, 4), *at, h.powers[0]);
-            set_weights(std::span(weights.powers + 8 * w + 4, 4), *other, h.powers[0]);
-            *at = multiply(*at, *step);
-        }
-        // Rows are four blocks apart, warps 32 blocks, and groups one window.
-        set_weights(weights.row_weights, field_one, h.powers[3]);
-        set_weights(std::span(weights.warp_weights).first(4), field_one, h.powers[31]);
-        *step = multiply(*half, *half);
-        for (unsigned i = 4; i < G::warps; ++i) {
-            weights.warp_weights[i] = multiply(weights.warp_weights[i - 4], *step);
-        }
-        // The kernel multiplies the last block of the last row by H^(stride - 128 - 3) instead of H^1.
-        weights.inverse = warpaes::inverse(h.powers[0]);
-        weights.correction = power(weights.inverse, G::stride - 128 - 4);
-    }
-};
-
-/// One message in one launch. The class chooses the kernel and computes its parameters.
+/// One message in one launch: chooses the kernel and computes its parameters.
 class MessageLaunch {
 public:
     /// `shares` is where the thread blocks store shares of the result, if there is no scratch memory.
@@ -288,7 +245,7 @@ public:
         const GcmLongShape shape = gcm_long_shape(device_, end - skew / 256);
         Secret<GcmPartsParams> p;
         begin(*p, shape.share);
-        const auto& weights = run_.key->derived<LongWeights>();
+        const auto& weights = run_.key->derived<GcmWeights>();
         std::copy(std::begin(weights.powers), std::end(weights.powers), p->powers);
         std::copy(std::begin(weights.row_weights), std::end(weights.row_weights), p->row_weights);
         std::copy(std::begin(weights.warp_weights), std::end(weights.warp_weights), p->warp_weights);

@@ -107,8 +107,17 @@ bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
     const auto on_host = [](const std::uint8_t* pointer) {
         return pointer == nullptr || place_of(pointer).kind != Memory::device;
     };
-    return g.mode == Mode::gcm && g.key != nullptr && OwnLaunches::take(g.count, g.length) && is_here(g.input.first) &&
-           is_here(g.output.first) && g.iv_length == gcm_nonce_bytes && on_host(g.iv.first) &&
+    if (g.mode != Mode::gcm || g.key == nullptr || !OwnLaunches::take(g.count, g.length) ||
+        g.iv_length != gcm_nonce_bytes) {
+        return false;
+    }
+    const std::uint64_t blocks = warpaes::blocks_of(g.length);
+    const bool passes = GcmPass::fits(g.length, g.aad_length, g.iv_length) &&
+                        GcmPass::choose(limits_, {.messages = g.count,
+                                                  .blocks = g.count * blocks,
+                                                  .longest = blocks,
+                                                  .aad = warpaes::blocks_of(g.aad_length)});
+    return !passes && is_here(g.input.first) && is_here(g.output.first) && on_host(g.iv.first) &&
            (g.aad_length == 0 || (g.aad.stride == 0 && on_host(g.aad.first)));
 }
 

@@ -84,12 +84,11 @@ CostTable cpu_costs(const std::string& name, unsigned threads) {
     return table;
 }
 
-/// GB/s in each direction between a GPU and its host. Before 8.0 it is PCIe 3, with half the rate of PCIe 4.
+/// GB/s in each direction between a GPU and its host: PCIe 3 before 8.0, PCIe 4 before 9.0, then PCIe 5.
 double link_of(const BackendInfo& gpu) {
-    for (const char* generation : {"H100", "H200", "GH200", "B100", "B200", "B300", "RTX 50", "RTX PRO"}) {
-        if (gpu.description.find(generation) != std::string::npos) return 49 * giga;
-    }
-    return is_before_8(gpu) ? 11 * giga : 22 * giga;
+    if (is_before_8(gpu)) return 11 * giga;
+    const int capability = gpu.speed.compute_capability;
+    return capability != 0 && capability < 90 ? 22 * giga : 49 * giga;
 }
 
 /// Returns bytes per second for messages in a GPU's memory.

@@ -18,22 +18,16 @@ std::uint64_t page_locked_chunk(const GpuTransfers& transfers, std::uint64_t byt
     return std::clamp(share, transfers.least_chunk / (gpus > 1 ? 2 : 1), transfers.most_chunk);
 }
 
-std::string names_of_backends() {
-    std::string names;
-    for (const Backend* b : all_backends()) names += (names.empty() ? "" : ", ") + std::string(b->name());
-    return names;
-}
-
 Backend& find_backend(const std::string& name) {
-    for (Backend* b : all_backends()) {
-        if (b->name() != name) continue;
-        if (!b->usable()) {
-            throw Error(WARPAES_ERROR_BACKEND,
-                        "backend: '" + name + "' cannot run on this machine: " + b->info().front().reason);
-        }
-        return *b;
+    Backend* const b = backend_named(name);
+    if (b == nullptr) {
+        throw Error(WARPAES_ERROR_BACKEND, "backend: there is no '" + name + "'; choose auto, " + names_of_backends());
     }
-    throw Error(WARPAES_ERROR_BACKEND, "backend: there is no '" + name + "'; choose auto, " + names_of_backends());
+    if (!b->usable()) {
+        throw Error(WARPAES_ERROR_BACKEND,
+                    "backend: '" + name + "' cannot run on this machine: " + b->info().front().reason);
+    }
+    return *b;
 }
 
 constexpr int no_device[] = {-1};
@@ -60,6 +54,18 @@ const std::vector<Backend*>& all_backends() {
     static const std::vector<Backend*> backends{&libcrypto_backend(), &aesni_backend(), &vaes_backend(),
                                                 &armv8_backend(), &cuda_backend()};
     return backends;
+}
+
+Backend* backend_named(std::string_view name) {
+    const auto& backends = all_backends();
+    const auto found = std::find_if(backends.begin(), backends.end(), [&](const auto* b) { return b->name() == name; });
+    return found != backends.end() ? *found : nullptr;
+}
+
+std::string names_of_backends() {
+    std::string names;
+    for (const Backend* b : all_backends()) names += (names.empty() ? "" : ", ") + std::string(b->name());
+    return names;
 }
 
 Engine::Engine(const EngineOptions& options) : gpu_(cuda_backend()), options_(options) {
@@ -226,8 +232,8 @@ Plan Engine::plan(const Work& work) const {
 
 Plan Engine::plan_on_cpu(const Work& work, const char* what) const {
     if (forced_is_gpu()) {
-        throw Error(WARPAES_ERROR_BACKEND, "backend: 'cuda' was requested, but " + std::string(what) +
-                                               " runs only on CPUs; do not request a backend");
+        throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(forced_->name()) + "' was requested, but " +
+                                               std::string(what) + " runs only on CPUs; do not request a backend");
     }
     Plan plan;
     plan.backend = forced_ != nullptr ? forced_ : planner().best_cpu(work).backend;

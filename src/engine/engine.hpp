@@ -233,5 +233,8 @@ private:
 
 /// Returns all backends: the portable backend first, the fastest CPU backend after the other CPU backends, then cuda.
 const std::vector<Backend*>& all_backends();
+/// Null for an unknown name.
+Backend* backend_named(std::string_view name);
+std::string names_of_backends();
 
 }  // namespace warpaes

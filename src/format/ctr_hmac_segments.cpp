@@ -1,11 +1,34 @@
+// Tink's AES-CTR-HMAC streaming: CTR encryption with the counter nonce || 0^4, then an HMAC over counter and
+// ciphertext.
 #include <openssl/crypto.h>
 
 #include <algorithm>
 
 #include "engine/chain.hpp"
+#include "format/segment_formats.hpp"
 #include "format/segments.hpp"
 
 namespace warpaes {
+
+namespace {
+
+constexpr std::size_t tink_mac_key_bytes = 32;
+
+class CtrHmacSegments final : public SegmentCipher {
+public:
+    CtrHmacSegments(const SegmentLayout& layout, TinkFile file, std::size_t key_bytes, Hash hash)
+        : SegmentCipher(layout, std::move(file.header)),
+          key_(std::span(file.derived).first(key_bytes)),
+          mac_(hash, std::span(file.derived).subspan(key_bytes)) {}
+
+    /// Decrypts nothing until the whole range is authenticated.
+    void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
+                 std::uint8_t* ciphertext) const override;
+
+private:
+    ExpandedKey key_;
+    Hmac mac_;
+};
 
 void CtrHmacSegments::process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
                               std::uint8_t* ciphertext) const {
@@ -56,5 +79,33 @@ void CtrHmacSegments::process(Lane& lane, Direction direction, const SegmentRang
         crypt(counter, sealed, text, bytes);
     });
 }
+
+std::unique_ptr<SegmentCipher> ctr_hmac_cipher(const StreamKey& key, std::span<const std::uint8_t> aad,
+                                               std::span<const std::uint8_t> header) {
+    const StreamParameters& p = key.parameters;
+    return std::make_unique<CtrHmacSegments>(tink_layout(p), tink_file(key, aad, header, tink_mac_key_bytes),
+                                             p.aes_key_bytes, p.hmac_hash);
+}
+
+constexpr StreamParameters ctr_hmac_parameters(std::size_t key_bytes, std::uint32_t segment) {
+    return {&ctr_hmac, key_bytes, segment, Hash::sha256, Hash::sha256, 32};
+}
+
+constexpr StreamTemplate ctr_hmac_templates[] = {{"AES256_CTR_HMAC_SHA256_1MB", ctr_hmac_parameters(32, 1 << 20)},
+                                                 {"AES256_CTR_HMAC_SHA256_4KB", ctr_hmac_parameters(32, 4096)},
+                                                 {"AES128_CTR_HMAC_SHA256_1MB", ctr_hmac_parameters(16, 1 << 20)},
+                                                 {"AES128_CTR_HMAC_SHA256_4KB", ctr_hmac_parameters(16, 4096)}};
+
+}  // namespace
+
+constexpr SegmentFormat ctr_hmac{.name = "Tink streaming AEAD",
+                                 .tink_type = "type.googleapis.com/google.crypto.tink.AesCtrHmacStreamingKey",
+                                 .hmac = true,
+                                 .marked = true,
+                                 .commits = false,
+                                 .cpu_bound = true,
+                                 .templates = ctr_hmac_templates,
+                                 .layout = tink_layout,
+                                 .cipher = ctr_hmac_cipher};
 
 }  // namespace warpaes

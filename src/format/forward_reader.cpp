@@ -135,7 +135,7 @@ void ForwardReader::open(SegmentRange& range, std::uint8_t* output) {
     const SegmentLayout& layout = cipher_->layout();
     for (;;) {
         const std::uint64_t sealed = sealed_bytes(layout, range);
-        const Plan plan = plan_segments(engine_, format_, Direction::decrypt, sealed);
+        const Plan plan = plan_segments(engine_, *format_, Direction::decrypt, sealed);
         SegmentStage stage(*cipher_, Direction::decrypt, {plan.chunk_bytes, range.first, range.ends, sealed});
         MemorySource source(locate(plan, sealed_.data(), sealed));
         MemorySink sink(locate(plan, output, text_bytes(layout, range)));

@@ -29,6 +29,7 @@ public:
 
     /// Engine::unknown_length until the end has been read and authenticated.
     [[nodiscard]] std::uint64_t size() const noexcept override { return known_size_.load(); }
+    [[nodiscard]] const SegmentLayout& layout() const noexcept override { return cipher_->layout(); }
 
     /// Returns the next bytes, at least one unless the file ends there. `offset` must be the end of the previous read;
     /// otherwise throws Error{RANGE}. All returned bytes have been authenticated. After any other error, each call
@@ -48,7 +49,7 @@ private:
     std::unique_ptr<Source> source_;
     RewoundSource beginning_;
     std::unique_ptr<SegmentCipher> cipher_;
-    SegmentFormat format_{};
+    const SegmentFormat* format_ = nullptr;
 
     std::atomic<std::uint64_t> known_size_ = Engine::unknown_length;
 

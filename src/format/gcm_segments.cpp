@@ -49,16 +49,4 @@ void GcmSegments::process(Lane& lane, Direction direction, const SegmentRange& r
     }
 }
 
-C2spSegments::C2spSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header,
-                           std::span<const std::uint8_t> key, std::span<const std::uint8_t> base)
-    : GcmSegments(layout, std::move(header), key) {
-    std::copy(base.begin(), base.end(), base_->begin());
-}
-
-C2spSegments::Nonce C2spSegments::nonce(std::uint64_t segment, bool /*last*/) const {
-    Nonce nonce = *base_;
-    for (unsigned i = 0; i < 8; ++i) nonce[11 - i] = static_cast<std::uint8_t>(nonce[11 - i] ^ (segment >> (8 * i)));
-    return nonce;
-}
-
 }  // namespace warpaes

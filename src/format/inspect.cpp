@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "engine/pipeline/file.hpp"
@@ -22,9 +23,10 @@ constexpr std::uint64_t least_tag = 10;
 void read_segments(FileFacts& facts, std::span<const std::uint8_t> begin) {
     const StreamTemplate& t = *facts.stream_template;
     const SegmentLayout layout = layout_of(t.parameters);
-    if (traits_of(t.parameters.format).marked && (begin.empty() || begin[0] != layout.header_bytes)) {
+    if (t.parameters.format->marked && (begin.empty() || begin[0] != layout.header_bytes)) {
         refuse("does not begin like a file in the format " + std::string(t.name));
     }
+    facts.format = t.parameters.format->name;
     facts.header_bytes = layout.header_bytes;
     facts.plaintext_bytes = layout.text_bytes(facts.file_bytes);
     facts.segments = layout.segments_of(facts.plaintext_bytes);
@@ -34,21 +36,30 @@ void read_segments(FileFacts& facts, std::span<const std::uint8_t> begin) {
 
 void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
     if (begin.size() == 16 && std::equal(enc_magic.begin(), enc_magic.end(), begin.begin())) {
-        facts.type = FileType::openssl_enc;
+        facts.type = WARPAES_FORMAT_OPENSSL_ENC;
+        facts.format = "openssl enc, with a passphrase";
         facts.header_bytes = begin.size();
         return;
     }
-    for (const std::size_t key_bytes : {16u, 32u}) {
-        const std::uint64_t header = tink_header_bytes(key_bytes);
+    std::vector<std::string_view> unmarked;
+    for (std::size_t i = 0; const StreamTemplate* const t = template_at(i); ++i) {
+        const SegmentFormat& format = *t->parameters.format;
+        if (!format.marked) {
+            if (unmarked.empty() || unmarked.back() != format.name) unmarked.push_back(format.name);
+            continue;
+        }
+        const std::uint64_t header = layout_of(t->parameters).header_bytes;
         if (!begin.empty() && begin[0] == header && facts.file_bytes >= header + least_tag) {
+            facts.format = format.name;
             facts.header_bytes = header;
-            facts.key_bits = static_cast<std::uint32_t>(8 * key_bytes);
+            facts.key_bits = static_cast<std::uint32_t>(8 * t->parameters.aes_key_bytes);
             return;
         }
     }
-    refuse(
-        "begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of C2SP chunked encryption have no "
-        "mark: give their template");
+    std::string names;
+    for (const std::string_view name : unmarked) names.append(names.empty() ? "" : ", ").append(name);
+    refuse("begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of " + names +
+           " have no mark: give their template");
 }
 
 }  // namespace

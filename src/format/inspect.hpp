@@ -3,17 +3,17 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "engine/engine.hpp"
 #include "format/stream_key.hpp"
+#include "warpaes/files.h"
 
 namespace warpaes {
 
-/// Values are those of `warpaes_format` in the C ABI.
-enum class FileType : std::int32_t { raw = 0, openssl_enc = 1, segments = 2 };
-
 struct FileFacts {
-    FileType type = FileType::segments;
+    warpaes_format type = WARPAES_FORMAT_STREAMING_AEAD;
+    std::string_view format;                          ///< its name; a literal
     const StreamTemplate* stream_template = nullptr;  ///< the template given by the caller
     std::uint64_t file_bytes = 0;
     std::uint64_t header_bytes = 0;
@@ -24,7 +24,7 @@ struct FileFacts {
 };
 
 /// `stream_template` is the template to assume; null: recognize the format by its first bytes, which is not possible
-/// for C2SP. Throws Error{NOT_FOUND, READ}, and Error{FORMAT} if it cannot be such a file.
+/// for formats without a mark. Throws Error{NOT_FOUND, READ}, and Error{FORMAT} if it cannot be such a file.
 FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template);
 
 }  // namespace warpaes

@@ -24,7 +24,7 @@ OpenedFile try_key(Engine& engine, const StreamKey& key, std::span<const std::ui
     OpenedFile file{&key, open_segment_cipher(key, aad, source.beginning())};
     const SegmentLayout& layout = file.cipher->layout();
     if (source.size() != Engine::unknown_length) (void)layout.text_bytes(source.size());
-    if (first_segment_too && !traits_of(key.parameters.format).commits) {
+    if (first_segment_too && !key.parameters.format->commits) {
         authenticate(engine, *file.cipher, first_segment(layout, source),
                      source.beginning().subspan(static_cast<std::size_t>(layout.header_bytes)));
     }

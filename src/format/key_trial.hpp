@@ -28,8 +28,8 @@ enum class KeyTrial { choice, first_segment };
 std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial trial = KeyTrial::choice);
 
 /// The first of `keys` that opens the file, judged by the header, by the length if known, and by the first segment as
-/// `trial` says; C2SP's header suffices. Throws Error{KEYSET} without keys, and Error{FORMAT, AUTHENTICATION} if no key
-/// opens it.
+/// `trial` says; a header that commits to the key suffices. Throws Error{KEYSET} without keys, and Error{FORMAT,
+/// AUTHENTICATION} if no key opens it.
 OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
                      const RewoundSource& source, KeyTrial trial = KeyTrial::choice);
 

@@ -22,7 +22,7 @@ constexpr std::size_t most_raw_bytes = 4096;
 Keyset::Entry make_entry(const StreamParameters& parameters, SecretVector key, std::uint32_t id) {
     Keyset::Entry entry;
     entry.key = {parameters, std::move(key), id};
-    entry.data.type_url = tink_type_of(parameters.format);
+    entry.data.type_url = parameters.format->tink_type;
     if (!entry.data.type_url.empty()) entry.data.value = serialize_tink_key(entry.key);
     return entry;
 }
@@ -31,7 +31,7 @@ Keyset::Entry make_entry(const StreamParameters& parameters, SecretVector key, s
 
 Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uint8_t> key) {
     const StreamParameters& parameters = find_template(template_name).parameters;
-    const bool exact = traits_of(parameters.format).tink_type.empty();
+    const bool exact = parameters.format->tink_type.empty();
     const std::size_t least = parameters.aes_key_bytes, most = exact ? least : most_raw_bytes;
     if (key.size() < least || key.size() > most) {
         std::string sentence = "key: " + std::string(template_name) + " requires " + (exact ? "" : "at least ") +

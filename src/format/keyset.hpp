@@ -12,13 +12,6 @@
 
 namespace warpaes {
 
-/// All templates, Tink's and C2SP's.
-std::span<const StreamTemplate> stream_templates();
-/// Throws Error{ARGUMENT}, which lists the choices, for an unknown name.
-const StreamTemplate& find_template(std::string_view name);
-/// The name of the template with these parameters, or "" if there is none.
-std::string_view template_name_of(const StreamParameters& parameters);
-
 /// The values are those of `warpaes_key_state`.
 enum class KeyState { enabled = 1, disabled = 2, destroyed = 3 };
 

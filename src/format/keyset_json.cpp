@@ -102,8 +102,8 @@ SecretVector Keyset::to_json() const {
     std::size_t most = 64;
     for (const Entry& entry : entries_) {
         if (entry.state != KeyState::destroyed && entry.data.type_url.empty()) {
-            refuse_key(entry,
-                       "is for C2SP chunked encryption, which Tink's keysets cannot contain; store it as a raw key");
+            refuse_key(entry, "is for " + std::string(entry.key.parameters.format->name) +
+                                  ", which Tink's keysets cannot contain; store it as a raw key");
         }
         most += 512 + entry.data.type_url.size() + base64_length(entry.data.value);
     }

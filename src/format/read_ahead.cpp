@@ -72,7 +72,7 @@ struct ReadAhead::Next {
     BegunPipeline pipeline;
 };
 
-std::unique_ptr<ReadAhead> ReadAhead::over(Engine& engine, const SegmentCipher& cipher, SegmentFormat format,
+std::unique_ptr<ReadAhead> ReadAhead::over(Engine& engine, const SegmentCipher& cipher, const SegmentFormat& format,
                                            Source& source, std::uint64_t size) {
     if (engine.options().threads < 2 || !source.can_be_read_ahead() || cipher.layout().text > most_segment_bytes) {
         return nullptr;
@@ -80,7 +80,7 @@ std::unique_ptr<ReadAhead> ReadAhead::over(Engine& engine, const SegmentCipher& 
     return std::make_unique<ReadAhead>(engine, cipher, format, source, size);
 }
 
-ReadAhead::ReadAhead(Engine& engine, const SegmentCipher& cipher, SegmentFormat format, Source& source,
+ReadAhead::ReadAhead(Engine& engine, const SegmentCipher& cipher, const SegmentFormat& format, Source& source,
                      std::uint64_t size)
     : engine_(engine),
       cipher_(cipher),

@@ -41,10 +41,11 @@ class ReadAhead {
 public:
     /// Returns null if read-ahead would not help: with a single thread, a source that calls the caller's functions, or
     /// huge segments. The arguments must outlive it. `size` is the plaintext size.
-    static std::unique_ptr<ReadAhead> over(Engine& engine, const SegmentCipher& cipher, SegmentFormat format,
+    static std::unique_ptr<ReadAhead> over(Engine& engine, const SegmentCipher& cipher, const SegmentFormat& format,
                                            Source& source, std::uint64_t size);
 
-    ReadAhead(Engine& engine, const SegmentCipher& cipher, SegmentFormat format, Source& source, std::uint64_t size);
+    ReadAhead(Engine& engine, const SegmentCipher& cipher, const SegmentFormat& format, Source& source,
+              std::uint64_t size);
     ReadAhead(const ReadAhead&) = delete;
     ReadAhead& operator=(const ReadAhead&) = delete;
     ~ReadAhead();
@@ -76,7 +77,7 @@ private:
 
     Engine& engine_;
     const SegmentCipher& cipher_;
-    const SegmentFormat format_;
+    const SegmentFormat& format_;
     Source& source_;
     const std::uint64_t size_;
     const std::uint64_t segments_;

@@ -91,7 +91,7 @@ SegmentReader::SegmentReader(Engine& engine, std::unique_ptr<Source> source, std
     read_whole(*source_, 0, header);
     Tail tail(*source_);
     try_keys(keys, [&](const StreamKey& key) { try_key(key, aad, header, tail); });
-    ahead_ = ReadAhead::over(engine_, *cipher_, format_, *source_, size_);
+    ahead_ = ReadAhead::over(engine_, *cipher_, *format_, *source_, size_);
 }
 
 void SegmentReader::try_key(const StreamKey& key, std::span<const std::uint8_t> aad,
@@ -104,7 +104,7 @@ void SegmentReader::try_key(const StreamKey& key, std::span<const std::uint8_t> 
 
     const std::span<const std::uint8_t> sealed = tail.from(layout.file_offset(last));
     auto text = std::make_shared<SecretBuffer>(static_cast<std::size_t>(range.last_text));
-    const Plan plan = plan_segments(engine_, key.parameters.format, Direction::decrypt, sealed.size());
+    const Plan plan = plan_segments(engine_, *key.parameters.format, Direction::decrypt, sealed.size());
     MemorySource source(locate(plan, sealed.data(), sealed.size()));
     open_segments(engine_, *cipher, range, source, plan, text->data());
 
@@ -176,7 +176,7 @@ void SegmentReader::open(const SegmentRange& range, const Located& output) {
     if (slower == Memory::page_locked && (memory == nullptr || place_of(memory).kind != Memory::page_locked)) {
         slower = Memory::pageable;
     }
-    Plan plan = plan_segments(engine_, format_, Direction::decrypt, bytes, slower);
+    Plan plan = plan_segments(engine_, *format_, Direction::decrypt, bytes, slower);
     if (output.device() >= 0) plan.devices = {&output.place.device, 1};
     if (memory != nullptr) {
         MemorySource source(locate(plan, memory + at, bytes));

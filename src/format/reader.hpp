@@ -45,6 +45,7 @@ public:
     virtual ~FileReader() = default;
 
     [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
+    [[nodiscard]] virtual const SegmentLayout& layout() const noexcept = 0;
     virtual std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) = 0;
 };
 
@@ -59,6 +60,7 @@ public:
 
     /// Size of the plaintext.
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+    [[nodiscard]] const SegmentLayout& layout() const noexcept override { return cipher_->layout(); }
 
     /// Reads up to `length` bytes, starting at `offset`, into `output`, in memory of any kind. Returns the number of
     /// bytes, which is less than `length` only at the end. Except for ReadAhead, only the segments that contain these
@@ -82,7 +84,7 @@ private:
     std::unique_ptr<SegmentCipher> cipher_;
     std::uint64_t size_ = 0;
     std::uint64_t segments_ = 0;
-    SegmentFormat format_{};
+    const SegmentFormat* format_ = nullptr;
     SegmentCache cache_;
     std::unique_ptr<ReadAhead> ahead_;  ///< may be null
 };

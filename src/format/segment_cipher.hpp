@@ -1,9 +1,5 @@
-// The segments of one file: their positions, and how they are sealed and opened. The three formats differ in their
-// header, the derivation of the file's key, the nonces and the tag; code above them uses only this interface.
-//
-//   Tink AES-GCM-HKDF  header = H || salt || prefix(7), HKDF-HMAC, nonce = prefix || BE32(i) || last
-//   Tink AES-CTR-HMAC  the same header; counter = nonce || 0^4, encrypt-then-MAC
-//   C2SP               header = salt(24) || commitment(32), HKDF-Expand-SHA512, nonce = base XOR i
+// The segments of one file: their positions, and how they are sealed and opened. Formats differ in their header, the
+// derivation of the file's key, the nonces and the tag; code above them uses only this interface.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +46,9 @@ struct SegmentLayout {
     [[nodiscard]] SegmentRange range(std::uint64_t first, std::uint64_t count, std::uint64_t text_bytes) const;
 };
 
-SegmentLayout layout_of(const StreamParameters& parameters);
+inline SegmentLayout layout_of(const StreamParameters& parameters) {
+    return parameters.format->layout(parameters);
+}
 
 /// `count` consecutive segments, starting with `first`. If `ends` is set, the last of them ends the file and contains
 /// `last_text` bytes of plaintext. All other segments are full.
@@ -87,7 +85,9 @@ private:
 };
 
 /// For a new file, with a fresh salt and nonce prefix.
-std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, std::span<const std::uint8_t> aad);
+inline std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, std::span<const std::uint8_t> aad) {
+    return key.parameters.format->cipher(key, aad, {});
+}
 
 /// Returns a cipher for the file that begins with `header`, which has at least layout.header_bytes unless the file is
 /// shorter. Throws Error{FORMAT} if the header does not have the key's format, and Error{AUTHENTICATION} if the header

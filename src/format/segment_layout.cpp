@@ -8,8 +8,6 @@ namespace warpaes {
 
 namespace {
 
-constexpr std::uint64_t c2sp_chunk_bytes = 16384, c2sp_header_bytes = 24 + 32;
-
 [[noreturn]] void refuse_length(const std::string& why) {
     throw Error(WARPAES_ERROR_FORMAT, "input: " + why);
 }
@@ -20,27 +18,6 @@ constexpr std::uint64_t c2sp_chunk_bytes = 16384, c2sp_header_bytes = 24 + 32;
 }
 
 }  // namespace
-
-SegmentLayout layout_of(const StreamParameters& parameters) {
-    SegmentLayout layout;
-    layout.tag = parameters.tag_bytes;
-    if (parameters.format == SegmentFormat::c2sp) {
-        layout.header_bytes = c2sp_header_bytes;
-        layout.first_text = layout.text = c2sp_chunk_bytes;
-        layout.most_segments = std::uint64_t{1} << 38;
-        layout.last_is_shorter = true;
-        return layout;
-    }
-    layout.header_bytes = tink_header_bytes(parameters.aes_key_bytes);
-    if (parameters.segment_bytes <= layout.header_bytes + layout.tag) {
-        throw Error(WARPAES_ERROR_KEYSET, "keyset: a key has segments of " + std::to_string(parameters.segment_bytes) +
-                                              " bytes, too small for the header");
-    }
-    layout.first_text = parameters.segment_bytes - layout.header_bytes - layout.tag;
-    layout.text = parameters.segment_bytes - layout.tag;
-    layout.most_segments = std::uint64_t{1} << 32;
-    return layout;
-}
 
 std::uint64_t SegmentLayout::segments_of(std::uint64_t text_bytes) const {
     std::uint64_t segments = 1;

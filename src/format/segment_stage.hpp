@@ -40,7 +40,7 @@ private:
 };
 
 /// The engine's plan for segments, like Engine::plan.
-Plan plan_segments(const Engine& engine, SegmentFormat format, Direction direction, std::uint64_t bytes,
+Plan plan_segments(const Engine& engine, const SegmentFormat& format, Direction direction, std::uint64_t bytes,
                    Memory memory = Memory::pageable);
 
 /// Runs the stage. Uses at most one of the plan's lanes per chunk, and no more than bounded memory allows.

@@ -18,6 +18,18 @@ constexpr std::uint64_t text_of(const SegmentLayout& layout, const SegmentRange&
     return range.first + i == 0 ? layout.first_text : layout.text;
 }
 
+/// The size of Tink's header, which contains its own length, a salt as long as the AES key, and the nonce prefix.
+std::size_t tink_header_bytes(std::size_t aes_key_bytes) noexcept;
+SegmentLayout tink_layout(const StreamParameters& parameters);
+
+struct TinkFile {
+    std::vector<std::uint8_t> header;
+    SecretVector derived;  ///< the AES key and the HMAC key
+};
+/// The header and keys of a file, or of a new one if `header` is empty.
+TinkFile tink_file(const StreamKey& key, std::span<const std::uint8_t> aad, std::span<const std::uint8_t> header,
+                   std::size_t mac_key_bytes);
+
 /// Tink's nonce for a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
 std::array<std::uint8_t, 12> tink_nonce(std::span<const std::uint8_t> header, std::uint64_t segment, bool last);
 
@@ -54,44 +66,6 @@ private:
     [[nodiscard]] virtual Nonce nonce(std::uint64_t segment, bool last) const = 0;
 
     ExpandedKey key_;
-};
-
-/// The nonce is prefix(7) || BE32(segment) || last, where the prefix is the header's last bytes.
-class TinkGcmSegments final : public GcmSegments {
-public:
-    TinkGcmSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header, std::span<const std::uint8_t> key)
-        : GcmSegments(layout, std::move(header), key) {}
-
-private:
-    Nonce nonce(std::uint64_t segment, bool last) const override { return tink_nonce(header(), segment, last); }
-};
-
-/// The nonce is the base nonce XOR the segment number, as a big-endian number.
-class C2spSegments final : public GcmSegments {
-public:
-    C2spSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header, std::span<const std::uint8_t> key,
-                 std::span<const std::uint8_t> base);
-
-private:
-    Nonce nonce(std::uint64_t segment, bool last) const override;
-
-    Secret<Nonce> base_;
-};
-
-/// Tink's AES-CTR-HMAC segments: CTR encryption, then an HMAC over counter and ciphertext.
-class CtrHmacSegments final : public SegmentCipher {
-public:
-    CtrHmacSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header, std::span<const std::uint8_t> key,
-                    Hash hash, std::span<const std::uint8_t> mac_key)
-        : SegmentCipher(layout, std::move(header)), key_(key), mac_(hash, mac_key) {}
-
-    /// Decrypts nothing until the whole range is authenticated.
-    void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
-                 std::uint8_t* ciphertext) const override;
-
-private:
-    ExpandedKey key_;
-    Hmac mac_;
 };
 
 }  // namespace warpaes

@@ -2,68 +2,65 @@
 // in a Tink keyset, or the fixed parameters of C2SP chunked encryption.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/secret.hpp"
 
 namespace warpaes {
 
-enum class SegmentFormat {
-    gcm_hkdf,  ///< Tink AES-GCM-HKDF streaming
-    ctr_hmac,  ///< Tink AES-CTR-HMAC streaming
-    c2sp       ///< C2SP chunked encryption
+class SegmentCipher;
+struct SegmentLayout;
+struct StreamKey;
+struct StreamParameters;
+struct StreamTemplate;
+
+/// A format of authenticated segments. Each has its own file, and segment_formats.hpp lists all of them.
+struct SegmentFormat {
+    std::string_view name;       ///< in inspections and messages; a literal
+    std::string_view tink_type;  ///< type URL of its keys in keysets; empty: raw keys only, as long as the AES key
+    bool hmac;                   ///< its keys have the parameters of an HMAC
+    bool marked;                 ///< the first byte of a file is the length of its header
+    bool commits;                ///< the header identifies the key, so no segment is opened to find it
+    bool cpu_bound;              ///< the CPU's part of the work takes longer than the cipher
+    std::span<const StreamTemplate> templates;
+    SegmentLayout (*layout)(const StreamParameters& parameters);
+    /// The cipher of the file with this header, or of a new file if the header is empty. `header` is empty or complete,
+    /// with its mark. Throws Error{AUTHENTICATION} if the header shows that the key is wrong.
+    std::unique_ptr<SegmentCipher> (*cipher)(const StreamKey& key, std::span<const std::uint8_t> aad,
+                                             std::span<const std::uint8_t> header);
 };
-
-/// The properties of a format that code outside its segment cipher reads.
-struct SegmentFormatTraits {
-    std::string_view
-        tink_type;   ///< type URL of its keys in keysets; empty: its keys are only raw, of the AES key's size
-    bool marked;     ///< the first byte of a file is the length of its header
-    bool commits;    ///< the header identifies the key, so no segment is opened to find it
-    bool cpu_bound;  ///< the CPU's part of the work takes longer than the cipher
-};
-
-/// In the order of SegmentFormat.
-inline constexpr std::array segment_formats{
-    SegmentFormatTraits{"type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey", true, false, false},
-    SegmentFormatTraits{"type.googleapis.com/google.crypto.tink.AesCtrHmacStreamingKey", true, false, true},
-    SegmentFormatTraits{"", false, true, false}};
-
-constexpr const SegmentFormatTraits& traits_of(SegmentFormat format) {
-    return segment_formats[static_cast<std::size_t>(format)];
-}
 
 /// The values are those of Tink's HashType.
 enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };
 
 struct StreamParameters {
-    SegmentFormat format = SegmentFormat::gcm_hkdf;
+    const SegmentFormat* format = nullptr;
     std::size_t aes_key_bytes = 32;         ///< 16 or 32; size of the AES key derived for a file
     std::uint32_t segment_bytes = 1 << 20;  ///< ciphertext and tag; in Tink's formats, the first segment includes the
                                             ///< header
     Hash hkdf_hash = Hash::sha256;
-    Hash hmac_hash = Hash::sha256;  ///< ctr_hmac only
-    std::size_t tag_bytes = 16;     ///< ctr_hmac: size of the HMAC tag; otherwise 16
+    Hash hmac_hash = Hash::sha256;  ///< if the format has an HMAC
+    std::size_t tag_bytes = 16;     ///< size of the HMAC tag; otherwise 16
 
     friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
 };
-
-/// The size of Tink's header, which contains its own length, a salt as long as the AES key, and the nonce prefix.
-inline constexpr std::size_t tink_prefix_bytes = 7;
-constexpr std::size_t tink_header_bytes(std::size_t aes_key_bytes) {
-    return 1 + aes_key_bytes + tink_prefix_bytes;
-}
 
 struct StreamTemplate {
     std::string_view name;
     StreamParameters parameters;
 };
+
+/// The template `index` of all formats' in the order of segment_formats, or null beyond the last.
+const StreamTemplate* template_at(std::size_t index) noexcept;
+/// Throws Error{ARGUMENT}, which lists the choices, for an unknown name.
+const StreamTemplate& find_template(std::string_view name);
+/// The name of the template with these parameters, or "" if there is none.
+std::string_view template_name_of(const StreamParameters& parameters);
 
 struct StreamKey {
     StreamParameters parameters;

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "format/protobuf.hpp"
+#include "format/segments.hpp"
 
 namespace warpaes {
 
@@ -47,7 +48,7 @@ void parse_parameters(std::span<const std::uint8_t> message, StreamParameters& p
         if (field.number == segment_size) parameters.segment_bytes = field.as_uint32();
         if (field.number == derived_key_size) parameters.aes_key_bytes = field.as_uint32();
         if (field.number == hkdf_hash_type) parameters.hkdf_hash = static_cast<Hash>(field.as_uint32());
-        if (field.number == hmac_params && parameters.format == SegmentFormat::ctr_hmac) {
+        if (field.number == hmac_params && parameters.format->hmac) {
             parse_hmac(field.as_bytes(), parameters);
         }
     }
@@ -55,24 +56,13 @@ void parse_parameters(std::span<const std::uint8_t> message, StreamParameters& p
 
 }  // namespace
 
-std::string_view tink_type_of(SegmentFormat format) {
-    return traits_of(format).tink_type;
-}
-
-std::optional<SegmentFormat> format_of_tink_type(std::string_view type_url) {
-    for (std::size_t i = 0; !type_url.empty() && i < segment_formats.size(); ++i) {
-        if (type_url == segment_formats[i].tink_type) return static_cast<SegmentFormat>(i);
-    }
-    return std::nullopt;
-}
-
 void check_parameters(const StreamParameters& parameters, std::size_t key_bytes) {
     const std::size_t aes_bytes = parameters.aes_key_bytes;
     if (aes_bytes != 16 && aes_bytes != 32) {
         refuse("a key derives AES keys of " + std::to_string(aes_bytes) + " bytes; it must be 16 or 32");
     }
     digest_bytes(parameters.hkdf_hash);
-    if (parameters.format == SegmentFormat::ctr_hmac) {
+    if (parameters.format->hmac) {
         const std::size_t most = digest_bytes(parameters.hmac_hash);
         if (parameters.tag_bytes < 10 || parameters.tag_bytes > most) {
             refuse("a key has tags of " + std::to_string(parameters.tag_bytes) + " bytes; its hash allows 10 to " +
@@ -90,15 +80,11 @@ void check_parameters(const StreamParameters& parameters, std::size_t key_bytes)
     }
 }
 
-StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> value) {
+StreamKey parse_tink_key(const SegmentFormat& format, std::span<const std::uint8_t> value) {
     StreamKey key;
     // protobuf's defaults for missing fields.
-    key.parameters = {format,
-                      0,
-                      0,
-                      Hash{},
-                      format == SegmentFormat::ctr_hmac ? Hash{} : Hash::sha256,
-                      format == SegmentFormat::ctr_hmac ? std::size_t{0} : std::size_t{16}};
+    key.parameters = {
+        &format, 0, 0, Hash{}, format.hmac ? Hash{} : Hash::sha256, format.hmac ? std::size_t{0} : std::size_t{16}};
     std::span<const std::uint8_t> bytes;
     ProtoReader reader(value);
     for (ProtoField field; reader.next(field);) {
@@ -119,7 +105,7 @@ SecretVector serialize_tink_key(const StreamKey& key) {
     append_integer(parameters, segment_size, p.segment_bytes);
     append_integer(parameters, derived_key_size, p.aes_key_bytes);
     append_integer(parameters, hkdf_hash_type, static_cast<std::uint32_t>(p.hkdf_hash));
-    if (p.format == SegmentFormat::ctr_hmac) {
+    if (p.format->hmac) {
         SecretVector hmac;
         append_integer(hmac, hmac_hash, static_cast<std::uint32_t>(p.hmac_hash));
         append_integer(hmac, hmac_tag_size, p.tag_bytes);

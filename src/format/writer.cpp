@@ -23,7 +23,7 @@ SegmentWriter::SegmentWriter(Engine& engine, std::unique_ptr<Sink> sink, std::fu
       sink_(std::move(sink)),
       commit_(std::move(commit)),
       cipher_(make_segment_cipher(key, aad)),
-      format_(key.parameters.format) {
+      format_(*key.parameters.format) {
     const SegmentLayout& layout = cipher_->layout();
     const Plan plan = plan_segments(engine, format_, Direction::encrypt, Engine::unknown_length);
     const std::uint64_t wanted = std::min(most_pending_bytes, plan.chunk_bytes * plan.lanes);

@@ -42,7 +42,7 @@ private:
     std::unique_ptr<Sink> sink_;
     std::function<void()> commit_;
     std::unique_ptr<SegmentCipher> cipher_;
-    SegmentFormat format_;
+    const SegmentFormat& format_;
     State state_ = State::open;
     std::uint64_t next_ = 0;   ///< number of the next segment
     std::uint64_t total_ = 0;  ///< number of plaintext bytes so far

@@ -1,4 +1,4 @@
-// Tests NIST's validation vectors (tests/vectors/README.md), on every backend.
+// Runs NIST's validation vectors (tests/vectors/README.md) on every backend.
 #include <algorithm>
 #include <iostream>
 
@@ -9,7 +9,7 @@
 namespace abi_tests {
 namespace {
 
-/// One operation. CFB1 counts bits; the unused low bits of the last output byte must be zero.
+/// Runs one operation. CFB1 counts bits, and the unused low bits of the last output byte must be zero.
 Bytes one(const Engine& engine, const std::string& backend, const ModeTraits& mode, bool encrypt, const Key& key,
           const Bytes& iv, const Bytes& input, std::size_t bits) {
     const warpaes_direction direction = encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
@@ -74,10 +74,10 @@ bool bit_of(const Bytes& bytes, std::size_t i) {
     return (bytes[i / 8] >> (7 - i % 8) & 1) != 0;
 }
 
-/// A segment is 128, 8 or 1 bit; a block holds `per_block` of them. NIST describes each mode separately. The common
-/// rule: the input after segment j is segment j of the IV while the IV has one, and then the output from `per_block`
-/// segments ago. The chaining value carries over through the 1000 steps. ECB has no IV: its input is the previous
-/// output.
+/// A segment has 128, 8 or 1 bits, and a block contains `per_block` segments. NIST describes each mode separately, but
+/// a common rule applies. The input after segment j is segment j of the IV while the IV contains a segment j, and then
+/// the output from `per_block` segments earlier. The chaining value carries over through the 1000 steps. ECB has no IV,
+/// so its input is the previous output.
 class MonteCarlo {
 public:
     MonteCarlo(const Engine& engine, std::string backend, const ModeTraits& mode, bool encrypt)
@@ -130,7 +130,7 @@ private:
         }
     }
 
-    /// The chaining value after one segment: SP 800-38A, section 6.
+    /// Computes the chaining value after a segment (SP 800-38A, section 6).
     void advance(Bytes& chain, const Bytes& input, const Bytes& output) const {
         if (mode_.mode == WARPAES_ECB) return;
         const Bytes& ciphertext = encrypt_ ? output : input;
@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Backend, Cavp,
                          [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
 
 // --------------------------------------------------------------------------------------------------- the standards'
-// own
+// vectors
 
 class Standards : public BackendTest {
 protected:

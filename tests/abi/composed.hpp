@@ -1,4 +1,4 @@
-// Shared code for testing modes composed of other modes, on every CPU backend.
+// Shared code for tests of modes that are composed of other modes, on every CPU backend.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,13 +31,13 @@ struct ComposedCase {
     warpaes_mode mode;
     Bytes key{}, mac_key{};
     std::optional<Bytes> iv{};
-    std::vector<Bytes> aad{};  ///< a single one is passed as `aad`, several as `aad_list`
+    std::vector<Bytes> aad{};  ///< a single part is passed as `aad`, several as `aad_list`
     Bytes text{}, sealed{}, tag{};
 };
 
 class ComposedTest : public BackendTest {
 protected:
-    /// A call of `c` and its buffers.
+    /// A call for `c`, with its buffers.
     struct Message {
         Message(const ComposedCase& c, warpaes_direction direction, const void* input, std::size_t input_len,
                 void* output, std::size_t capacity, void* tag)
@@ -74,8 +74,8 @@ protected:
         Call call;
     };
 
-    /// A message whose nonce and only associated data lie in the output buffer. Decryption overwrites them before it
-    /// has checked the tag.
+    /// Checks a message whose nonce and only associated data lie in the output buffer. Decryption overwrites them
+    /// before it has checked the tag.
     void check_nonce_and_aad_in_output(const ComposedCase& c) {
         for (const warpaes_direction direction : directions) {
             const bool encrypt = direction == WARPAES_ENCRYPT;
@@ -91,7 +91,7 @@ protected:
         }
     }
 
-    /// Seals and opens, in place and with separate buffers.
+    /// Seals and opens the case, in place and with separate buffers.
     void check(const ComposedCase& c) {
         SCOPED_TRACE("mode " + std::to_string(c.mode) + ", " + std::to_string(8 * c.key.size()) + " bits, iv " +
                      (c.iv ? std::to_string(c.iv->size()) : "none") + ", text " + std::to_string(c.text.size()) +
@@ -117,7 +117,7 @@ protected:
         }
     }
 
-    /// Checks that opening fails and the output is wiped, both in place and with separate buffers.
+    /// Checks that opening fails and that the output is wiped, both in place and with separate buffers.
     void check_forged(const ComposedCase& c) {
         for (const bool in_place : {false, true}) {
             const std::size_t capacity = c.sealed.size() - grows(c.mode);
@@ -133,7 +133,7 @@ protected:
         }
     }
 
-    /// Checks that a valid call altered by `change` is refused with an error message that names `about`, and that
+    /// Checks that a valid call, altered by `change`, is refused with an error message that names `about`, and that
     /// nothing is written.
     void refused(const ComposedCase& c, warpaes_status status, const std::string& about,
                  const std::function<void(warpaes_message&)>& change, warpaes_direction direction = WARPAES_ENCRYPT) {

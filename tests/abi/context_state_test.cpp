@@ -1,4 +1,5 @@
-// Tests states of a context in every mode: keys and IVs set separately, the current IV, copies, and error messages.
+// Tests a context's states in every mode: keys and IVs that are set separately, the current IV, copies, and error
+// messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,18 +21,18 @@ bool has_aad(warpaes_mode mode) {
 bool has_iv(warpaes_mode mode) {
     return mode != WARPAES_ECB && mode != WARPAES_CMAC;
 }
-/// Returns whether another context can continue from the result of get_iv.
+/// Returns whether another context can continue from the IV that get_iv returns.
 bool goes_on(warpaes_mode mode) {
     return has_iv(mode) && !has_tag(mode);
 }
 
-/// The output and the tag of a context for one message.
+/// The output and the tag that a context computes for one message.
 struct Outcome {
     Bytes output, tag;
     bool operator==(const Outcome&) const = default;
 };
 
-/// A key, and the second key of XTS.
+/// A key and, for XTS, the second key.
 struct KeyPair {
     explicit KeyPair(Random& random) : key(make_key(random.bytes(32))), tweak(make_key(random.bytes(32))) {}
     [[nodiscard]] const warpaes_key* second(warpaes_mode mode) const {
@@ -45,7 +46,7 @@ protected:
     ContextState()
         : engine_(make_engine(std::get<0>(GetParam()))), mode_(static_cast<warpaes_mode>(std::get<1>(GetParam()))) {}
 
-    /// Options without a key or an IV.
+    /// Returns options without a key or an IV.
     [[nodiscard]] warpaes_context_options options(warpaes_direction direction) const {
         warpaes_context_options o = WARPAES_CONTEXT_OPTIONS_INIT;
         o.mode = mode_;
@@ -65,7 +66,7 @@ protected:
     [[nodiscard]] warpaes_status set_key(const Context& context, const KeyPair& keys) const {
         return warpaes_context_set_key(context.get(), keys.key.get(), keys.second(mode_));
     }
-    /// Returns a context that has begun a message.
+    /// Returns a context that has started a message.
     Context begin(warpaes_direction direction, const KeyPair& keys, const Bytes& iv) {
         Context context = make_context(engine_);
         warpaes_context_options o = options(direction);
@@ -77,7 +78,7 @@ protected:
         return context;
     }
 
-    /// Bytes [from, to) of the message.
+    /// Passes the bytes [from, to) of the message to the context.
     void update(const Context& context, const Bytes& input, std::size_t from, std::size_t to, Bytes& out) {
         Bytes piece(to - from + unit);
         std::size_t written = 99;
@@ -98,7 +99,7 @@ protected:
         if (!has_aad(mode_)) return;
         ASSERT_EQ(warpaes_context_aad(context.get(), aad_.data(), aad_.size()), WARPAES_OK) << warpaes_last_error();
     }
-    /// Finishes an encryption that has begun.
+    /// Finishes an encryption that has been started.
     Outcome run(const Context& context) {
         Outcome made;
         add_aad(context);
@@ -136,8 +137,8 @@ protected:
         return made;
     }
 
-    /// Checks that calls which need a message are refused before it begins and after it ends, with a message about the
-    /// context.
+    /// Checks that calls that need a message are refused before it starts and after it ends, with an error message
+    /// about the context.
     void expect_no_message(const Context& context, const std::string& words) {
         Bytes out(64), tag(16, 7);
         std::size_t written = 99;
@@ -200,7 +201,7 @@ TEST_P(ContextState, KeyAndIvComeInTurn) {
         EXPECT_EQ(run(context), whole(second, iv, text_));
         ASSERT_EQ(set_key(context, first), WARPAES_OK);
     }
-    // With only a key, the context waits for an IV. ECB and CMAC have no IV and begin at once.
+    // With only a key, the context waits for an IV. ECB and CMAC need no IV, so their messages start at once.
     o.key = first.key.get();
     o.tweak_key = first.second(mode_);
     ASSERT_EQ(warpaes_context_init(context.get(), &o), WARPAES_OK) << warpaes_last_error();
@@ -237,7 +238,7 @@ TEST_P(ContextState, WhatIsRefusedChangesNothing) {
     refused(warpaes_context_get_iv(context.get(), nullptr), WARPAES_ERROR_ARGUMENT, "iv: is null");
     refused(warpaes_context_init(context.get(), nullptr), WARPAES_ERROR_ARGUMENT, "options: is null");
     warpaes_context_options o = options(WARPAES_ENCRYPT);
-    const std::vector<int> no_mode{16};  // a constant would cause a compiler warning
+    const std::vector<int> no_mode{16};  // a constant index would cause a compiler warning
     o.mode = static_cast<warpaes_mode>(no_mode[0]);
     refused(warpaes_context_init(context.get(), &o), WARPAES_ERROR_ARGUMENT, "mode");
     o = options(static_cast<warpaes_direction>(3));
@@ -264,8 +265,8 @@ TEST_P(ContextState, AnotherContextGoesOnFromTheIv) {
             continue;
         }
         ASSERT_EQ(warpaes_context_get_iv(context.get(), now.data()), WARPAES_OK) << warpaes_last_error();
-        EXPECT_EQ(now, iv) << "nothing has gone by";
-        // Byte-oriented modes have a current IV after every byte, XTS after every data unit.
+        EXPECT_EQ(now, iv) << "no input so far";
+        // Byte-oriented modes have a current IV after every byte, and XTS after every data unit.
         const std::size_t step = mode_ == WARPAES_CFB8 || mode_ == WARPAES_CFB1 ? 1 : mode_ == WARPAES_XTS ? unit : 16;
         for (std::size_t at = 0; at < text_.size();) {
             const std::size_t n = std::min(1 + random_.below(45), text_.size() - at);
@@ -299,7 +300,7 @@ TEST_P(ContextState, AnotherContextGoesOnFromTheIv) {
     }
 }
 
-/// Long pieces take a different path from short ones.
+/// The code processes long pieces differently from short pieces.
 TEST_P(ContextState, AnotherContextGoesOnAfterALongPiece) {
     if (!goes_on(mode_)) return;
     const std::size_t length = simulated() ? 4096 : mode_ == WARPAES_CFB1 ? 20000 / 32 * 32 : 600000 / 32 * 32;
@@ -345,7 +346,8 @@ TEST_P(ContextState, CopiesInAnyState) {
         ASSERT_EQ(set_iv(without_iv, iv), WARPAES_OK);
         EXPECT_EQ(run(without_iv), want);
     }
-    // The copy is made in the middle of a message. The original continues with other data and is then destroyed.
+    // The context is copied in the middle of a message. The original then continues with different data and is
+    // destroyed.
     for (const std::size_t at : {0U, 1U, 16U, 37U, 64U, 159U}) {
         context = make_context(engine_);
         ASSERT_EQ(warpaes_context_init(context.get(), &o), WARPAES_OK);
@@ -370,7 +372,7 @@ TEST_P(ContextState, CopiesInAnyState) {
         EXPECT_EQ(made, want) << at;
     }
     if (!has_tag(mode_)) return;
-    // A copy includes the expected tag.
+    // A copy of a context includes the expected tag.
     const Bytes& sealed = mode_ == WARPAES_CMAC ? text_ : want.output;
     for (const bool right : {true, false}) {
         const Context decrypt = begin(WARPAES_DECRYPT, keys, iv);
@@ -397,7 +399,7 @@ TEST_P(ContextState, KeepsTheSentenceOfItsOwnLastError) {
     const std::string sentence = warpaes_last_error();
     EXPECT_STREQ(warpaes_context_error(one.get()), sentence.c_str());
     EXPECT_STREQ(warpaes_context_error(other.get()), "");
-    // The error stays, regardless of later calls by this thread or on the other context.
+    // The error state remains, regardless of later calls by this thread or on the other context.
     EXPECT_EQ(warpaes_context_init(other.get(), nullptr), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_context_error(other.get()), "options: is null");
     EXPECT_STREQ(warpaes_context_error(one.get()), sentence.c_str());

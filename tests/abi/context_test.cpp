@@ -1,5 +1,4 @@
-// Tests messages in pieces: the result equals that of the whole message for any division, and calls out of order are
-// refused.
+// Tests messages in pieces. Any division gives the result of the whole message, and calls out of order are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +21,7 @@ protected:
         iv_ = random_.bytes(16);
     }
 
-    /// Returns a context that has begun a message.
+    /// Returns a context that has started a message.
     Context begin(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags = 0) {
         Context context = make_context(engine_);
         EXPECT_EQ(init(context, mode, direction, flags), WARPAES_OK) << warpaes_last_error();
@@ -43,7 +42,7 @@ protected:
                   WARPAES_OK)
             << warpaes_last_error();
         ASSERT_LE(written, length + block);
-        ASSERT_TRUE(piece.intact_after(written)) << "wrote beside its output";
+        ASSERT_TRUE(piece.intact_after(written)) << "wrote outside its output";
         const Bytes bytes = piece.bytes(written);
         out.insert(out.end(), bytes.begin(), bytes.end());
     }
@@ -112,7 +111,7 @@ TEST_P(ContextTest, PaddedInAnyPieces) {
     }
 }
 
-/// In long pieces, the blocks in between are processed in the backend's chunks.
+/// The backend processes the blocks inside long pieces in chunks.
 TEST_P(ContextTest, LongPieces) {
     for (const ModeTraits& mode : all_modes()) {
         if (mode.mode == WARPAES_CFB1) continue;
@@ -139,7 +138,7 @@ TEST_P(ContextTest, EmptyMessages) {
     }
 }
 
-/// Update in place: pieces of whole blocks for ECB and CBC, any pieces for the others.
+/// Updates in place, with pieces of whole blocks for ECB and CBC and with any pieces for other modes.
 TEST_P(ContextTest, InPlace) {
     for (const ModeTraits& mode : all_modes()) {
         for (const warpaes_direction direction : directions) {
@@ -163,8 +162,8 @@ TEST_P(ContextTest, InPlace) {
     }
 }
 
-/// ECB and CBC in place while a partial block is pending: the output starts with a block whose first bytes came from an
-/// earlier update.
+/// Updates ECB and CBC in place while a partial block is pending. The output starts with a block whose first bytes came
+/// from an earlier update.
 TEST_P(ContextTest, InPlaceAcrossBlocks) {
     for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CBC}) {
         for (const warpaes_direction direction : directions) {
@@ -206,7 +205,7 @@ TEST_P(ContextTest, PartialOverlapIsRefusedAndNothingConsumed) {
     }
 }
 
-/// An update that lacks room consumes nothing; the same update with room then succeeds.
+/// An update with too small a buffer consumes nothing. The same update with a large enough buffer then succeeds.
 TEST_P(ContextTest, TooSmallAnOutputConsumesNothing) {
     for (const ModeTraits& mode : all_modes()) {
         for (const warpaes_direction direction : directions) {
@@ -248,7 +247,7 @@ TEST_P(ContextTest, ExactCapacityIsEnough) {
         << warpaes_last_error();
     EXPECT_EQ(written, 32U);
     EXPECT_EQ(warpaes_context_update(context.get(), input.data(), 7, nullptr, 0, &written), WARPAES_OK)
-        << "15 pending bytes make no block: " << warpaes_last_error();
+        << "15 pending bytes are not a block: " << warpaes_last_error();
     EXPECT_EQ(written, 0U);
 }
 
@@ -290,7 +289,7 @@ TEST_P(ContextTest, CopiesGoOnIndependently) {
                 Bytes input = head;
                 input.insert(input.end(), tails[i].begin(), tails[i].end());
                 EXPECT_EQ(result, whole(mode.mode, direction, input)) << name_of(mode.mode, direction, 24);
-                original.reset();  // the copy outlives it
+                original.reset();  // the copy outlives the original
             }
         }
     }
@@ -316,7 +315,7 @@ TEST_P(ContextTest, SeekGoesAnywhere) {
     }
 }
 
-/// Past 2^32 and 2^64 bytes / 16: the offset carries into every part of the counter.
+/// Seeks past byte offsets of 16 * 2^32 and 2^64, so the offset carries into every part of the counter.
 TEST_P(ContextTest, SeekFar) {
     iv_.assign(16, 0xff);
     iv_[0] = 0x7f;
@@ -471,7 +470,7 @@ TEST_P(ContextTest, WrongArguments) {
     expect(warpaes_context_seek(nullptr, 0), WARPAES_ERROR_ARGUMENT, "context");
     expect(warpaes_context_seek(context.get(), 16), WARPAES_ERROR_RANGE, "CTR");
 
-    // After all these errors the message continues correctly.
+    // The message continues correctly after all these errors.
     const Bytes input = random_.bytes(64);
     EXPECT_EQ(in_pieces(context, input, 20), whole(WARPAES_CBC, WARPAES_ENCRYPT, input));
     warpaes_context_destroy(nullptr);

@@ -1,4 +1,4 @@
-// Tests whose buffers lie in the memory of a CUDA device (or of the simulated one).
+// Shared code for tests whose buffers lie in the memory of a CUDA device or of the simulated device.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ protected:
         warpaes_engine* engine;
         void operator()(std::uint8_t* pointer) const { warpaes_free(engine, pointer); }
     };
-    /// Poisoned device memory: `size` bytes at `misalignment`, with guards around them.
+    /// A buffer of `size` bytes in poisoned device memory, at `misalignment`, with guards around it.
     struct Buffer {
         std::unique_ptr<std::uint8_t, Free> memory;
         Bytes poison;
@@ -48,7 +48,7 @@ protected:
     void copy(void* to, const void* from, std::size_t bytes) {
         ASSERT_EQ(warpaes_copy(engine_.get(), to, from, bytes), WARPAES_OK) << warpaes_last_error();
     }
-    /// Returns the first `written` bytes, and checks that nothing else has changed.
+    /// Returns the first `written` bytes and checks that no other byte has changed.
     Bytes read(const Buffer& buffer, std::size_t written) {
         Bytes all(buffer.poison.size());
         copy(all.data(), buffer.memory.get(), all.size());
@@ -73,7 +73,7 @@ protected:
     Bytes iv_;
 };
 
-/// On a machine without a GPU the suite is empty.
+/// On a machine without a GPU, the suite is empty.
 #define WARPAES_FOR_EVERY_DEVICE(Suite)                   \
     GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Suite); \
     INSTANTIATE_TEST_SUITE_P(cuda, Suite, testing::ValuesIn(abi_tests::usable_devices()))

@@ -1,4 +1,5 @@
-// Tests messages whose buffers lie in device memory or page-locked memory, on every CUDA device (or the simulated one).
+// Tests messages whose buffers lie in device memory or page-locked memory, on every CUDA device or on the simulated
+// device.
 #include "device.hpp"
 
 #include <gtest/gtest.h>
@@ -87,7 +88,8 @@ TEST_P(Device, PageLockedMemory) {
         std::memcpy(in, input.data(), length);
         Call message = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, in, length, in + length, length);
         ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
-        ASSERT_STREQ(message.result.backend, "cuda");  // on any device: all are equally close to host memory
+        // Any device may run it, because all are equally close to host memory.
+        ASSERT_STREQ(message.result.backend, "cuda");
         EXPECT_TRUE(Bytes(in + length, in + 2 * length) ==
                     expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes_, iv_, input));
         warpaes_free(engine_.get(), memory);
@@ -143,7 +145,7 @@ TEST_P(Device, Padding) {
     Call message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, in.data(), 64, out.data(), 64);
     message.flags = WARPAES_PKCS7;
     EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_PADDING);
-    EXPECT_EQ(read(out, 64), Bytes(64, 0)) << "plaintext was left behind";
+    EXPECT_EQ(read(out, 64), Bytes(64, 0)) << "plaintext remains";
 }
 
 TEST_P(Device, ContextsInPieces) {
@@ -174,7 +176,8 @@ TEST_P(Device, ContextsInPieces) {
     }
 }
 
-// In place, in updates of any size: partial blocks, and whole blocks. On decryption, PKCS7 holds back the last one.
+// Updates in place with any size: partial blocks and whole blocks. When decrypting with PKCS7, the context holds back
+// the last block.
 TEST_P(Device, ContextsInPlace) {
     const auto in_pieces = [&](warpaes_context* context, const Bytes& input, std::size_t most, std::size_t unit,
                                std::size_t room) {
@@ -240,7 +243,7 @@ TEST_P(Device, Asynchronously) {
             ASSERT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
             EXPECT_EQ(message.result.output_len, input.size());
             EXPECT_STREQ(message.result.backend, "cuda");
-            // The copies in `read` are ordered after all work on the default stream.
+            // The copies that `read` makes are ordered after all work on the default stream.
             EXPECT_TRUE(read(out, input.size()) == expected(mode.mode, direction, key_bytes_, iv_, input))
                 << name_of(mode.mode, direction, 32);
         }
@@ -266,7 +269,7 @@ TEST_P(Device, OnlyCudaCanReachIt) {
     const Bytes want = expected(WARPAES_CTR, WARPAES_DECRYPT, key_bytes_, iv_, Bytes(32, 1));
     EXPECT_EQ(read(out, 32), want);
 
-    // It is enough that either the input or the output lies in device memory.
+    // At least one of the input and the output must lie in device memory.
     const Bytes on_host(32, 1);
     Bytes to_host(32);
     const Buffer another = allocate(32);

@@ -1,4 +1,4 @@
-// Tests CTR_DRBG, compared with libcrypto's, and its state: seeds from the kernel, forks, limits.
+// Compares CTR_DRBG with libcrypto's, and tests its state: seeds from the kernel, forks and limits.
 #include "warpaes/drbg.h"
 
 #include <openssl/core_names.h>
@@ -19,7 +19,7 @@ struct DestroyDrbg {
 };
 using Drbg = std::unique_ptr<warpaes_drbg, DestroyDrbg>;
 
-/// libcrypto's CTR_DRBG, with entropy from its TEST-RAND.
+/// Wraps libcrypto's CTR_DRBG, with entropy from its TEST-RAND.
 class Oracle {
 public:
     Oracle(unsigned key_bits, bool derives, const Bytes& entropy, const Bytes& nonce, const Bytes& personalization) {
@@ -41,7 +41,7 @@ public:
         int df = derives ? 1 : 0;
         const OSSL_PARAM own[] = {OSSL_PARAM_construct_utf8_string(OSSL_DRBG_PARAM_CIPHER, cipher.data(), 0),
                                   OSSL_PARAM_construct_int(OSSL_DRBG_PARAM_USE_DF, &df), OSSL_PARAM_construct_end()};
-        // With null, libcrypto would substitute its own personalization string.
+        // If this pointer were null, libcrypto would use its own personalization string.
         static constexpr std::uint8_t nothing = 0;
         require(EVP_RAND_instantiate(drbg_, strength, 0, personalization.empty() ? &nothing : personalization.data(),
                                      personalization.size(), own));
@@ -132,8 +132,8 @@ TEST_P(DrbgTest, AgreesWithLibcrypto) {
                                   WARPAES_OK)
                             << warpaes_last_error();
                     }
-                    const std::size_t n =
-                        turn == 39 ? 65536 - random_.below(20) : 1 + random_.below(300);  // libcrypto ignores 0 bytes
+                    // libcrypto ignores requests for 0 bytes.
+                    const std::size_t n = turn == 39 ? 65536 - random_.below(20) : 1 + random_.below(300);
                     const Bytes additional = input();
                     ASSERT_EQ(generate(drbg, n, additional), oracle.generate(n, additional)) << call;
                 }
@@ -199,7 +199,7 @@ TEST_P(DrbgTest, AChildReseedsBeforeItGivesAnything) {
         seen.insert(out);
     }
     seen.insert(generate(drbg, 32));
-    EXPECT_EQ(seen.size(), 3U) << "two processes have the same random numbers";
+    EXPECT_EQ(seen.size(), 3U) << "two processes generated the same random numbers";
     // The parent's state is unchanged.
     Oracle oracle(256, true, entropy, nonce, {});
     (void)oracle.generate(10, {});
@@ -273,7 +273,7 @@ TEST_P(DrbgTest, WhatCannotBeIsRefusedWithASentence) {
     asked(WARPAES_ERROR_DATA_LENGTH, "entropy", warpaes_drbg_reseed(d, bytes.data(), 31, nullptr, 0));
     asked(WARPAES_ERROR_DATA_LENGTH, "additional", warpaes_drbg_reseed(d, bytes.data(), 32, bytes.data(), 33));
     asked(WARPAES_ERROR_ARGUMENT, "drbg", warpaes_drbg_reseed(nullptr, bytes.data(), 32, nullptr, 0));
-    // None of these calls changed the generator's state.
+    // None of the refused calls changed the generator's state.
     EXPECT_EQ(generate(drbg, 32), generate(create(with(false, 32, 0)), 32));
 }
 

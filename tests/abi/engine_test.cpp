@@ -1,4 +1,4 @@
-// Tests the ABI apart from messages: versions, statuses, backends, keys, threads, and memory.
+// Tests the parts of the ABI other than messages: versions, statuses, backends, keys, threads and memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@
 namespace abi_tests {
 namespace {
 
-// Values and layouts that a compiled caller relies on: a change here is a change of the soname.
+// Compiled callers rely on these values and layouts. A change here requires a new soname.
 static_assert(WARPAES_OK == 0 && WARPAES_ERROR_INTERNAL == 1 && WARPAES_ERROR_ARGUMENT == 2 &&
               WARPAES_ERROR_KEY_LENGTH == 3 && WARPAES_ERROR_IV_LENGTH == 4 && WARPAES_ERROR_DATA_LENGTH == 5 &&
               WARPAES_ERROR_PADDING == 6 && WARPAES_ERROR_BUFFER_TOO_SMALL == 7 && WARPAES_ERROR_OVERLAP == 8 &&
@@ -104,7 +104,18 @@ TEST(Backends, AreListedInOrder) {
         if (names.empty() || names.back() != info.name) names.emplace_back(info.name);
     }
     EXPECT_EQ(names, (std::vector<std::string>{"libcrypto", "aesni", "vaes", "armv8", "cuda"}));
+    for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(warpaes_backend_name(i), names[i]);
+    EXPECT_EQ(warpaes_backend_name(names.size()), nullptr);
     EXPECT_EQ(query(0).usable, 1) << "libcrypto runs everywhere";
+}
+
+TEST(Memory, KindsHaveNames) {
+    EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_PAGEABLE), "pageable");
+    EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_PAGE_LOCKED), "page-locked");
+    EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_DEVICE), "device");
+    EXPECT_STREQ(warpaes_memory_name(WARPAES_MEMORY_SHARED), "shared");
+    EXPECT_EQ(warpaes_memory_name(static_cast<warpaes_memory>(4)), nullptr);
+    EXPECT_EQ(warpaes_memory_name(static_cast<warpaes_memory>(-1)), nullptr);
 }
 
 /// A driver that cannot pin ordinary memory is reported as soon as that is detected. Strings returned earlier stay
@@ -127,10 +138,10 @@ TEST(Backends, ADriverThatLocksNoPages) {
     EXPECT_EQ(before.description, said);
 }
 
-/// A device that the build has no code for is listed with the reason, and is never chosen.
+/// A device for which the build contains no code is listed with the reason and is never chosen.
 TEST(UnknownGpu, IsListedAndRefused) {
     if (std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY") == nullptr) {
-        GTEST_SKIP() << "needs a GPU that the build has no code for; the test simulated.unknown_gpu runs this on any "
+        GTEST_SKIP() << "needs a GPU for which the build has no code; the test simulated.unknown_gpu runs this on any "
                         "machine, on a simulated GPU of compute capability 7.0";
     }
     const warpaes_backend_info info = query(warpaes_backend_count() - 1);
@@ -157,13 +168,13 @@ TEST(Backends, WrongQueries) {
     EXPECT_NE(std::string(warpaes_last_error()).find("info"), std::string::npos) << warpaes_last_error();
 }
 
-/// Tests of engines; each test sets WARPAES_BACKEND.
+/// Tests engines. Each test sets WARPAES_BACKEND.
 class EngineTest : public testing::Test {
 protected:
     void SetUp() override {
         if (const char* value = std::getenv("WARPAES_BACKEND")) saved_ = value;
         unsetenv("WARPAES_BACKEND");
-        setenv("WARPAES_CALIBRATION", "none", 1);  // ignore calibrations of this machine
+        setenv("WARPAES_CALIBRATION", "none", 1);  // ignore this machine's calibrations
     }
     void TearDown() override {
         if (saved_) {
@@ -273,7 +284,7 @@ TEST_F(EngineTest, UnknownBackendsAreRefused) {
     }
 }
 
-/// The register width of `vaes`. CMakeLists.txt also runs the tests once with WARPAES_VECTOR_BITS=256.
+/// Tests the register width of `vaes`. CMakeLists.txt also runs the tests with WARPAES_VECTOR_BITS=256.
 TEST_F(EngineTest, TheEnvironmentLimitsVectorRegisters) {
     const char* const given = std::getenv("WARPAES_VECTOR_BITS");
     const std::string before = given != nullptr ? given : "";
@@ -375,7 +386,7 @@ TEST(Keys, AreCopied) {
 class EngineOfBackend : public BackendTest {};
 
 TEST_P(EngineOfBackend, IsSharedByThreads) {
-    // Each message has several chunks, so that calls compete for the engine's workers.
+    // Each message has several chunks, so that the calls compete for the engine's workers.
     const Engine engine = make_engine(GetParam(), 4096, 2);
     const Bytes key_bytes = Random(3).bytes(32);
     const Key key = make_key(key_bytes);
@@ -405,7 +416,7 @@ TEST_P(EngineOfBackend, IsSharedByThreads) {
     EXPECT_EQ(right, 8 * rounds);
 }
 
-/// Of this process.
+/// Returns the size of this process's address space.
 std::uint64_t address_space() {
     std::uint64_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;

@@ -1,4 +1,4 @@
-// Errors in a file job are reported before its files are opened.
+// Tests that errors in a file job are reported before the job opens its files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/err.h>
@@ -30,7 +30,7 @@ protected:
         EXPECT_EQ(warpaes_keyset_add(made, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
     }
 
-    /// Returns a job with nonexistent paths, which are reported only if nothing else is wrong.
+    /// Returns a job with nonexistent paths. They are reported only if the rest of the job is valid.
     static warpaes_file_job job_of(warpaes_format format) {
         warpaes_file_job job = WARPAES_FILE_JOB_INIT;
         job.format = format;
@@ -91,7 +91,7 @@ TEST_F(FileJob, OnlyTheFilesAreMissing) {
     const auto nothing = [](Job&) {};
     for (const Job& job : {raw(), enc(), aead()}) expect(WARPAES_ERROR_NOT_FOUND, "input: ", job, nothing);
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", enc(), [](Job& j) { j.iterations = INT_MAX; });
-    // The mode, key and IV of the job are not checked, because the keyset contains everything that the format needs.
+    // The job's mode, key and IV are not checked, because the keyset determines everything that the format needs.
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", aead(), [this](Job& j) {
         j.mode = static_cast<warpaes_mode>(15);
         j.key = key_.get();
@@ -164,7 +164,7 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
         j.flags = WARPAES_FILE_NO_SALT;
     });
     expect(WARPAES_ERROR_ARGUMENT, "salt: is null", enc(), [](Job& j) { j.salt_len = 8; });
-    // Key derivation checks its own parameters, when the input is already open.
+    // Key derivation checks its parameters only after the input is open.
     const auto with_input = [](const std::function<void(Job&)>& change) {
         return [change](Job& j) {
             j.input_path = "/dev/null";
@@ -217,7 +217,7 @@ TEST_F(FileJob, OfWhatIsOnlyVerifiedThereIsNoDigest) {
     expect(WARPAES_ERROR_ARGUMENT, "reserved: must be 0", aead(), [](Job& j) { j.reserved = 1; });
 }
 
-// If a callback throws an exception, the message describes this failure, not an earlier one.
+// If a callback throws an exception, the error message describes this failure rather than an earlier failure.
 TEST_F(FileJob, ACallbackThatThrowsIsAFailure) {
     const std::string path = testing::TempDir() + "warpaes-thrown-" + std::to_string(getpid());
     std::ofstream(path, std::ios::binary) << "text";
@@ -229,7 +229,7 @@ TEST_F(FileJob, ACallbackThatThrowsIsAFailure) {
              {[](void*, std::uint64_t, std::uint64_t) -> int { throw 7; }, "unknown failure"},
              {[](void*, std::uint64_t, std::uint64_t) -> int { throw std::logic_error("mine"); }, "mine"},
              {[](void*, std::uint64_t, std::uint64_t) -> int { throw std::bad_alloc(); }, "out of host memory"}}) {
-        EXPECT_EQ(warpaes_key_create(nullptr, 0, nullptr), WARPAES_ERROR_ARGUMENT);  // with another sentence
+        EXPECT_EQ(warpaes_key_create(nullptr, 0, nullptr), WARPAES_ERROR_ARGUMENT);  // leaves a different error message
         job.progress = function;
         const bool memory = std::string(words) == "out of host memory";
         EXPECT_EQ(warpaes_file_run(engine_.get(), &job, nullptr),
@@ -312,7 +312,7 @@ TEST_F(FileJob, TheDigestIsThatOfTheOutput) {
     for (const std::string& each : {path, made, again}) std::filesystem::remove(each);
 }
 
-/// Damage after the first segment proves that the key is right; damage in the first may be a wrong key.
+/// Damage after the first segment proves that the key is right. If the first segment is damaged, the key may be wrong.
 TEST_F(FileJob, ADamagedFileIsToldFromAWrongKey) {
     const std::string path = testing::TempDir() + "warpaes-damaged-" + std::to_string(getpid()), made = path + ".made";
     std::ofstream(path, std::ios::binary) << std::string(3u << 20, 'x');
@@ -336,7 +336,7 @@ TEST_F(FileJob, ADamagedFileIsToldFromAWrongKey) {
     for (const std::string& each : {path, made}) std::filesystem::remove(each);
 }
 
-/// Bytes before the encrypted file are written unchanged. A reader skips them by positioning its descriptor.
+/// Bytes before the encrypted file are copied unchanged. A reader skips them by positioning its descriptor.
 TEST_F(FileJob, APrefixStandsInFront) {
     const std::string path = testing::TempDir() + "warpaes-prefix-" + std::to_string(getpid()), made = path + ".made";
     const std::string text(20000, 'x'), prefix(4096, 'p');
@@ -409,6 +409,7 @@ TEST_F(FileJob, WhatIsInspected) {
     const warpaes_file_info enc = facts("Salted__01234567", 48, nullptr);
     EXPECT_EQ(enc.format, WARPAES_FORMAT_OPENSSL_ENC);
     EXPECT_STREQ(enc.template_name, "");
+    EXPECT_STREQ(enc.format_name, "openssl enc, with a passphrase");
     EXPECT_EQ(enc.header_bytes, 16U);
     EXPECT_EQ(enc.segment_bytes | enc.segments | enc.key_bits, 0U);
     EXPECT_EQ(enc.plaintext_bytes, WARPAES_UNKNOWN);
@@ -418,6 +419,7 @@ TEST_F(FileJob, WhatIsInspected) {
         const warpaes_file_info some = facts(first, 9000, nullptr);
         EXPECT_EQ(some.format, WARPAES_FORMAT_STREAMING_AEAD);
         EXPECT_STREQ(some.template_name, "");
+        EXPECT_STREQ(some.format_name, "Tink streaming AEAD");
         EXPECT_EQ(some.header_bytes, header);
         EXPECT_EQ(some.key_bits, bits);
         EXPECT_EQ(some.segment_bytes | some.segments, 0U);
@@ -426,6 +428,7 @@ TEST_F(FileJob, WhatIsInspected) {
         const warpaes_file_info one = facts(first, 9000, name.c_str());
         EXPECT_EQ(one.format, WARPAES_FORMAT_STREAMING_AEAD);
         EXPECT_EQ(one.template_name, name);
+        EXPECT_STREQ(one.format_name, "Tink streaming AEAD");
         EXPECT_EQ(one.header_bytes, header);
         EXPECT_EQ(one.key_bits, bits);
         EXPECT_EQ(one.segment_bytes, 4096U);

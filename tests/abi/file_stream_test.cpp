@@ -1,5 +1,5 @@
-// Tests FILE* streams on top of readers and writers: compared with plain files, on altered files, and used by functions
-// of the C library.
+// Tests FILE* streams on top of readers and writers. Compares them with plain files, opens altered files, and passes
+// the streams to functions of the C library.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -80,7 +80,7 @@ protected:
     oracle::Folder folder_;
 };
 
-/// Identical calls on both streams return identical results.
+/// Checks that identical calls on both streams return identical results.
 void compare(FILE* ours, FILE* theirs, std::size_t size, unsigned seed, int calls) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % (n + 1); };
@@ -192,7 +192,7 @@ TEST_F(FileStream, AnAlteredSegmentIsAnErrorAndNoText) {
             std::fclose(stream);
         }
     }
-    // A truncated file does not open: its last segment is not authentic.
+    // A truncated file does not open, because its last segment is not authentic.
     write_file(path, Bytes(good.begin(), good.begin() + 4096 * 3));
     warpaes_source source = WARPAES_SOURCE_INIT;
     source.path = path.c_str();
@@ -202,7 +202,7 @@ TEST_F(FileStream, AnAlteredSegmentIsAnErrorAndNoText) {
     EXPECT_EQ(stream, nullptr);
 }
 
-/// The calls that llama.cpp's llama_file (src/llama-mmap.cpp) makes on a given stream without mmap and direct I/O.
+/// Makes the same calls as llama.cpp's llama_file (src/llama-mmap.cpp) on a stream without mmap and direct I/O.
 class LlamaFile {
 public:
     explicit LlamaFile(FILE* stream) : stream_(stream) {
@@ -222,7 +222,7 @@ public:
     void seek(std::size_t offset, int whence) const {
         EXPECT_EQ(std::fseek(stream_, static_cast<long>(offset), whence), 0);
     }
-    /// Reads a whole tensor in one call. Returns "" or the reason of the failure.
+    /// Reads a whole tensor in one call. Returns "" or the reason for the failure.
     [[nodiscard]] std::string read(void* to, std::size_t length) const {
         if (length == 0) return {};
         errno = 0;
@@ -257,7 +257,7 @@ TEST_F(FileStream, LlamaCppsCallsReadTensors) {
         ASSERT_EQ(file.size(), model.size());
         EXPECT_EQ(file.tell(), 0);
         Bytes word(4);
-        for (std::size_t at = 0; at < header; at += 4) {  // field by field
+        for (std::size_t at = 0; at < header; at += 4) {  // reads the header field by field
             ASSERT_EQ(file.read(word.data(), 4), "");
             ASSERT_TRUE(std::equal(word.begin(), word.end(), model.begin() + static_cast<std::ptrdiff_t>(at)));
         }
@@ -404,7 +404,7 @@ TEST_F(FileStream, AProcessThatForksOrExits) {
         ::alarm(60);
         const std::size_t n = std::fread(rest.data(), 1, rest.size(), reads);
         bool right = n == text.size() - 1000 && std::memcmp(rest.data(), text.data() + 1000, n) == 0;
-        std::fwrite(text.data(), 1, 70000, writes);  // more than the stream's buffer
+        std::fwrite(text.data(), 1, 70000, writes);  // more than fits in the stream's buffer
         right = right && std::ferror(writes) != 0 && std::fclose(writes) == EOF;
         FILE* const unfinished = create(folder_ / "unfinished");
         std::fwrite(text.data(), 1, 70000, unfinished);
@@ -438,7 +438,7 @@ TEST_F(FileStream, SixThreadsReadOneStreamAndTheirOwn) {
                 for (FILE* stream : {shared, own}) {
                     Bytes piece(1 + random() % 9000);
                     const std::size_t at = random() % (text.size() - piece.size());
-                    // Does the same as flockfile(), which ThreadSanitizer does not intercept.
+                    // Has the same effect as flockfile(), which ThreadSanitizer does not intercept.
                     const std::lock_guard lock(stream == shared ? mutex : own_mutex);
                     std::fseek(stream, static_cast<long>(at), SEEK_SET);
                     const std::size_t got = std::fread(piece.data(), 1, piece.size(), stream);

@@ -1,5 +1,5 @@
-// Rejecting a forged message throws no exception: throwing takes as long as decrypting 50 KiB, and anyone can send
-// forged messages. This test counts exceptions.
+// Tests that rejecting a forged message does not throw an exception. Throwing takes as long as decrypting 50 KiB, and
+// anyone can send forged messages. The test counts exceptions.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ std::atomic<unsigned> thrown{0};
 }  // namespace
 
 #pragma GCC visibility push(default)
-// The C++ ABI reserves this name.
+// The C++ ABI reserves this function's name.
 extern "C" void counted_throw(void* exception, void* type, void (*destroy)(void*)) __asm__("__cxa_throw");
 extern "C" void counted_throw(void* exception, void* type, void (*destroy)(void*)) {
     static const auto real = reinterpret_cast<decltype(&counted_throw)>(dlsym(RTLD_NEXT, "__cxa_throw"));
@@ -139,14 +139,14 @@ TEST_P(ForgedMessages, ThrowNothingInBatches) {
     }
 }
 
-// Checks that an exception of the library would be counted.
+// Checks that the test would count an exception that the library throws.
 TEST_P(ForgedMessages, OthersAreCounted) {
     warpaes_message m = message(WARPAES_GCM, 64);
     m.tag_len = 3;
     EXPECT_EQ(exceptions([&] { EXPECT_EQ(warpaes_crypt(engine_.get(), &m, nullptr), WARPAES_ERROR_ARGUMENT); }), 1U);
 }
 
-// An engine for the GPU refuses modes that only CPUs implement.
+// Returns the CPU backends, because a GPU engine refuses modes that only CPUs implement.
 std::vector<std::string> cpus() {
     std::vector<std::string> names = usable_backends();
     std::erase(names, "cuda");

@@ -1,4 +1,4 @@
-// Runs children of a process that holds handles of the ABI.
+// Runs code in children of a process that holds handles of the ABI.
 #pragma once
 
 #include <sched.h>
@@ -17,9 +17,9 @@ namespace abi_tests {
 inline constexpr std::uint64_t long_text = std::uint64_t{3} << 20;
 
 enum class Way {
-    fork,       ///< libc's fork(), which runs the handlers
-    raw_clone,  ///< the system call: no handler runs
-    same_id,    ///< clone() into another PID namespace: parent and child both have PID 1
+    fork,       ///< libc's fork(), which runs the fork handlers
+    raw_clone,  ///< the system call, which runs no handlers
+    same_id,    ///< clone() into another PID namespace, so that parent and child both have PID 1
     twice       ///< a child of a child, as after daemon()
 };
 
@@ -56,7 +56,7 @@ inline bool may_make_namespaces() {
     return in_child([] { return std::string(); }, Way::same_id).empty();
 }
 
-/// The faults that a child found.
+/// Collects the faults that a child finds.
 struct Faults {
     std::string text;
     void expect(bool right, const std::string& what) {
@@ -76,12 +76,12 @@ inline int append(void* to, const void* bytes, std::uint64_t length) {
     return 0;
 }
 
-/// Every kind of handle that a parent can hold when it forks.
+/// Creates every kind of handle that a parent can hold when it forks.
 class Fork : public testing::TestWithParam<std::tuple<Way, std::uint32_t>> {
 protected:
     void SetUp() override {
         if (way() == Way::same_id && !may_make_namespaces()) {
-            GTEST_SKIP() << "needs the right to make PID namespaces (root, or CAP_SYS_ADMIN)";
+            GTEST_SKIP() << "needs permission to create PID namespaces (root, or CAP_SYS_ADMIN)";
         }
         warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
         options.threads = std::get<1>(GetParam());
@@ -96,8 +96,8 @@ protected:
 
     static Way way() { return std::get<0>(GetParam()); }
 
-    /// Runs `body` in a child. With Way::same_id it runs in a grandchild, whose parent runs `before`: both are process
-    /// 1 of their namespaces.
+    /// Runs `body` in a child. With Way::same_id, `body` runs in a grandchild, and the child runs `before`. Both are
+    /// process 1 of their namespaces.
     template <typename Body>
     static void in_a_child(const Body& body) {
         EXPECT_EQ(in_child(

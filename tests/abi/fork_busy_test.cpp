@@ -1,4 +1,4 @@
-// Tests children of a process with busy threads, which may hold any lock of the library at the fork.
+// Tests children of a process with busy threads, which may hold any of the library's locks at the time of the fork.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +13,8 @@ namespace {
 
 TEST(ForkOfBusyThreads, AChildNeitherHangsNorCrashes) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "needs a build without sanitizers, whose own locks a child may find held";
+    GTEST_SKIP()
+        << "needs a build without sanitizers, because a child may inherit a sanitizer's own locks in the held state";
 #endif
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     options.threads = 3;

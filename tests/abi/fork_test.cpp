@@ -1,5 +1,6 @@
-// Tests every handle of the ABI in a child of fork(): it works there with the child's own state, or calls on it are
-// refused with a message. Nothing hangs, and no action of the child affects the parent. docs/abi.md contains the table.
+// Tests every handle of the ABI in a child of fork(): either it works with the child's own state, or calls on it are
+// refused with an error message. Nothing hangs, and the child's actions do not affect the parent. docs/abi.md contains
+// a table of all handles.
 #include "fork.hpp"
 
 #include <cstdlib>
@@ -82,7 +83,7 @@ TEST_P(Fork, ABatchIsTheParents) {
         faults.refused(warpaes_batch_submit(engine_.get(), nullptr, &done, 1, &fresh), "engine");
         faults.refused(warpaes_batch_enqueue(engine_.get(), nullptr, &done, 1, nullptr), "engine");
         faults.expect(warpaes_batch_poll(finished) == 1, "finished is not");
-        faults.expect(warpaes_batch_wait(finished, WARPAES_UNKNOWN) == WARPAES_OK, "waiting for what is finished");
+        faults.expect(warpaes_batch_wait(finished, WARPAES_UNKNOWN) == WARPAES_OK, "waiting for a finished batch");
         faults.expect(warpaes_batch_query(finished, &result) == WARPAES_OK && result.messages == 1, "its result");
         faults.expect(warpaes_batch_query_entry(finished, 0, &one) == WARPAES_OK, "its entry");
         faults.expect(std::string(warpaes_batch_entry_error(finished, 0)) == warpaes_status_message(WARPAES_OK) ||
@@ -113,7 +114,7 @@ TEST_P(Fork, ABatchIsTheParents) {
     warpaes_batch_destroy(finished);
 }
 
-/// If the IV must not repeat, a context continues only in one process; otherwise it continues in both.
+/// A context continues in only one process if its IV must not repeat. Otherwise, it continues in both.
 TEST_P(Fork, AContextEncryptsUnderNoIvTwice) {
     const Bytes text = random_.bytes(64);
     for (const warpaes_mode mode :
@@ -150,7 +151,7 @@ TEST_P(Fork, AContextEncryptsUnderNoIvTwice) {
                 "decryption");
         });
         EXPECT_EQ(warpaes_context_update(begun.get(), text.data() + 32, 32, first.data() + 32, 32, &n), WARPAES_OK)
-            << "the parent goes on";
+            << "the parent continues";
     }
 }
 
@@ -185,7 +186,7 @@ TEST_P(Fork, ContextsWithoutAnIvContinueInBoth) {
 
 // -------------------------------------------------------------------------------------------------- ends and callbacks
 
-/// exit() in the child runs its handlers, which free all handles.
+/// exit() runs the handlers in the child, which free all handles.
 TEST_P(Fork, AChildThatExitsGivesEverythingBack) {
     static std::function<void()> at_exit;
     Bytes file, out(100);
@@ -196,7 +197,7 @@ TEST_P(Fork, AChildThatExitsGivesEverythingBack) {
     ASSERT_EQ(warpaes_writer_write(writer, out.data(), 100), WARPAES_OK);
     Bytes tag;
     const Bytes text = random_.bytes(long_text);
-    (void)gcm(engine_.get(), text, tag);  // the engine has threads
+    (void)gcm(engine_.get(), text, tag);  // starts the engine's threads
     const pid_t child = ::fork();
     if (child == 0) {
         alarm(60);
@@ -218,7 +219,7 @@ TEST_P(Fork, AChildThatExitsGivesEverythingBack) {
     EXPECT_EQ(folder_.names().size(), 1U);
 }
 
-/// A callback forks and returns in the child, where the call ends.
+/// A callback forks and returns in the child, and the child's call ends.
 TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
     struct Forking {
         pid_t child = -1;
@@ -235,7 +236,8 @@ TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
         return append(&f.file, bytes, length);
     };
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    options.threads = 1;  // if an engine's thread forks, the child has only that thread, which never returns here
+    // If one of the engine's threads forks, it is the only thread in the child and never returns here.
+    options.threads = 1;
     options.chunk_bytes = 4096;
     warpaes_engine* engine = nullptr;
     ASSERT_EQ(warpaes_engine_create(&options, &engine), WARPAES_OK);
@@ -261,7 +263,8 @@ TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
     EXPECT_EQ(opened(forking.file), text);
 }
 
-/// A child of vfork() is not a copy: it shares memory until it runs a program. Then its parent continues as before.
+/// A child of vfork() is not a copy. It shares its parent's memory until it executes a program. The parent then
+/// continues as before.
 TEST_P(Fork, AParentGoesOnAfterVfork) {
     Bytes file;
     warpaes_writer* const writer = open_writer(file);

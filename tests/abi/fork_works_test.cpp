@@ -83,7 +83,7 @@ TEST_P(Fork, MemoryIsTheChildsOwnUnlessItIsShared) {
     EXPECT_EQ(Bytes(bytes_of(own), bytes_of(own) + 5000), Bytes(5000, 7));
     Bytes written(5000, 7);
     written[0] = 9;
-    EXPECT_EQ(Bytes(bytes_of(shared), bytes_of(shared) + 5000), written) << "the child has wiped what is shared";
+    EXPECT_EQ(Bytes(bytes_of(shared), bytes_of(shared) + 5000), written) << "the child has wiped shared memory";
     EXPECT_EQ(static_cast<std::uint8_t*>(given)[4999], 7);
     warpaes_arena_destroy(own);
     warpaes_arena_destroy(shared);
@@ -108,7 +108,7 @@ TEST_P(Fork, AReaderReadsOn) {
             return warpaes_reader_read(reader, from, out.data(), length, &n) == WARPAES_OK && n == length &&
                    std::memcmp(out.data(), text.data() + from, length) == 0;
         };
-        // Sequential reads: threads are reading ahead when the parent forks.
+        // The reads are sequential, so threads are reading ahead when the parent forks.
         for (std::uint64_t at = 0; at < 1000000; at += 100000) ASSERT_TRUE(right(at, 100000)) << warpaes_last_error();
         in_a_child([&](Faults& faults) {
             for (std::uint64_t at = 1000000; at < 2000000; at += 100000) {
@@ -163,7 +163,7 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
     const auto whole = [&]() -> std::string {
         warpaes_drbg* drbg = nullptr;
         if (warpaes_drbg_create(engine_.get(), &options, &drbg) != WARPAES_OK) return warpaes_last_error();
-        // Two children and the parent; the second child gets the same entropy as the parent.
+        // Creates two children. The second child receives the same entropy as the parent.
         for (int child = 0; child < 2; ++child) {
             const std::string said = in_child(
                 [&] {
@@ -183,12 +183,12 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
         warpaes_drbg_destroy(drbg);
         return "";
     };
-    // The parent of Way::same_id is the first process of a namespace, so its child has the same PID.
+    // With Way::same_id, the parent is the first process of a namespace, so its child has the same PID.
     EXPECT_EQ(way() == Way::same_id ? in_child(whole, way()) : whole(), "");
     std::set<Bytes> all;
     for (int i = 0; i < 4; ++i) all.insert(Bytes(seen + 32 * i, seen + 32 * i + 32));
     EXPECT_EQ(all.size(), 4U) << "the same bytes twice";
-    // The second child's output also differs from the parent's after a reseed at the same point.
+    // After a reseed at the same point, the second child's output also differs from the parent's.
     warpaes_drbg* same = nullptr;
     ASSERT_EQ(warpaes_drbg_create(engine_.get(), &options, &same), WARPAES_OK);
     Bytes known(32);
@@ -199,7 +199,7 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
     munmap(seen, 4096);
 }
 
-/// The child has the same PID, and its writer is still refused.
+/// The child has the same PID, but its writer is still refused.
 TEST_P(Fork, AWriterOfTheFirstProcessOfANamespace) {
     if (way() != Way::same_id) return;
     const auto first = [&]() -> std::string {

@@ -51,7 +51,7 @@ Bytes iv_of(const Bytes& key, const Bytes& j0) {
     Block block;
     std::copy(j0.begin(), j0.end(), block.begin());
     block = multiply(block, inverse);
-    block[15] ^= 128;  // bits
+    block[15] ^= 128;  // length in bits
     block = multiply(block, inverse);
     return {block.begin(), block.end()};
 }
@@ -96,7 +96,7 @@ std::size_t SegmentsCase::stride(bool plaintext) const {
 }
 
 std::size_t SegmentsCase::span(bool plaintext) const {
-    // In place, both sides have room for the tags.
+    // In place, both buffers have room for the tags.
     const bool tag = inline_tags && (!plaintext || in_place);
     return (count - 1) * stride(plaintext) + last_bytes + (tag ? 16 : 0);
 }

@@ -1,11 +1,11 @@
-// Shared code of the AES-GCM tests: messages, and batches of segments, with expected results.
+// Shared code for the AES-GCM tests: messages, and batches of segments, with their expected results.
 #pragma once
 
 #include "support.hpp"
 
 namespace abi_tests {
 
-/// A message with libcrypto's ciphertext and tag as the expected result.
+/// A message whose expected result is libcrypto's ciphertext and tag.
 struct GcmCase {
     Bytes key, iv, aad, text;
     Bytes sealed;  ///< ciphertext
@@ -14,33 +14,34 @@ struct GcmCase {
 GcmCase make_gcm_case(Random& random, std::size_t key_bytes, std::size_t iv_bytes, std::size_t aad_bytes,
                       std::size_t text_bytes);
 
-/// Returns the 16-byte IV whose pre-counter block is `j0`, so that the counter can start anywhere.
+/// Returns a 16-byte IV whose pre-counter block is `j0`, so that the counter can start at any value.
 Bytes iv_of(const Bytes& key, const Bytes& j0);
 /// Sets a different IV and recomputes the case's expected result.
 void change_iv(GcmCase& c, const Bytes& iv);
 
-/// Returns a call from `input` to `output` with all other arguments from the case. `tag` has 16 bytes. The arguments
+/// Returns a call from `input` to `output`, whose other arguments come from the case. `tag` has 16 bytes. The arguments
 /// must outlive the call.
 Call gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input, void* output,
                  void* tag);
 
-/// Many GCM messages under the same key at equal distances, as a batch's client would lay them out.
+/// Many GCM messages under the same key at equal distances, as a batch's caller would arrange them.
 struct Segments {
     warpaes_direction direction{};
     const warpaes_key* key = nullptr;
-    const std::uint8_t* nonces = nullptr;  ///< 12 bytes for each
+    const std::uint8_t* nonces = nullptr;  ///< 12 bytes for each segment
     std::size_t count = 0, segment_len = 0, last_len = 0;
-    const void* aad = nullptr;  ///< of all
+    const void* aad = nullptr;  ///< for all segments
     std::size_t aad_len = 0;
     const void* input = nullptr;
     void* output = nullptr;
-    std::size_t plaintext_stride = 0, ciphertext_stride = 0;  ///< 0: without gaps
-    void* tags = nullptr;                                     ///< null: inline
+    std::size_t plaintext_stride = 0, ciphertext_stride = 0;  ///< 0: no gaps
+    void* tags = nullptr;                                     ///< null: inline tags
     // What became of them:
     std::uint64_t failures = 0, first_failure = 0;
     bool on_gpu = false;
 };
-/// All but the last as one entry, and the last as another. The status of the batch.
+/// Processes all segments but the last in one entry, and the last segment in a second entry. Returns the batch's
+/// status.
 warpaes_status crypt_segments(warpaes_engine* engine, Segments& segments);
 
 struct SegmentsCase {
@@ -49,22 +50,22 @@ struct SegmentsCase {
     std::size_t count, segment_bytes, last_bytes;
     Bytes key, nonces, aad;
     std::vector<Bytes> texts;
-    std::vector<Bytes> sealed;  ///< each with its tag
+    std::vector<Bytes> sealed;  ///< each followed by its tag
     bool inline_tags = false;
     bool in_place = false;
-    /// The entries as they are passed to the library.
+    /// The arguments of the entries that are passed to the library.
     std::size_t plaintext_stride = 0, ciphertext_stride = 0;
 
-    /// Gaps of up to `gap` bytes; equal strides if in place.
+    /// Inserts gaps of up to `gap` bytes. In place, both strides are equal.
     void space_out(Random& random, std::size_t gap);
     [[nodiscard]] std::size_t length(std::size_t i) const { return i + 1 == count ? last_bytes : segment_bytes; }
-    /// Distance between segments, and total length, on the plaintext or the ciphertext side.
+    /// Return the distance between segments, and the total length, on the plaintext or the ciphertext side.
     [[nodiscard]] std::size_t stride(bool plaintext) const;
     [[nodiscard]] std::size_t span(bool plaintext) const;
     [[nodiscard]] Bytes tags() const;
     [[nodiscard]] std::string name() const;
 
-    /// Copies that side's segments to their positions and leaves the gaps unchanged.
+    /// Copies that side's segments to their positions. The gaps are unchanged.
     void lay_out(PoisonedBuffer& buffer, bool plaintext) const { lay_out(buffer.data(), plaintext); }
     void lay_out(std::uint8_t* to, bool plaintext) const;
     /// Fails the test for each missing segment.

@@ -1,4 +1,4 @@
-// Tests AES-GCM in pieces: any division of text and associated data gives the result of the whole message.
+// Tests AES-GCM in pieces. Any division of the text and the associated data gives the result of the whole message.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ protected:
     }
 
     Random random_{41};
-    std::vector<Key> keys_;  ///< A context keeps its key alive.
+    std::vector<Key> keys_;  ///< a context keeps its key alive
 };
 
 TEST_P(GcmContext, AnyPieces) {
@@ -92,7 +92,7 @@ TEST_P(GcmContext, ACopyGoesOnByItself) {
         warpaes_context* copied = nullptr;
         ASSERT_EQ(warpaes_context_copy(first.get(), &copied), WARPAES_OK);
         const Context copy(copied);
-        // The first context continues with other data.
+        // The first context continues with different data.
         in_pieces(first, random_.bytes(77), 50);
         ASSERT_EQ(finish(first), WARPAES_OK);
         const Bytes rest = in_pieces(copy, Bytes(middle, c.text.end()), 50);
@@ -122,7 +122,7 @@ TEST_P(GcmContext, AnotherMessage) {
         EXPECT_EQ(tag_of(context), next.tag);
     }
     EXPECT_EQ(warpaes_context_set_iv(context.get(), nullptr, 0), WARPAES_ERROR_IV_LENGTH);
-    EXPECT_EQ(tag_of(context).size(), 16U) << "a call that failed has changed nothing";
+    EXPECT_EQ(tag_of(context).size(), 16U) << "a failed call changes nothing";
 }
 
 TEST_P(GcmContext, ShorterTags) {
@@ -166,7 +166,7 @@ TEST_P(GcmContext, WhatWasAlteredIsRefusedInTheEnd) {
         in_pieces(context, bad.sealed, 33);
         ASSERT_EQ(warpaes_context_set_tag(context.get(), bad.tag.data(), 16), WARPAES_OK);
         EXPECT_EQ(finish(context), WARPAES_ERROR_AUTHENTICATION) << what;
-        // The message has ended, so no second tag can be tried.
+        // The message has ended, so the caller cannot try a second tag.
         expect_state_error(warpaes_context_set_tag(context.get(), c.tag.data(), 16));
         expect_state_error(finish(context));
     }
@@ -188,7 +188,7 @@ TEST_P(GcmContext, OutOfOrder) {
     ASSERT_EQ(warpaes_context_aad(encrypt.get(), c.aad.data(), 10), WARPAES_OK);
     EXPECT_EQ(warpaes_context_aad(encrypt.get(), nullptr, 1), WARPAES_ERROR_ARGUMENT);
     ASSERT_EQ(warpaes_context_update(encrypt.get(), nullptr, 0, nullptr, 0, &written), WARPAES_OK);
-    ASSERT_EQ(warpaes_context_aad(encrypt.get(), nullptr, 0), WARPAES_OK) << "no data has gone by";
+    ASSERT_EQ(warpaes_context_aad(encrypt.get(), nullptr, 0), WARPAES_OK) << "no data so far";
     ASSERT_EQ(warpaes_context_update(encrypt.get(), c.text.data(), 20, out.data(), 20, &written), WARPAES_OK);
     expect_state_error(warpaes_context_aad(encrypt.get(), c.aad.data(), 1));
     EXPECT_EQ(warpaes_context_seek(encrypt.get(), 0), WARPAES_ERROR_RANGE);

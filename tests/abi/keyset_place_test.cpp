@@ -130,7 +130,7 @@ protected:
 struct Answer {
     Text text = secret;
     int result = 0;
-    std::size_t length = static_cast<std::size_t>(-1);  ///< reported length; -1: the length of the text
+    std::size_t length = static_cast<std::size_t>(-1);  ///< reported length; -1 means the length of the text
     std::vector<Text> questions{};
 
     warpaes_place_options options() {
@@ -173,7 +173,7 @@ TEST_F(KeysetPlaces, FilesWithOtherNamesAndKinds) {
     ::unsetenv("PLACES_KEYSET");
     EXPECT_EQ(load("env:PLACES_KEYSET").status, WARPAES_ERROR_ARGUMENT);
     EXPECT_EQ(load("./env:PLACES_KEYSET").json, clear_);
-    std::filesystem::copy("clear", "kind:file");  // it exists
+    std::filesystem::copy("clear", "kind:file");  // a file of this name exists
     EXPECT_EQ(load("kind:file").json, clear_);
     std::filesystem::copy("clear", "name=a;b");
     refused("name=a;b", WARPAES_ERROR_ARGUMENT, "unknown name=");
@@ -302,7 +302,7 @@ TEST_F(KeysetPlaces, NobodyIsAskedForWhatCannotBeOpened) {
         write("costly", Text(costly).replace(at, 6, n));
         refused("passphrase:costly", WARPAES_ERROR_KEYSET, "'costly'", &options);
         refused("passphrase=word;costly", WARPAES_ERROR_KEYSET, "'costly'");
-        if (n == "131073") break;  // a keyset of lower cost opens or fails like any other
+        if (n == "131073") break;  // a keyset with a lower cost opens or fails like any other keyset
     }
     refused("passphrase:under", WARPAES_ERROR_KEYSET, "is encrypted under a key", &options);
     refused("passphrase:kek", WARPAES_ERROR_KEYSET, "is not an encrypted keyset", &options);
@@ -365,11 +365,11 @@ TEST_F(KeysetPlaces, ProgramsInheritNoKeys) {
         << warpaes_last_error();
     const Text said = content("said");
     EXPECT_NE(said.find("PLACES_OTHER=kept"), Text::npos);
-    EXPECT_NE(said.find("PLACES_KEYSET="), Text::npos);  // which nothing names
+    EXPECT_NE(said.find("PLACES_KEYSET="), Text::npos);  // no part of the place names this variable
     for (const Text name : {"PLACES_KEK=", "PLACES_WORD=", "PLACES_LOCKED=", "WARPAES_KEYSET"}) {
         EXPECT_EQ(said.find(name), Text::npos) << name;
     }
-    EXPECT_EQ(content("open"), "0\n1\n2\n3\n");  // 3 is the folder, opened by ls
+    EXPECT_EQ(content("open"), "0\n1\n2\n3\n");  // 3 is the folder that ls opens
     EXPECT_EQ(std::stoi(content("input")), 0);
     ::close(leak);
     for (const char* name : {"WARPAES_KEYSET", "WARPAES_KEYSET_OLD", "PLACES_OTHER"}) ::unsetenv(name);

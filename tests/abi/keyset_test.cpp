@@ -21,7 +21,7 @@ std::string written(const warpaes_keyset* keyset) {
     EXPECT_EQ(again, length);
     EXPECT_EQ(text, std::string(length + 1, '#'));
     EXPECT_EQ(warpaes_keyset_write(keyset, text.data(), length, &again), WARPAES_OK);
-    EXPECT_EQ(text.back(), '#');  // no NUL is written
+    EXPECT_EQ(text.back(), '#');  // no NUL was written
     text.pop_back();
     return text;
 }
@@ -34,10 +34,35 @@ warpaes_key_info info_of(const warpaes_keyset* keyset, std::size_t index) {
 }
 
 TEST(Keysets, Templates) {
-    ASSERT_EQ(warpaes_template_count(), 10u);
+    const std::size_t count = warpaes_template_count();
+    ASSERT_GE(count, 10u);
     EXPECT_STREQ(warpaes_template_name(0), "AES256_GCM_HKDF_1MB");
     EXPECT_STREQ(warpaes_template_name(9), "C2SP_CHUNKED_128");
-    EXPECT_EQ(warpaes_template_name(10), nullptr);
+    EXPECT_EQ(warpaes_template_name(count), nullptr);
+    for (std::size_t i = 0; i < count; ++i) {
+        warpaes_template_info info = WARPAES_TEMPLATE_INFO_INIT;
+        ASSERT_EQ(warpaes_template_query(warpaes_template_name(i), &info), WARPAES_OK);
+        EXPECT_TRUE(info.key_bits == 128 || info.key_bits == 256) << info.key_bits;
+        EXPECT_GT(info.segment_bytes, info.header_bytes);
+        Handle empty;
+        ASSERT_EQ(warpaes_keyset_create(&empty.keyset), WARPAES_OK);
+        ASSERT_EQ(warpaes_keyset_add(empty.keyset, warpaes_template_name(i), nullptr), WARPAES_OK);
+        std::size_t length = 0;
+        EXPECT_EQ(warpaes_keyset_write(empty.keyset, nullptr, 0, &length),
+                  info.raw_only != 0 ? WARPAES_ERROR_KEYSET : WARPAES_ERROR_BUFFER_TOO_SMALL);
+    }
+    warpaes_template_info tink = WARPAES_TEMPLATE_INFO_INIT, c2sp = WARPAES_TEMPLATE_INFO_INIT;
+    ASSERT_EQ(warpaes_template_query("AES128_CTR_HMAC_SHA256_4KB", &tink), WARPAES_OK);
+    EXPECT_STREQ(tink.format, "Tink streaming AEAD");
+    EXPECT_EQ(tink.header_bytes, 24u);
+    EXPECT_EQ(tink.segment_bytes, 4096u);
+    EXPECT_EQ(tink.has_mark, 1u);
+    ASSERT_EQ(warpaes_template_query("C2SP_CHUNKED_256", &c2sp), WARPAES_OK);
+    EXPECT_STREQ(c2sp.format, "C2SP chunked encryption");
+    EXPECT_EQ(c2sp.header_bytes, 56u);
+    EXPECT_EQ(c2sp.segment_bytes, 16400u);
+    EXPECT_EQ(c2sp.has_mark, 0u);
+    EXPECT_EQ(warpaes_template_query("C2SP", &c2sp), WARPAES_ERROR_ARGUMENT);
 }
 
 TEST(Keysets, APeekThatFailsGivesNone) {

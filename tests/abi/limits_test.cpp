@@ -1,6 +1,6 @@
-// Tests lengths of IVs, tags, associated data and texts in every mode: one less than the limit, the limit, one more. A
-// wrong length is refused by its argument's name. With a valid length, the call is refused for the next argument, which
-// is wrong.
+// Tests the lengths of IVs, tags, associated data and texts in every mode: the limit minus one, the limit, and the
+// limit plus one. For a wrong length, the error message names the argument. With a valid length, the call is refused
+// because of its next argument, which is invalid.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -29,7 +29,7 @@ Allowed between(std::uint64_t least, std::uint64_t most, std::uint64_t unit = 1)
     return [=](std::uint64_t n) { return n >= least && n <= most && n % unit == 0; };
 }
 
-/// The limits of the standards. Where the standards allow any length, it is this library's limit of 2^60 bytes.
+/// The limits in the standards. Where the standards allow any length, the library's limit of 2^60 bytes applies.
 struct Rules {
     warpaes_mode mode;
     Allowed iv, tag, aad, text;
@@ -81,7 +81,7 @@ protected:
         std::uint64_t iv, tag, aad, text;
     };
 
-    /// Calls warpaes_crypt. A message with output finally fails because the output has no room.
+    /// Calls warpaes_crypt. A valid message with output still fails, because the output buffer is too small.
     [[nodiscard]] warpaes_status crypt(const Rules& rules, warpaes_direction direction, const Lengths& lengths,
                                        std::uint64_t room = 0) {
         Call m;
@@ -96,14 +96,14 @@ protected:
         m.tag_len = lengths.tag;
         if (lengths.aad != 0) m.aad = memory_ + 128;
         m.aad_len = lengths.aad;
-        if (lengths.text <= 64) m.input = memory_ + 256;  // longer texts have no input, so the call finally fails
+        if (lengths.text <= 64) m.input = memory_ + 256;  // longer texts have no input, so the call fails in any case
         m.input_len = lengths.text;
         m.output = memory_ + 1024;
         m.output_capacity = room;
         return abi_tests::crypt(engine_, m);
     }
 
-    /// Submits an entry without messages, so that only its other fields are checked.
+    /// Submits an entry without messages, so that only the other fields of the entry are checked.
     [[nodiscard]] warpaes_status submit(const Rules& rules, warpaes_direction direction, const Lengths& lengths) {
         warpaes_batch_entry e = {};
         e.mode = rules.mode;
@@ -157,7 +157,7 @@ TEST_F(Limits, OfEveryModeOfAMessage) {
                 lengths.aad = n;
                 const auto status = rules.mode == WARPAES_CMAC ? WARPAES_ERROR_ARGUMENT : WARPAES_ERROR_DATA_LENGTH;
                 const std::uint64_t room = rules.aad(n) ? 0 : 64;  // allowed lengths exceed the mapped memory, so the
-                                                                   // call must fail first
+                                                                   // call must fail before it reads the data
                 EXPECT_EQ(refuses(crypt(rules, direction, lengths, room), status, "aad_len: "), !rules.aad(n))
                     << warpaes_last_error();
             }
@@ -231,7 +231,7 @@ TEST_F(Limits, OfAnEnginesOptions) {
 TEST_F(Limits, OfABatchsOptions) {
     const auto refused = [&](const std::string& name, std::uint64_t count, auto change) {
         warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
-        options.flags = WARPAES_BATCH_OFFSETS;  // finally fails because there is no arena
+        options.flags = WARPAES_BATCH_OFFSETS;  // fails in any case, because there is no arena
         change(options);
         const warpaes_batch_entry entry = {};
         warpaes_batch* batch = nullptr;
@@ -267,7 +267,7 @@ TEST_F(Limits, OfTheMessagesOfAnEntry) {
         e.mode = WARPAES_CTR;
         e.direction = WARPAES_ENCRYPT;
         e.count = count;
-        e.iv_len = 15;  // fails in the end
+        e.iv_len = 15;  // makes the call fail in any case
         warpaes_batch* batch = nullptr;
         ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
         const warpaes_status status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
@@ -278,7 +278,7 @@ TEST_F(Limits, OfTheMessagesOfAnEntry) {
     }
 }
 
-/// XTS data unit lengths and increments, for messages, entries and contexts.
+/// Tests the lengths and increments of XTS data units, for messages, entries and contexts.
 TEST_F(Limits, OfDataUnits) {
     const auto expect = [&](bool allowed, const std::string& name, std::uint64_t unit, std::uint64_t step) {
         SCOPED_TRACE(std::to_string(unit) + ", " + std::to_string(step));

@@ -1,4 +1,4 @@
-// Tests CCM and CMAC in pieces: any division gives the result of the whole message, and CCM's lengths must be as
+// Tests CCM and CMAC in pieces. Any division gives the result of the whole message, and CCM's lengths must be as
 // announced.
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ protected:
     void add_aad(const Context& context, const Bytes& aad, std::size_t longest) {
         aad_in_pieces(context, random_, aad, longest);
     }
-    /// CMAC has no output: its output buffer is not written.
+    /// Processes the message in pieces. CMAC has no output, so its output buffer must not be written.
     Bytes in_pieces(const Context& context, const MacCase& c, const Bytes& input, std::size_t longest, bool in_place) {
         const bool writes = c.mode == WARPAES_CCM;
         PoisonedBuffer output(input.size(), random_.below(17));
@@ -136,7 +136,7 @@ TEST_P(MacContext, AnyPieces) {
     }
 }
 
-/// Pieces longer than one processing step.
+/// Tests pieces that are longer than one processing step.
 TEST_P(MacContext, LongPieces) {
     const std::size_t length = slow() ? 40000 : 300000;
     for (const std::size_t longest : {length, std::size_t{33000}}) {
@@ -201,7 +201,7 @@ TEST_P(MacContext, WhatWasAlteredIsRefusedInTheEnd) {
             in_pieces(context, c, c.sealed, 33, false);
             ASSERT_EQ(warpaes_context_set_tag(context.get(), c.tag.data(), 12), WARPAES_OK);
             EXPECT_EQ(finish(context), WARPAES_ERROR_AUTHENTICATION) << what;
-            // The message has ended, so no second tag can be tried.
+            // The message has ended, so the caller cannot try a second tag.
             expect(warpaes_context_set_tag(context.get(), right.data(), 12), WARPAES_ERROR_STATE, "context");
             expect(finish(context), WARPAES_ERROR_STATE, "context");
         }
@@ -245,7 +245,7 @@ TEST_P(MacContext, LengthsAreAsAnnounced) {
         expect(finish(context), WARPAES_ERROR_DATA_LENGTH, "39 of the 40 bytes of text_len");
         expect(warpaes_context_update(context.get(), input.data(), 2, output.data() + 39, 2, &written),
                WARPAES_ERROR_DATA_LENGTH, "text_len");
-        // None of these errors has affected the message.
+        // None of the preceding errors affects the message.
         ASSERT_EQ(update(39, 1), WARPAES_OK) << warpaes_last_error();
         ASSERT_EQ(finish(context), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(output.bytes(40), encrypt ? c.sealed : c.text);
@@ -373,7 +373,7 @@ TEST_P(MacContextDevice, PiecesInDeviceMemory) {
     }
 }
 
-/// The text is longer than one fetch from the device.
+/// The text is longer than the amount fetched from the device at a time.
 TEST_P(MacContextDevice, MoreThanAMebibyte) {
     const std::size_t length = (std::size_t{1} << 20) + 33;
     const MacCase c = cmac_case(random_, 16, length);

@@ -50,7 +50,7 @@ Call message_of(const MacInput& c, const Key& key, warpaes_direction direction, 
 
 class MacMessage : public BackendTest {
 protected:
-    /// Seals and opens, in place and with separate buffers.
+    /// Seals and opens the message, in place and with separate buffers.
     void check(const MacInput& c) {
         const std::size_t n = c.text.size(), written = c.mode == WARPAES_CMAC ? 0 : n;
         SCOPED_TRACE((c.mode == WARPAES_CCM ? "CCM, " : "CMAC, ") + std::to_string(8 * c.key.size()) + " bits, iv " +
@@ -93,7 +93,7 @@ TEST_P(MacMessage, LengthsRoundEveryBorder) {
 }
 
 TEST_P(MacMessage, EveryByteOfTheLengthIsAuthenticated) {
-    // A length of 2^24 bytes or more is encoded in four bytes. If one is missing, only the tag differs.
+    // A length of 2^24 bytes or more is encoded in four bytes. If one of these bytes is missing, only the tag differs.
     const bool slow = simulated() && GetParam() == "cuda";
     const MacInput c = make_case(random_, WARPAES_CCM, 16, (1U << (slow ? 16 : 24)) + 1, 16, 11);
     const Key key = make_key(c.key);

@@ -1,5 +1,4 @@
-// Tests memory that the library allocates for callers, of every kind. tests/secrets checks that it is wiped when it is
-// freed.
+// Tests every kind of memory that the library allocates for callers. tests/secrets checks that freed memory is wiped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +31,7 @@ TEST_P(AllocatedMemory, OfTheHost) {
                 warpaes_free(engine_.get(), pointer);
             }
         }
-        // An allocation of 0 bytes must also be freed, and many may exist at once.
+        // An allocation of 0 bytes must also be freed, and many such allocations may exist at once.
         std::vector<void*> many(50);
         for (void*& pointer : many) {
             ASSERT_EQ(warpaes_alloc(engine_.get(), kind, 0, 0, &pointer), WARPAES_OK) << warpaes_last_error();
@@ -60,7 +59,7 @@ TEST_P(AllocatedMemory, OnlyWhatTheEngineGaveIsFreed) {
     EXPECT_EQ(own, Bytes(10000, 3));
     EXPECT_TRUE(std::all_of(memory, memory + 10000, [](std::uint8_t b) { return b == 0x5a; }));
     warpaes_free(engine_.get(), pointer);
-    warpaes_free(engine_.get(), pointer);  // the pointer is unknown now
+    warpaes_free(engine_.get(), pointer);  // the library no longer recognizes this pointer
     // Destroying an engine frees its remaining memory.
     ASSERT_EQ(warpaes_alloc(other.get(), WARPAES_MEMORY_PAGEABLE, 0, 10000, &pointer), WARPAES_OK);
 }

@@ -1,4 +1,5 @@
-// Invalid arguments give the right status, a message that names the argument, and an unchanged output.
+// Tests that invalid arguments produce the right status and an error message that names the argument, and leave the
+// output unchanged.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,7 +19,7 @@ protected:
         iv_ = Random(3).bytes(16);
     }
 
-    /// A valid message, which `change` makes invalid.
+    /// Checks that a valid message, made invalid by `change`, is refused.
     void expect_refused(const std::string& what, warpaes_status status, const std::string& named,
                         const std::function<void(warpaes_message&)>& change) {
         SCOPED_TRACE(what);
@@ -227,7 +228,7 @@ TEST_P(MessageErrors, BuffersBeyondTheEndOfMemory) {
         m.input_len = max;
         m.output_capacity = max;
     });
-    // The same in pieces.
+    // Tests the same error with a message in pieces.
     const Context context = make_context(engine_);
     std::size_t written = 1;
     for (const warpaes_mode mode : {WARPAES_CBC, WARPAES_CTR, WARPAES_GCM}) {
@@ -276,7 +277,7 @@ TEST_P(MessageErrors, Capacity) {
     Call message =
         make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, input_.data(), input_.size(), output.data(), 63);
     EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_BUFFER_TOO_SMALL);
-    EXPECT_EQ(message.result.output_len, 64U) << "output_len says what it takes";
+    EXPECT_EQ(message.result.output_len, 64U) << "output_len contains the required size";
     message.flags = WARPAES_RANGE;
     message.range_offset = 3;
     message.range_len = 40;
@@ -339,14 +340,14 @@ TEST_P(MessageErrors, Overlap) {
             }
         }
     }
-    // A range is never in place.
+    // A range cannot be processed in place.
     PoisonedBuffer buffer(64);
     Call message = make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, buffer.data(), 64, buffer.data(), 64);
     message.flags = WARPAES_RANGE;
     message.range_len = 64;
     EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_OVERLAP);
     EXPECT_TRUE(buffer.intact_after(0));
-    // For a padded message the whole output length counts, not only the input's length.
+    // For a padded message, the whole output must not overlap, not only a part as long as the input.
     PoisonedBuffer padded(96);
     message = make_message(WARPAES_CBC, WARPAES_ENCRYPT, key_, iv_, padded.data() + 16, 16, padded.data(), 32);
     message.flags = WARPAES_PKCS7;
@@ -375,7 +376,7 @@ TEST_P(MessageErrors, NewerStructs) {
     EXPECT_EQ(newer.message.struct_size, sizeof newer);
     newer.unknown = 1;
     EXPECT_EQ(warpaes_crypt(engine_.get(), &newer.message, nullptr), WARPAES_ERROR_ARGUMENT)
-        << "a request it cannot understand";
+        << "a request that it does not support";
 }
 
 WARPAES_FOR_EVERY_BACKEND(MessageErrors);

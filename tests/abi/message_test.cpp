@@ -14,7 +14,8 @@ constexpr std::size_t key_sizes[] = {16, 24, 32};
 
 class Message : public BackendTest {
 protected:
-    /// Runs one message through `engine`, in place or not, with the given misalignment and guards around all buffers.
+    /// Runs one message on `engine`, in place or with separate buffers, with the given misalignment and with guards
+    /// around all buffers.
     void check(const Engine& engine, warpaes_mode mode, warpaes_direction direction, const Bytes& key_bytes,
                const Bytes& iv, const Bytes& input, bool in_place, std::size_t input_misalignment = 0,
                std::size_t output_misalignment = 0) {
@@ -34,17 +35,18 @@ protected:
             ASSERT_STREQ(message.result.backend, GetParam().c_str());
             ASSERT_EQ(message.result.device >= 0, GetParam() == "cuda");
         }
-        // ASSERT_EQ would print a megabyte of bytes.
+        // ASSERT_EQ would print a megabyte of output.
         const Bytes want = expected(mode, direction, key_bytes, iv, input);
         const Bytes got = result.bytes(input.size());
         const auto differs = std::mismatch(got.begin(), got.end(), want.begin(), want.end());
         ASSERT_TRUE(got == want) << "first wrong byte: " << differs.first - got.begin();
-        ASSERT_TRUE(in.intact_after(input.size())) << "wrote beside its input";
-        ASSERT_TRUE(out.intact_after(in_place ? 0 : input.size())) << "wrote beside its output";
+        ASSERT_TRUE(in.intact_after(input.size())) << "wrote outside its input";
+        ASSERT_TRUE(out.intact_after(in_place ? 0 : input.size())) << "wrote outside its output";
         ASSERT_TRUE(in_place || in.bytes(input.size()) == input) << "changed its input";
     }
 
-    /// Checks every mode, direction and key size that allows this length, alternately in place.
+    /// Checks every mode, direction and key size that supports this length, alternately in place and with separate
+    /// buffers.
     void check_all(const Engine& engine, std::size_t length, const std::vector<warpaes_mode>& modes) {
         Random random(length);
         bool in_place = false;
@@ -85,7 +87,7 @@ TEST_P(Message, LongLengths) {
         check_all(engine_, length, modes_but({WARPAES_CFB1}));
         ASSERT_FALSE(HasFatalFailure());
     }
-    // A simulated GPU runs one of these lengths, in CTR.
+    // On a simulated GPU, only one of these lengths runs, in CTR.
     const bool one = simulated() && GetParam() == "cuda";
     const auto modes = one ? std::vector{WARPAES_CTR} : modes_but({WARPAES_CFB1, WARPAES_CFB8});
     for (const std::size_t length : one ? std::vector{mib + 17} : std::vector{mib - 17, mib, mib + 16, mib + 17}) {
@@ -94,7 +96,7 @@ TEST_P(Message, LongLengths) {
     }
 }
 
-/// The serial modes need one block cipher call per byte or bit, so one long message of each is enough.
+/// The serial modes need one block cipher call per byte or bit, so one long message per mode is enough.
 TEST_P(Message, LongSegmentedMessages) {
     Random random(8);
     const std::size_t kib = simulated() && GetParam() == "cuda" ? 16 : 256;
@@ -187,7 +189,7 @@ TEST_P(Message, CounterWrapsAround) {
         EXPECT_EQ(output.bytes(c.length), expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes, iv, input)) << c.length;
         EXPECT_EQ((message.result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
 
-        // The result is the same if the output overwrites the counter.
+        // The result is the same if the output overwrites the initial counter.
         PoisonedBuffer over(c.length);
         std::copy(iv.begin(), iv.end(), over.data());
         message.iv = over.data();
@@ -196,7 +198,7 @@ TEST_P(Message, CounterWrapsAround) {
         EXPECT_EQ(over.bytes(c.length), output.bytes(c.length)) << c.length;
         EXPECT_EQ((message.result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
 
-        // The limit depends on the range's end, not on its length.
+        // The limit depends on the end of the range, not on its length.
         for (const std::size_t at : {std::size_t{0}, c.length - 1}) {
             std::uint8_t byte = 0;
             Call range = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, input.data(), input.size(), &byte, 1);
@@ -210,7 +212,7 @@ TEST_P(Message, CounterWrapsAround) {
     }
 }
 
-/// Tests counter carries through any number of bytes.
+/// Tests counters whose carry passes through any number of bytes.
 TEST_P(Message, CounterCarriesThroughEveryByte) {
     Random random(39);
     const Bytes key_bytes = random.bytes(16);
@@ -226,7 +228,7 @@ TEST_P(Message, CounterCarriesThroughEveryByte) {
     }
 }
 
-/// Input and output begin or end at an inaccessible page, so that a read or write past them crashes.
+/// The input and the output begin or end at an inaccessible page, so that an access outside them crashes.
 TEST_P(Message, TouchesNothingOutside) {
     const std::uint64_t page = SparseBuffer::page();
     Random random(5);

@@ -1,5 +1,5 @@
-// Compares encrypted names with a second implementation: libcrypto's HKDF, SIV as in RFC 5297, and base32hex bit by
-// bit.
+// Compares encrypted names with a second implementation, which uses libcrypto's HKDF, SIV as in RFC 5297, and base32hex
+// bit by bit.
 #include "warpaes/names.h"
 
 #include <openssl/core_names.h>
@@ -193,14 +193,14 @@ TEST_F(Names, ThatLeadElsewhereAreRefusedInBothDirections) {
     refuses("folder: a name in it is empty", "a//b", "a");
     refuses("folder: a name in it is '.' or '..'", "a/../b", "a");
     refuses("folder: a name in it contains a NUL", nul, "a");
-    // Authentic but invalid names, which only a holder of the key can make.
+    // These names are authentic but invalid. Only a holder of the key can create them.
     for (const std::string& name :
          {std::string("."), std::string(".."), std::string("../x"), std::string("/etc"), nul, std::string("\0", 1)}) {
         const Opened opened = decrypt("", expected(keys_[0], "", name));
         EXPECT_EQ(opened.status, WARPAES_ERROR_FORMAT);
         EXPECT_TRUE(std::string(warpaes_last_error()).starts_with("stored: the name in it ")) << warpaes_last_error();
     }
-    EXPECT_EQ(decrypt("", base32hex(Bytes(16, 0))).status, WARPAES_ERROR_FORMAT);  // contains no name
+    EXPECT_EQ(decrypt("", base32hex(Bytes(16, 0))).status, WARPAES_ERROR_FORMAT);  // does not contain a name
 }
 
 TEST_F(Names, OtherKeysOpenNothing) {

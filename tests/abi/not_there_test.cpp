@@ -1,4 +1,4 @@
-// Unsupported features are refused with a message that suggests an alternative.
+// Tests that unsupported features are refused with an error message that suggests an alternative.
 #include <gtest/gtest.h>
 
 #include "support.hpp"

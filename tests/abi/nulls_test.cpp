@@ -1,4 +1,5 @@
-// Every function refuses a null pointer by the argument's name, before it checks anything else.
+// Tests that every function refuses a null pointer with an error message that names the argument, before it checks
+// anything else.
 #include <gtest/gtest.h>
 #include <warpaes/drbg.h>
 #include <warpaes/files.h>
@@ -217,6 +218,9 @@ TEST_F(Nulls, OfKeysets) {
     char json[4096];
     const char* const name = "AES128_GCM_HKDF_4KB";
     REFUSED("keyset", warpaes_keyset_create(nullptr));
+    warpaes_template_info facts = WARPAES_TEMPLATE_INFO_INIT;
+    REFUSED("template", warpaes_template_query(nullptr, &facts));
+    REFUSED("info", warpaes_template_query(name, nullptr));
     REFUSED("json", warpaes_keyset_parse(nullptr, 0, &made));
     REFUSED("keyset", warpaes_keyset_parse("{}", 2, nullptr));
     REFUSED("key", warpaes_keyset_check_raw(nullptr, 16));
@@ -291,6 +295,8 @@ TEST_F(Nulls, OfFilesAndStreams) {
     REFUSED("reader", warpaes_reader_read(nullptr, 0, bytes_, 1, &read_));
     EXPECT_EQ(reader, nullptr);
     EXPECT_EQ(warpaes_reader_size(nullptr), 0U);
+    std::uint64_t segment = 0;
+    REFUSED("reader", warpaes_reader_segments(nullptr, &segment, &segment));
     warpaes_reader_close(nullptr);
 }
 

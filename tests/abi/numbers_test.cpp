@@ -1,5 +1,5 @@
-// Compares random numbers with their definition in warpaes/numbers.h, computed here from libcrypto's key stream. The
-// bits are the same in every kind of memory, in any pieces and from every backend.
+// Compares random numbers with their definition in warpaes/numbers.h, which this test computes from libcrypto's key
+// stream. The bits must be the same in every kind of memory, in any division into pieces, and on every backend.
 #include "warpaes/numbers.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Kind {
     warpaes_number kind;
     const char* name;
     std::size_t bytes;     ///< size of a number
-    std::size_t in_block;  ///< bytes of numbers per block
+    std::size_t in_block;  ///< bytes of numbers that a block yields
 };
 constexpr Kind kinds[] = {{WARPAES_BITS, "bits", 1, 16},
                           {WARPAES_UNIFORM_FLOAT64, "uniform float64", 8, 16},
@@ -36,7 +36,8 @@ T at(const Bytes& bytes, std::size_t i) {
     return value;
 }
 
-/// Returns the exact value of a 16-bit number with `fraction` bits after the point and exponents from -`bias`.
+/// Returns the exact value of a 16-bit floating-point number with `fraction` fraction bits and the exponent bias
+/// `bias`.
 double wide(std::uint16_t bits, int fraction, int bias) {
     const int exponent = (bits & 0x7fff) >> fraction, digits = bits & ((1 << fraction) - 1);
     const double magnitude = exponent == 0 ? std::ldexp(digits, 1 - bias - fraction)
@@ -51,7 +52,7 @@ double nearest(double x, int fraction, int bias) {
     return std::ldexp(std::nearbyint(std::ldexp(x, -step)), step);
 }
 
-/// Returns the parameters of a request, without its destination.
+/// Returns a request's parameters except its destination.
 warpaes_numbers request(const Kind& kind, const Key& key, const Bytes& counter) {
     warpaes_numbers n = WARPAES_NUMBERS_INIT;
     n.kind = kind.kind;
@@ -174,7 +175,7 @@ TEST_P(Numbers, NormalByDefinition) {
         for (std::size_t k = 0; k < 2; ++k) {
             const float single = at<float>(floats, 2 * i + k);
             EXPECT_NEAR(single, pair[k], 1e-6);
-            // The conversion rounds to nearest: the error is at most half of 2^-10 or 2^-7 of the value.
+            // The conversion rounds to nearest, so the error is at most half of 2^-10 or 2^-7 of the value.
             const double half = wide(at<std::uint16_t>(halves, 2 * i + k), 10, 15);
             const double brain = wide(at<std::uint16_t>(brains, 2 * i + k), 7, 127);
             EXPECT_LE(std::abs(half - single), std::max(std::ldexp(std::abs(half), -11), 0x1p-25));
@@ -221,7 +222,8 @@ TEST_P(Numbers, IntegersByDefinition) {
     }
 }
 
-/// At every origin, a short request gives a prefix of a long one, and nothing is written around it.
+/// At every origin, a short request produces a prefix of a long request's numbers and writes nothing outside its
+/// output.
 TEST_P(Numbers, EveryLengthAndPlace) {
     for (const Kind& kind : kinds) {
         SCOPED_TRACE(kind.name);
@@ -246,7 +248,7 @@ TEST_P(Numbers, EveryLengthAndPlace) {
     }
 }
 
-/// Several threads process different pieces across a carry into the upper half of the counter.
+/// Several threads process different pieces. The counter carries into its upper half between these pieces.
 TEST_P(Numbers, LongOnesAreThoseOfTheirParts) {
     std::fill(counter_.begin() + 8, counter_.end(), 0xff);
     counter_[14] = 0;
@@ -273,7 +275,7 @@ TEST_P(Numbers, SayWhereTheyWereMade) {
     ASSERT_EQ(warpaes_numbers_fill(engine_.get(), &n, &result), WARPAES_OK) << result.error;
     EXPECT_EQ(result.backend, GetParam());
     EXPECT_EQ(result.notes, 0U);
-    n.output_len = 20;  // the counter ends
+    n.output_len = 20;  // the counter would exceed its maximum
     ASSERT_EQ(warpaes_numbers_fill(engine_.get(), &n, &result), WARPAES_OK) << result.error;
     EXPECT_EQ(result.notes, std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED});
 }

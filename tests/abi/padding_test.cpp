@@ -61,7 +61,7 @@ TEST_P(Padding, InPlace) {
     }
 }
 
-/// Tries every value of the last byte. For each valid value, every other padding byte is made wrong.
+/// Tries every value of the last byte. For each valid value, also makes each of the other padding bytes wrong.
 TEST_P(Padding, WrongPaddingIsRefusedAndWiped) {
     Random random(9);
     const Bytes key_bytes = random.bytes(32);
@@ -86,11 +86,11 @@ TEST_P(Padding, WrongPaddingIsRefusedAndWiped) {
             ASSERT_EQ(status, WARPAES_ERROR_PADDING);
             ASSERT_NE(std::string(warpaes_last_error()).find("padding"), std::string::npos) << warpaes_last_error();
             ASSERT_EQ(message.result.output_len, 0U);
-            ASSERT_EQ(output.bytes(output.size()), Bytes(output.size(), 0)) << "plaintext was left behind";
+            ASSERT_EQ(output.bytes(output.size()), Bytes(output.size(), 0)) << "plaintext remains";
         }
     };
 
-    // Padding is never longer than a block, even if every byte of the block matches.
+    // Padding longer than a block is refused, even if every byte of the last block has the same value.
     for (const std::size_t byte : {0, 17, 18, 31, 32, 64, 128, 255}) {
         decrypt(Bytes(64, static_cast<std::uint8_t>(byte)), 0, false);
         ASSERT_FALSE(HasFatalFailure()) << "every byte " << byte;

@@ -1,4 +1,4 @@
-// Tests footers and other modules of encrypted Parquet files (warpaes/parquet.h), made here byte by byte.
+// Tests footers and other modules of encrypted Parquet files (warpaes/parquet.h). The test assembles them byte by byte.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -24,7 +24,7 @@ Bytes little_endian(std::size_t value) {
     return bytes;
 }
 
-/// Returns a short binary field of the compact protocol. Its number is `step` above the previous field's.
+/// Returns a short binary field in Thrift's compact protocol. Its number is the previous field's number plus `step`.
 Bytes binary_field(std::uint8_t step, const Bytes& value) {
     return Bytes{static_cast<std::uint8_t>(step << 4 | 8), static_cast<std::uint8_t>(value.size())} + value;
 }
@@ -51,14 +51,15 @@ protected:
         EXPECT_EQ(warpaes_crypt(engine_.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
         return out;
     }
-    /// Returns a module: length, nonce, ciphertext, tag. `kind` and ordinals follow the AAD of the file.
+    /// Returns a module, which consists of length, nonce, ciphertext and tag. Its AAD consists of the file's AAD, the
+    /// module's kind and the ordinals.
     Bytes module(const Bytes& text, const Bytes& kind_and_ordinals) {
         const Bytes nonce = random_.bytes(12);
         Bytes tag;
         const Bytes out = sealed(prefix_ + unique_ + kind_and_ordinals, text, nonce, tag);
         return little_endian(28 + text.size()) + nonce + out + tag;
     }
-    /// Returns the union EncryptionAlgorithm. `prefix`: whether the AAD prefix is stored.
+    /// Returns the union EncryptionAlgorithm. `prefix` states whether the AAD prefix is stored.
     Bytes algorithm(bool ctr, bool prefix, bool supply) {
         Bytes one = prefix ? binary_field(1, prefix_) + binary_field(1, unique_) : binary_field(2, unique_);
         one = one + Bytes{static_cast<std::uint8_t>(supply ? 0x11 : 0x12), 0};
@@ -70,7 +71,7 @@ protected:
         const Bytes whole = crypto + module(metadata_, {0});
         return whole + little_endian(whole.size()) + text_bytes("PARE");
     }
-    /// metadata_ without its stop byte, with fields 8 and 9 and a signature.
+    /// Returns metadata_ without its stop byte, followed by fields 8 and 9 and a signature.
     Bytes plaintext_footer(bool ctr = false) {
         Bytes text(metadata_.begin(), metadata_.end() - 1);
         text = text + Bytes{0x5c} + algorithm(ctr, true, false) + binary_field(1, metadata_of_key_) + Bytes{0};
@@ -114,7 +115,7 @@ protected:
     Random random_{45};
     Bytes prefix_ = text_bytes("table/file"), unique_ = {1, 2, 3, 4, 5, 6, 7, 8}, aad_;
     Bytes metadata_of_key_ = text_bytes("kf");
-    /// version, schema, rows, row groups
+    /// the fields version, schema, number of rows and row groups
     Bytes metadata_ = {0x15, 0x02, 0x19, 0x1c, 0x48, 0x01, 'r', 0x00, 0x16, 0x00, 0x00};
     Bytes plain_;
 };
@@ -159,11 +160,11 @@ TEST_F(ParquetFooter, AFileInClear) {
     EXPECT_EQ(facts.metadata_len, metadata_.size());
     warpaes_status status = WARPAES_OK;
     EXPECT_EQ(opened(footer, status), Bytes());
-    EXPECT_EQ(status, WARPAES_ERROR_FORMAT) << "nobody vouches for it";
+    EXPECT_EQ(status, WARPAES_ERROR_FORMAT) << "nothing authenticates it";
 }
 
-/// Alters every byte and truncates at every length. The footer is refused, or the byte is unauthenticated and has no
-/// effect.
+/// Alters every byte and truncates the footer at every length. Either the footer is refused, or the byte is
+/// unauthenticated and has no effect.
 TEST_F(ParquetFooter, Altered) {
     for (const bool plaintext : {false, true}) {
         const Bytes good = plaintext ? plaintext_footer() : encrypted_footer();

@@ -1,4 +1,4 @@
-// Tests column chunks of encrypted Parquet files (warpaes/parquet.h), made here module by module.
+// Tests column chunks of encrypted Parquet files (warpaes/parquet.h). The test assembles them module by module.
 #include "warpaes/parquet.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ Bytes varint(std::uint64_t value) {
     return bytes;
 }
 
-/// Returns a PageHeader: type, uncompressed size, compressed size, an optional CRC, a DataPageHeader, and bytes after
-/// its end.
+/// Returns a PageHeader, which consists of type, uncompressed size, compressed size, an optional CRC and a
+/// DataPageHeader, followed by bytes after its end.
 Bytes page_header(std::uint32_t type, std::uint64_t compressed, bool crc, std::size_t padding) {
     Bytes bytes = {0x15, static_cast<std::uint8_t>(2 * type), 0x15, 0x50, 0x15};
     append(bytes, varint(2 * compressed));
@@ -78,7 +78,8 @@ protected:
         seal(page_header(type, module, crc, padding), type == 2 ? 5 : 4, ordinal);
         seal(text, type == 2 ? 3 : 2, ordinal, ctr);
     }
-    /// Replaces all pages by pages of many lengths, each with every padding of its header. Returns the chunk's flags.
+    /// Replaces all pages with pages of many lengths. Each length occurs with every possible padding of the header.
+    /// Returns the chunk's flags.
     std::uint32_t add_pages(bool ctr, bool dictionary, std::initializer_list<std::size_t> paddings) {
         modules_.clear();
         texts_.clear();
@@ -114,7 +115,7 @@ protected:
         EXPECT_EQ(bytes, modules_.size());
         return pages;
     }
-    /// Checks a view by a reader's rules: the header gives the page's length and ends where the page begins.
+    /// Checks a view as a reader would: the header contains the page's length and ends where the page begins.
     void check_view(const Bytes& view, const std::vector<warpaes_parquet_page>& pages, bool ctr) {
         const std::size_t overhead = ctr ? 16 : 32;
         for (std::size_t i = 0; i < pages.size(); ++i) {
@@ -122,10 +123,10 @@ protected:
             const std::size_t room = pages[i].header_bytes + overhead;
             const Bytes size = varint(2 * texts_[i].size());
             EXPECT_EQ(Bytes(header + 5, header + 5 + size.size()), size);
-            EXPECT_EQ(header[5 + size.size()], 0x2c) << "the crc is left out";
+            EXPECT_EQ(header[5 + size.size()], 0x2c) << "the CRC is omitted";
             EXPECT_EQ(header[room - 1], 0);
             std::size_t at = 5 + size.size() + 10;
-            for (; header[at] != 0;) {  // fillers
+            for (; header[at] != 0;) {  // filler bytes
                 ASSERT_EQ(header[at++], 0x78);
                 std::size_t zeros = header[at] & 0x7f;
                 if ((header[at++] & 0x80) != 0) zeros |= static_cast<std::size_t>(header[at++]) << 7;
@@ -184,7 +185,7 @@ TEST_F(Parquet, EntriesAreThoseOfDecrypt) {
         WARPAES_OK);
     run();
     EXPECT_EQ(warpaes_parquet_rewrite_headers(&its, pages.data(), pages.size(), view.data()), WARPAES_OK);
-    const Bytes copy = modules_;  // a second copy of the modules, as in device memory
+    const Bytes copy = modules_;  // a second copy, as if the modules were in device memory
     EXPECT_EQ(warpaes_parquet_page_entries(&its, pages.data(), pages.size(), copy.data(), view.data(), scratch.data(),
                                            statuses.data(), entries.data()),
               WARPAES_OK);
@@ -199,7 +200,8 @@ TEST_F(Parquet, TablesAreThoseOfDecrypt) {
         texts_.clear();
         add_page(2, -1, 100, ctr);
         for (int i = 0; i < 12; ++i) {
-            add_page(0, i, i < 6 ? 1000 : 997 * static_cast<std::size_t>(i), ctr);  // at equal and at unequal distances
+            // The pages are at equal and at unequal distances.
+            add_page(0, i, i < 6 ? 1000 : 997 * static_cast<std::size_t>(i), ctr);
         }
         const auto its = chunk(WARPAES_PARQUET_DICTIONARY | (ctr ? std::uint32_t{WARPAES_PARQUET_CTR_PAGES} : 0U));
         const auto pages = walked(its);
@@ -395,7 +397,7 @@ TEST_F(Parquet, Nulls) {
     EXPECT_EQ(warpaes_parquet_walk(&zeroed, nullptr, 0, nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
 }
 
-/// A chunk's image is staged in host memory, and decrypted there or in GPU memory.
+/// A chunk's image is staged in host memory. It is decrypted in host memory or in GPU memory.
 class ParquetStaged : public Parquet, public testing::WithParamInterface<std::string> {
 protected:
     void SetUp() override {
@@ -417,7 +419,7 @@ protected:
     void copy(void* to, const void* from, std::size_t bytes) {
         ASSERT_EQ(warpaes_copy(engine_.get(), to, from, bytes), WARPAES_OK) << warpaes_last_error();
     }
-    /// Stages the modules, and returns the seals and the image, with poison in its last bytes.
+    /// Stages the modules and returns the seals and the image. The last bytes of the image are poisoned.
     warpaes_status stage(std::uint32_t flags, Bytes& image, Bytes& seals, std::vector<warpaes_parquet_page>& pages) {
         image.assign(WARPAES_PARQUET_SHIFT(flags), 0xee);
         append(image, modules_);
@@ -427,7 +429,7 @@ protected:
         seals.assign(pages.size() * WARPAES_PARQUET_SEAL_BYTES, 0xee);
         return warpaes_parquet_stage(engine_.get(), &its, pages.data(), pages.size(), image.data(), seals.data());
     }
-    /// Copies a staged image to the engine's device, decrypts it there, and returns it.
+    /// Copies a staged image to the engine's device, decrypts it there and returns it.
     Bytes finished(std::uint32_t flags, const Bytes& image, const Bytes& seals,
                    const std::vector<warpaes_parquet_page>& pages, warpaes_status expected) {
         const Memory there = memory(modules_.size());
@@ -456,7 +458,7 @@ TEST_P(ParquetStaged, IsTheViewOfDecrypt) {
     }
 }
 
-/// Runs the table: enqueued on a stream for device memory, submitted for host memory.
+/// The table is enqueued on a stream for device memory and submitted for host memory.
 TEST_P(ParquetStaged, TablesHaveAStatusForEachPage) {
     const bool on_gpu = GetParam() == "cuda";
     for (const bool ctr : {false, true}) {

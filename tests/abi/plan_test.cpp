@@ -11,7 +11,7 @@
 namespace abi_tests {
 namespace {
 
-/// Every mode, direction and kind of memory, as a single message or a batch.
+/// Returns every combination of mode, direction and kind of memory, as a single message and as a batch.
 std::vector<warpaes_work> every_work() {
     std::vector<warpaes_work> works;
     for (int mode = WARPAES_ECB; mode <= WARPAES_CMAC; ++mode) {
@@ -34,7 +34,7 @@ std::vector<warpaes_work> every_work() {
     return works;
 }
 
-// Feasible work gets a plan. Data that no backend can access is an error.
+// Feasible work has a plan. If no backend can access the data, the call fails.
 TEST(Plans, OfEveryWorkOnEveryBackend) {
     setenv("WARPAES_CALIBRATION", "none", 1);
     std::vector<std::string> backends = usable_backends();
@@ -124,7 +124,8 @@ TEST(Plans, WhatIsMissingIsNamed) {
     EXPECT_STREQ(warpaes_last_error(), "engine: is null");
 }
 
-/// Returns the number of measurements in a calibration. The first progress call reports it and ends the calibration.
+/// Returns the number of measurements in a calibration. The first progress call reports this number and cancels the
+/// calibration.
 std::uint64_t measurements_of(std::uint32_t flags) {
     const Engine engine = make_engine("auto");
     std::uint64_t all = 0;

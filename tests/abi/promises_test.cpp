@@ -1,4 +1,4 @@
-// Checks the promises of the headers that no other test covers. promises.txt lists all promises.
+// Checks the promises in the headers that no other test covers. promises.txt lists all promises.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -51,7 +51,7 @@ TEST_P(Promises, InputsInReadOnlyMemory) {
     const Bytes text = random.bytes(100), iv = random.bytes(16), aad = random.bytes(20);
     for (int number = WARPAES_ECB; number <= WARPAES_GCM_SIV; ++number) {
         const auto mode = static_cast<warpaes_mode>(number);
-        if (GetParam() == "cuda" && mode >= WARPAES_KW) continue;  // which CPUs compute
+        if (GetParam() == "cuda" && mode >= WARPAES_KW) continue;  // only CPUs support these modes
         SCOPED_TRACE(number);
         const bool tagged = (mode >= WARPAES_GCM && mode <= WARPAES_CMAC) || mode >= WARPAES_SIV;
         const bool wraps = mode == WARPAES_KW || mode == WARPAES_KWP, cmac = mode == WARPAES_CMAC;
@@ -181,7 +181,7 @@ private:
 TEST_P(Promises, AnEntrysFirstFailure) {
     Entries entries(engine_, 3);
     entries[0].direction = WARPAES_ENCRYPT;
-    entries[2].length = 0;  // the number of messages is the same, and no tag is right
+    entries[2].length = 0;  // the number of messages does not change, and no tag is right
     std::uint8_t written[32];
     entries[0].tag = {{written}, 16};
     warpaes_batch* const batch = entries.run();
@@ -218,7 +218,7 @@ TEST_P(Promises, SentencesOfThousandsOfEntries) {
 
 WARPAES_FOR_EVERY_BACKEND(Promises);
 
-/// Text in any encoding is refused as a raw key, and the message does not repeat it.
+/// A text in any encoding is refused as a raw key. The error message does not repeat the text.
 TEST(RawKeys, AreNoText) {
     const std::string words = "correct horse battery staple 31";
     Bytes ascii(words.begin(), words.end()), utf16, utf32, padded = ascii;

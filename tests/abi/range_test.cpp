@@ -1,4 +1,4 @@
-// Tests byte ranges of a message: results are correct for any start and end, and only the blocks of the range are
+// Tests byte ranges of a message. The results are correct for any start and end, and only the blocks of the range are
 // accessed.
 #include <gtest/gtest.h>
 
@@ -80,8 +80,8 @@ TEST_P(Range, AcrossChunks) {
     }
 }
 
-/// 96 GiB of address space with only the pages of the range mapped: reading anything else crashes. First the range's
-/// start, then its end, lies at the edge of these pages. CTR's counter is past 2^32 blocks.
+/// Reserves 96 GiB of address space and maps only the pages of the range, so an access outside these pages crashes.
+/// First the start of the range lies at the edge of the pages, and then its end. CTR's counter is past 2^32 blocks.
 TEST_P(Range, TouchesOnlyItsBlocks) {
     constexpr std::uint64_t size = std::uint64_t{96} << 30;
     constexpr std::uint64_t somewhere = std::uint64_t{70} << 30;
@@ -92,7 +92,7 @@ TEST_P(Range, TouchesOnlyItsBlocks) {
     const Key key = make_key(key_bytes);
     for (const RangeMode& m : range_modes) {
         const bool chained = m.mode != WARPAES_ECB && m.mode != WARPAES_CTR;
-        // CFB8 and CFB1 need the 16 bytes before the range, the others the block before the range's first block.
+        // CFB8 and CFB1 need the 16 bytes before the range. Other modes need the block before the range's first block.
         const std::uint64_t unit = m.mode == WARPAES_CFB8 || m.mode == WARPAES_CFB1 ? 1 : 16;
         for (const std::uint64_t length : {std::uint64_t{1}, std::uint64_t{16}, std::uint64_t{100}, 2 * page + 5}) {
             for (const std::uint64_t into_block : {0U, 1U, 9U, 15U}) {

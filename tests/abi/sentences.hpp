@@ -1,4 +1,4 @@
-// Shared code of the tests of exact error messages.
+// Shared code for the tests of exact error messages.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tests exact error messages: each names the argument, its value and the permitted values.
+// Tests exact error messages. Each message names the argument, its value and the permitted values.
 #include "sentences.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Short messages neither allocate memory nor take a lock. This test counts such calls.
+// Tests that short messages neither allocate memory nor acquire a lock. The test counts such calls.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -53,7 +53,7 @@ Counted count(const std::function<void()>& work) {
     return {allocations, locks};
 }
 
-/// Runs messages of the same mode, of up to `most` bytes, in both directions.
+/// Runs messages in one mode with lengths up to `most` bytes, in both directions.
 class Calls {
 public:
     static constexpr std::size_t most = 20000;
@@ -99,7 +99,7 @@ private:
 
 struct Direct {
     warpaes_mode mode;
-    bool encrypts;  ///< decryption always is
+    bool encrypts;  ///< decryption is always supported
     std::size_t most = Calls::most;
 };
 constexpr Direct direct[] = {{WARPAES_ECB, true},        {WARPAES_CBC, false}, {WARPAES_CFB128, false},
@@ -110,7 +110,7 @@ void expect_nothing(const Engine& engine, const std::string& name) {
     for (const Direct& d : direct) {
         Calls calls(engine, d.mode, 16);
         for (const std::size_t length : {64, 256, 1504, 4096, 16000}) {
-            if (length > d.most) continue;  // longer messages are planned
+            if (length > d.most) continue;  // the planner handles longer messages
             // The first message under a key prepares the key for the mode. The very first message reads the
             // calibration.
             if (d.encrypts) {
@@ -135,14 +135,14 @@ void expect_nothing(const Engine& engine, const std::string& name) {
 
 TEST(ShortMessageCost, IsNoAllocationAndNoLock) {
     for (const std::string& backend : usable_backends()) {
-        if (backend == "libcrypto" || backend == "cuda") continue;  // EVP allocates memory, and so does a call on a GPU
+        if (backend == "libcrypto" || backend == "cuda") continue;  // EVP calls and GPU calls allocate memory
         expect_nothing(make_engine(backend), backend);
     }
 }
 
 TEST(ShortMessageCost, IsNoAllocationAndNoLockWithoutABackendAskedForEither) {
     if (usable_backends().size() < 2 || usable_backends()[1] == "cuda") {
-        GTEST_SKIP() << "libcrypto is the best here; machines whose CPU has AES-NI and PCLMULQDQ run this";
+        GTEST_SKIP() << "libcrypto is the best backend here; machines whose CPU has AES-NI and PCLMULQDQ run this test";
     }
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     options.backend = "auto";

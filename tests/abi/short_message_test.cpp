@@ -1,5 +1,5 @@
-// Tests messages that the calling thread processes directly, around every length where the implementation changes: the
-// limits of the short path, of kernels with little stack, and of groups that are reduced together.
+// Tests messages that the calling thread processes directly. Covers lengths around every limit in the implementation:
+// the limits of the short path, of kernels that use little stack, and of groups that are reduced together.
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
-/// Tests every length up to a few vectors, and the lengths around those limits.
+/// Returns every length up to a few vectors, and the lengths around these limits.
 std::vector<std::size_t> lengths() {
     std::vector<std::size_t> all;
     for (std::size_t n = 1; n <= 144; ++n) all.push_back(n);
@@ -26,7 +26,8 @@ std::vector<std::size_t> lengths() {
 
 class ShortMessages : public BackendTest {
 protected:
-    /// Runs `message` in place or not, at the given offsets, with buffers that are assigned here. Returns the output.
+    /// Assigns buffers at the given offsets to `message` and runs it, in place or with separate buffers. Returns the
+    /// output.
     Bytes run(Call& message, const Bytes& input, std::size_t turn, warpaes_status wanted) {
         const bool in_place = turn % 2 == 0;
         PoisonedBuffer from(input.size(), turn % 17), to(input.size(), turn / 2 % 19);
@@ -42,7 +43,7 @@ protected:
         EXPECT_TRUE(to.intact_after(in_place ? 0 : input.size()));
         return in_place ? from.bytes(input.size()) : to.bytes(input.size());
     }
-    /// After this many bytes, a key gets a table for the first round of counter blocks.
+    /// After this many bytes, a key receives a table for the first round of counter blocks.
     void use_for_much(const Key& key) {
         const Bytes iv(16, 9);
         Bytes text(30000);
@@ -64,7 +65,7 @@ TEST_P(ShortMessages, OfEveryMode) {
             for (const warpaes_direction direction : directions) {
                 for (const std::size_t length : lengths()) {
                     if (mode.whole_blocks && length % 16 != 0) continue;
-                    // A few lengths suffice for slow modes and directions.
+                    // A few lengths are enough for slow modes and directions.
                     if ((mode.name == "CFB1" || mode.name == "CFB8") && length > 2100) continue;
                     Bytes iv = mode.mode == WARPAES_ECB ? Bytes() : random.bytes(16);
                     // The counters carry past 16, 64 and 128 bits.
@@ -184,7 +185,7 @@ TEST_P(ShortMessages, TagsOfEveryLength) {
     }
 }
 
-/// Tests callers that were compiled with an older header, or with a newer one, whose structs are longer.
+/// Tests callers that were compiled with an older header, and callers with a newer header, whose structs are longer.
 TEST_P(ShortMessages, StructsOfOtherSizes) {
     const Bytes key_value = Random(6).bytes(16), iv = Random(7).bytes(16), input = Random(8).bytes(64);
     const Key key = make_key(key_value);
@@ -210,7 +211,8 @@ std::vector<std::string> cpu_backends() {
     return names;
 }
 
-/// A buffer that would extend past the end of the address space is refused unread. Each pointer is tested in turn.
+/// A buffer that would extend past the end of the address space is refused and not read. The test tries this with each
+/// pointer in turn.
 TEST_P(ShortMessages, PointersWithoutMemoryBehindThem) {
     Random random(6);
     const Key key = make_key(random.bytes(16));

@@ -57,7 +57,7 @@ TEST_P(Siv, EveryLength) {
 }
 
 TEST_P(Siv, ComponentsAreToldApart) {
-    check(make_case(16, 40, {0}, std::nullopt));  // unlike no component
+    check(make_case(16, 40, {0}, std::nullopt));  // differs from having no component
     check(make_case(16, 40, {0, 0}, 0));
     check(make_case(16, 40, {}, 0));
     check(make_case(16, 40, {15, 16, 17, 0, 1000}, 16));
@@ -151,7 +151,7 @@ TEST_P(Siv, WhatCannotBeIsRefusedWithASentence) {
         static warpaes_status status;
         m.device_status = &status;
     });
-    // Other modes have no such fields.
+    // Other modes do not have these fields.
     const Bytes iv(16);
     Bytes output(32, 7);
     Call ctr = make_message(WARPAES_CTR, WARPAES_ENCRYPT, longer, iv, c.text.data(), 32, output.data(), 32);

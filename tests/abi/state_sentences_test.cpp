@@ -1,4 +1,4 @@
-// Tests exact error messages of contexts, keysets, streams and generators.
+// Tests exact error messages from contexts, keysets, streams and generators.
 #include <gtest/gtest.h>
 #include <warpaes/drbg.h>
 #include <warpaes/files.h>
@@ -254,7 +254,7 @@ TEST_F(StateSentences, OfLengthsOfRandomNumbers) {
         expect("key_bits: must be 128, 192 or 256, got " + std::to_string(bits), WARPAES_ERROR_KEY_LENGTH,
                warpaes_drbg_create(engine_.get(), &o, &drbg));
     }
-    constexpr std::uint64_t long_input = std::uint64_t{1} << 32;  // never read
+    constexpr std::uint64_t long_input = std::uint64_t{1} << 32;  // the call fails before it reads the input
     const std::string longest = ": at most 4294967295 bytes, got 4294967296";
     const std::pair<const char*, std::uint64_t warpaes_drbg_options::*> inputs[] = {
         {"entropy", &warpaes_drbg_options::entropy_len},

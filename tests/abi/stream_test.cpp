@@ -1,4 +1,4 @@
-// Tests batches and messages on a caller's stream: calls do not wait, and results are written to the device.
+// Tests batches and messages on a caller's stream. The calls do not wait, and results are written to the device.
 #include <poll.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ bool has_tag(warpaes_mode mode) {
     return mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC;
 }
 
-/// Messages of one shape, their results from the CPU, and their memory.
+/// Messages of one shape, their expected results from the CPU, and their memory.
 struct Shape {
     warpaes_mode mode;
     warpaes_direction direction;
@@ -39,7 +39,7 @@ protected:
 
     struct Work {
         Shape shape{};
-        Bytes keys, tweak_key, ivs, aads, inputs, outputs, tags;  ///< of the synchronous call
+        Bytes keys, tweak_key, ivs, aads, inputs, outputs, tags;  ///< data of the synchronous call
         std::vector<warpaes_status> statuses;
         std::vector<Key> handles;
         Key tweak;
@@ -87,7 +87,7 @@ protected:
         return w;
     }
 
-    /// The input for authenticated decryption is encrypted first, and sometimes altered.
+    /// The input for authenticated decryption is encrypted first and sometimes altered.
     void crypt_one(Work& w, std::size_t i, unsigned forged_every) {
         const Shape& s = w.shape;
         std::uint8_t *const input = w.inputs.data() + i * s.length, *const tag = w.tags.data() + i * s.tag;
@@ -269,8 +269,8 @@ TEST_P(Stream, MessagesWithTagsAreDecryptedWithoutWaiting) {
     }
 }
 
-// Messages without text, such as keep-alives: only the written parts lie in device memory, so the tag or the status
-// determines the device.
+// Tests messages without text, such as keep-alives. Only the parts that are written lie in device memory, so the tag or
+// the status determines the device.
 TEST_P(Stream, MessagesWithoutText) {
     for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CCM, WARPAES_CMAC}) {
         for (const warpaes_direction direction : directions) {
@@ -310,7 +310,7 @@ TEST_P(Stream, EntriesWithoutTextAmongOthers) {
     }
 }
 
-// A message of 0 bytes in a mode without tags needs no work, regardless of its pointers.
+// In a mode without tags, a message of 0 bytes needs no work, whatever its pointers are.
 TEST_P(Stream, NothingToDo) {
     Bytes host(64);
     const Buffer there = on_device(Bytes(64));
@@ -325,7 +325,7 @@ TEST_P(Stream, NothingToDo) {
     }
 }
 
-// Outputs must lie on the device, even without text, and the error message names the wrong argument.
+// Outputs must lie on the device, even for messages without text. The error message names the wrong argument.
 TEST_P(Stream, WithoutTextWhatIsWrittenLiesOnTheDevice) {
     Bytes host(64);
     const Buffer there = on_device(Bytes(64));
@@ -359,7 +359,7 @@ TEST_P(Stream, WithoutTextWhatIsWrittenLiesOnTheDevice) {
     refused(WARPAES_DECRYPT, host.data(), reinterpret_cast<warpaes_status*>(host.data() + 32), "device_status: ");
 }
 
-// A message that is long enough for separate launches.
+// The message is so long that it needs separate launches.
 TEST_P(Stream, OneLongMessageOfGcm) {
     for (const warpaes_direction direction : directions) {
         for (const bool forged : {false, true}) {

@@ -1,5 +1,5 @@
-// Tests structs of callers that were compiled with an older or a newer header: an older one is shorter. A struct of at
-// least the size in this table is accepted; nothing after its end is read or written.
+// Tests structs of callers that were compiled with an older header, where structs are shorter, or with a newer header.
+// A struct of at least the size in this table is accepted, and nothing past its end is read or written.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace abi_tests {
 namespace {
 
-// Callers rely on the sizes and the order of fields of version 1.0. Never change them here.
+// Callers rely on the sizes and the order of the fields in version 1.0. Never change them here.
 static_assert(sizeof(warpaes_engine_options) >= 40 && sizeof(warpaes_backend_info) >= 48 &&
               sizeof(warpaes_message) >= 144 && sizeof(warpaes_result) >= 288 && sizeof(warpaes_batch_options) >= 56 &&
               sizeof(warpaes_batch_result) >= 56 && sizeof(warpaes_context_options) >= 80 &&
@@ -29,7 +29,7 @@ static_assert(sizeof(warpaes_engine_options) >= 40 && sizeof(warpaes_backend_inf
 static_assert(offsetof(warpaes_file_job, keyset) == 152 && offsetof(warpaes_file_result, error) == 48 &&
               offsetof(warpaes_calibration_result, median_error) == 16);
 
-/// The last bytes before inaccessible memory. A read or write past them crashes.
+/// The last bytes before inaccessible memory. An access past them crashes.
 class EndOfMemory {
 public:
     EndOfMemory() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
@@ -53,8 +53,8 @@ class Structs : public testing::Test {
 protected:
     Structs() { setenv("WARPAES_CALIBRATION", "none", 1); }
 
-    /// Passes `good` in every size from `least`. `call` returns the same as for a complete struct, and results that fit
-    /// equal those of a complete struct, except fields that `differs` names.
+    /// Passes `good` in every size from `least`. The status must be the same as for a complete struct. The results that
+    /// fit must equal those of a complete struct, except the fields that `differs` names.
     template <typename Struct>
     static void check(
         const char* init, std::size_t least, const Struct& good, const std::function<warpaes_status(Struct*)>& call,
@@ -76,9 +76,9 @@ protected:
             std::memcpy(static_cast<void*>(&got), its, size);
             got.struct_size = whole.struct_size;
             differs(got);
-            EXPECT_EQ(std::memcmp(&got, &whole, sizeof got), 0) << "other results with a size of " << size;
+            EXPECT_EQ(std::memcmp(&got, &whole, sizeof got), 0) << "different results with a size of " << size;
         }
-        // Tests a newer struct, with fields at its end that this library does not support.
+        // A newer struct, with fields at its end that this library does not support.
         struct Newer {
             Struct known;
             std::uint64_t more[2];
@@ -89,7 +89,7 @@ protected:
         newer.known = good;
         newer.known.struct_size = sizeof newer;
         newer.more[1] = 1;
-        EXPECT_EQ(call(&newer.known), WARPAES_ERROR_ARGUMENT) << "a request it cannot understand";
+        EXPECT_EQ(call(&newer.known), WARPAES_ERROR_ARGUMENT) << "a request that it does not support";
         EXPECT_EQ(newer.more[1], 1U);
         for (const std::size_t size : {std::size_t{0}, std::size_t{4}, std::size_t{8}, least - 1}) {
             auto* const its = static_cast<Struct*>(memory.last(8));
@@ -102,8 +102,8 @@ protected:
         EXPECT_EQ(call(nullptr), may_be_missing ? WARPAES_OK : WARPAES_ERROR_ARGUMENT);
     }
 
-    /// An optional result that is only written: `call` gets every size from `least`, filled with a pattern. Fields that
-    /// fit equal those of a complete struct, except fields that `differs` names.
+    /// Tests an optional result, which is only written. `call` receives every size from `least`, filled with a pattern.
+    /// The fields that fit must equal those of a complete struct, except the fields that `differs` names.
     template <typename Result>
     static void check_result(
         const char* init, std::size_t least, warpaes_status status, const std::function<warpaes_status(Result*)>& call,
@@ -118,7 +118,7 @@ protected:
         newer.known.struct_size = sizeof newer;
         EXPECT_EQ(call(&newer.known), status) << warpaes_last_error();
         EXPECT_EQ(newer.known.struct_size, sizeof newer);
-        EXPECT_EQ(newer.more, 0x5a5a5a5a5a5a5a5aU) << "written, unknown as it is";
+        EXPECT_EQ(newer.more, 0x5a5a5a5a5a5a5a5aU) << "an unknown field was written";
         differs(newer.known);
         EndOfMemory memory;
         for (std::size_t size = least; size <= sizeof(Result); size += 8) {
@@ -131,7 +131,7 @@ protected:
             std::memcpy(static_cast<void*>(&got), its, size);
             got.struct_size = newer.known.struct_size;
             differs(got);
-            if constexpr (requires { got.error; }) {  // bytes after the NUL are unspecified
+            if constexpr (requires { got.error; }) {  // the bytes after the NUL are unspecified
                 if (size > offsetof(Result, error)) {
                     const std::size_t room = size - offsetof(Result, error);
                     EXPECT_EQ(std::string(got.error, strnlen(got.error, room)),
@@ -139,7 +139,7 @@ protected:
                 }
                 std::memcpy(got.error, newer.known.error, sizeof got.error);
             }
-            EXPECT_EQ(std::memcmp(&got, &newer.known, sizeof got), 0) << "other results with a size of " << size;
+            EXPECT_EQ(std::memcmp(&got, &newer.known, sizeof got), 0) << "different results with a size of " << size;
         }
         for (const std::size_t size : {std::size_t{0}, std::size_t{4}, std::size_t{8}, least - 1}) {
             auto* const its = static_cast<Result*>(memory.last(8));
@@ -243,7 +243,7 @@ TEST_F(Structs, OfCalibrations) {
         EXPECT_TRUE(status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_ARGUMENT);
         return status;
     });
-    // A calibration that is carried out.
+    // The calibration is actually performed.
     EndOfMemory memory;
     auto* const its = static_cast<warpaes_calibration_result*>(memory.last(16));
     calibration.progress = nullptr;
@@ -256,7 +256,7 @@ TEST_F(Structs, OfCalibrations) {
         EXPECT_EQ(warpaes_engine_calibrate(engine_.get(), &calibration, its), WARPAES_ERROR_ARGUMENT);
         EXPECT_NE(std::string(warpaes_last_error()).find("WARPAES_CALIBRATION_RESULT_INIT"), std::string::npos);
     }
-    // The engine now chooses by this calibration.
+    // The engine now uses this calibration to choose backends.
     warpaes_work work = WARPAES_WORK_INIT;
     work.message_len = 1 << 20;
     warpaes_plan plan = WARPAES_PLAN_INIT;
@@ -294,6 +294,8 @@ TEST_F(Structs, OfKeysets) {
     ASSERT_EQ(warpaes_keyset_add(keyset, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
     check<warpaes_key_info>("WARPAES_KEY_INFO_INIT", 24, WARPAES_KEY_INFO_INIT,
                             [&](auto* info) { return warpaes_keyset_query(keyset, 0, info); });
+    check<warpaes_template_info>("WARPAES_TEMPLATE_INFO_INIT", 40, WARPAES_TEMPLATE_INFO_INIT,
+                                 [](auto* info) { return warpaes_template_query("C2SP_CHUNKED_128", info); });
     std::string json(4096, ' ');
     std::size_t length = 0;
     const auto unchanged = [](warpaes_scrypt&) {};
@@ -390,8 +392,8 @@ bool is_the_same_as_zeros(const Struct& init) {
     return std::memcmp(&zeros, &init, sizeof init) == 0;
 }
 
-// warpaes.h promises that `= {0}` is equivalent to the macro except for three structs. Fields that calls write are
-// ignored.
+// warpaes.h promises that `= {0}` is equivalent to the macro, except for three structs. The test ignores fields that
+// calls write.
 TEST_F(Structs, ZerosAreWhatTheMacrosSet) {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     EXPECT_EQ(options.device, -1);
@@ -409,7 +411,7 @@ TEST_F(Structs, ZerosAreWhatTheMacrosSet) {
     work.key_bits = 0;
     work.mode = {};
     work.direction = {};
-    work.messages = work.keys = 0;  // which mean 1
+    work.messages = work.keys = 0;  // 0 means 1 in these fields
     EXPECT_TRUE(is_the_same_as_zeros(work));
     warpaes_numbers numbers = WARPAES_NUMBERS_INIT;
     EXPECT_EQ(numbers.second, 1.0);

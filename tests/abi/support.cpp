@@ -102,7 +102,7 @@ Bytes Random::bytes(std::size_t n) {
 }
 
 namespace {
-/// The poison depends on the position, so that moved bytes are also detected.
+/// The poison depends on the position, so the check also detects moved bytes.
 std::uint8_t poison(std::size_t position) {
     return static_cast<std::uint8_t>(0xa5 + 7 * position);
 }
@@ -182,7 +182,7 @@ warpaes_status checked(warpaes_status status, const warpaes_result& result) {
     EXPECT_EQ(result.status, status);
     const std::string sentence = status == WARPAES_OK ? "" : warpaes_last_error();
     EXPECT_EQ(result.error, sentence.substr(0, WARPAES_ERROR_BYTES - 1));
-    EXPECT_TRUE(status == WARPAES_OK || !sentence.empty()) << "an error without a sentence";
+    EXPECT_TRUE(status == WARPAES_OK || !sentence.empty()) << "an error without a message";
     EXPECT_TRUE(result.backend[0] != '\0' || result.device == -1);
     return status;
 }

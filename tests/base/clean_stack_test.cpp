@@ -1,4 +1,4 @@
-// Tests stack cleaning after calls where the caller's functions switch the stack or the thread.
+// Tests stack cleaning after calls whose caller functions switch the stack or the thread.
 #include "base/clean_stack.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace warpaes::test {
 namespace {
 
-/// Runs work on a separate stack, whose memory can be inspected afterwards.
+/// Runs work on a separate stack, whose memory the test can inspect afterwards.
 class OwnStack {
 public:
     void run(std::function<void()> work) {
@@ -33,7 +33,7 @@ public:
         its_.uc_stack.ss_sp = stack_.data();
         its_.uc_stack.ss_size = stack_.size();
         its_.uc_link = &back_;
-        // makecontext() passes only ints.
+        // makecontext() passes only int arguments.
         const auto self = reinterpret_cast<std::uintptr_t>(this);
         makecontext(&its_, reinterpret_cast<void (*)()>(&OwnStack::enter), 2, static_cast<unsigned>(self >> 32),
                     static_cast<unsigned>(self));
@@ -66,7 +66,7 @@ private:
     ucontext_t its_{}, back_{};
 };
 
-/// A call leaves its stack from within the caller's function.
+/// A call that leaves its stack from within the caller's function, and continues there later.
 class Coroutine {
 public:
     Coroutine() {
@@ -116,7 +116,8 @@ TEST(CleanStack, GoesWithACoroutineToAnotherThread) {
     EXPECT_TRUE(call.intact());
 }
 
-/// Calls `work` below `functions` nested functions with few locals, which do not record their stack depths.
+/// Calls `work` from within `functions` nested functions, which have few local variables and do not record their stack
+/// depths.
 [[gnu::noinline]] void below(int functions, const std::function<void()>& work) {
     [[maybe_unused]] volatile std::uint8_t locals[100];
     locals[0] = 1;
@@ -140,7 +141,7 @@ constexpr std::array<std::uint8_t, 16> secret{0x9e, 0x37, 0x79, 0xb9, 0x7f, 0x4a
 TEST(CleanStack, OfACallWithinACall) {
     OwnStack stack;
     stack.run([] { below(many, leave_a_secret); });
-    EXPECT_TRUE(stack.holds(secret)) << "it is elsewhere: this tests nothing";
+    EXPECT_TRUE(stack.holds(secret)) << "it is at a different address, so this tests nothing";
     stack.run([] { clean_stack([] { below(many, [] { clean_stack(leave_a_secret); }); }); });
     EXPECT_FALSE(stack.holds(secret));
 }
@@ -158,7 +159,7 @@ TEST(CleanStack, AsDeepAsWasNoted) {
     EXPECT_FALSE(stack.holds(secret));
 }
 
-// The library overwrites the depth of its own frames. AddressSanitizer enlarges frames.
+// The library overwrites its own frames to their exact depth. AddressSanitizer enlarges frames.
 #if !defined(__SANITIZE_ADDRESS__)
 TEST(CleanStack, OfEachPieceThatIsShared) {
     OwnStack stack;
@@ -184,8 +185,8 @@ TEST(CleanStack, ExpandingAKeySaysHowDeep) {
 #if defined(__x86_64__)
 using Registers = std::array<std::array<std::uint8_t, 16>, 16>;
 
-/// Fills the lower halves of the vector registers, which every processor has, clears them, and reads them. One function
-/// does all this, and the compiler does not use the registers in it.
+/// Fills the lower halves of the vector registers (which every processor has), clears them and reads them, all in one
+/// function. Within this function, the compiler does not use these registers.
 Registers registers_after_clearing() {
     Registers left{};
     asm volatile(

@@ -1,4 +1,4 @@
-// Tests detection of a library before and after it is loaded.
+// Tests the detection of a library before and after it is loaded.
 #include "base/loaded_library.hpp"
 
 #include <dlfcn.h>
@@ -22,13 +22,13 @@ TEST(LoadedLibrary, NamesAreOfFilesAndNotOfFolders) {
 }
 
 TEST(LoadedLibrary, SeenAsSoonAsItIsLoaded) {
-    // This part of glibc is not a dependency of any program.
+    // No program depends on this part of glibc.
     constexpr const char* name = "libBrokenLocale.so.1";
     LoadedLibrary library(name);
     ASSERT_FALSE(library.is_loaded());
     ASSERT_FALSE(library.is_loaded());
     void* const handle = dlopen(name, RTLD_LAZY);
-    if (handle == nullptr) GTEST_SKIP() << dlerror() << "; machines with glibc's libraries run this";
+    if (handle == nullptr) GTEST_SKIP() << dlerror() << "; machines with glibc's libraries run this test";
     EXPECT_TRUE(library.is_loaded());
     dlclose(handle);
 }

@@ -1,4 +1,4 @@
-// Tests work shared by threads, including when the system refuses new threads.
+// Tests work that threads share, also when the system refuses to start new threads.
 #include "base/pool.hpp"
 
 #include <dlfcn.h>
@@ -20,12 +20,12 @@
 
 namespace {
 
-/// The number of threads that may still be started.
+/// The number of threads that may still start.
 std::atomic<int> threads_left = std::numeric_limits<int>::max();
 
 }  // namespace
 
-/// Replaces the system's function, which std::thread calls.
+/// Replaces the system's pthread_create, which std::thread calls.
 extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
                                                                      const pthread_attr_t* attributes,
                                                                      void* (*start)(void*), void* argument) noexcept {
@@ -137,7 +137,7 @@ TEST_F(PoolTest, NobodyIsLateForWhatHasEnded) {
     }
 }
 
-/// A pool finds workers that poll, that are about to sleep, and that sleep.
+/// The pool's workers may be polling, about to sleep, or sleeping when new work arrives.
 TEST_F(PoolTest, HeldThreadsTakeTheNextWork) {
     const auto all_together = [&] {
         std::latch here(4);
@@ -176,7 +176,7 @@ TEST_F(PoolTest, AChildProcessHasItsOwnThreads) {
     auto inherited = std::make_unique<Pool>();
     std::latch here(4);
     inherited->share(4, [&](unsigned) { here.arrive_and_wait(); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // at least some of the workers sleep
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // at least some of the workers are asleep now
     const pid_t child = fork();
     if (child == 0) {
         std::atomic<int> count{0};
@@ -185,7 +185,7 @@ TEST_F(PoolTest, AChildProcessHasItsOwnThreads) {
             ++count;
             all.arrive_and_wait();
         });
-        inherited.reset();  // joins none of the parent's threads
+        inherited.reset();  // does not join the parent's threads
         _exit(count == 3 ? 0 : 1);
     }
     ASSERT_GT(child, 0);
@@ -236,7 +236,7 @@ TEST_F(PoolTest, OfferedWorkIsDoneMeanwhile) {
         const Pool::Offered offered(pool_, work, 1, 3);
         begun.wait();
     }
-    EXPECT_EQ(ended, 2) << "what has begun was not waited for";
+    EXPECT_EQ(ended, 2) << "the pool did not wait for work that had begun";
 }
 
 TEST_F(PoolTest, OfferedWorkThatNobodyTakesIsLeftOut) {
@@ -270,7 +270,7 @@ TEST_F(PoolTest, OfferedWorkEndsInAChildAtOnce) {
     EXPECT_EQ(status, 0);
 }
 
-/// A piece of work may throw the same exception as a failed thread start. It is not repeated.
+/// A piece of work may throw the same exception as a failed thread start. The work must not be repeated.
 TEST_F(PoolTest, ASystemErrorOfTheWorkIsTheWorks) {
     Record record(3);
     const auto work = [&](std::size_t i) {

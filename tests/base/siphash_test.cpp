@@ -1,4 +1,5 @@
-// Compares SipHash-1-3 with the reference implementation. The key is 00 01 … 0f, a message of n bytes 00 01 … n-1.
+// Compares SipHash-1-3 with the reference implementation. The key is 00 01 … 0f, and a message of n bytes is 00 01 …
+// n-1.
 #include "base/siphash.hpp"
 
 #include <gtest/gtest.h>

@@ -74,7 +74,7 @@ GroupSpec allowed(GroupSpec spec) {
     return spec;
 }
 
-/// The ABI counts bits of CFB1.
+/// The ABI counts CFB1 lengths in bits.
 static std::uint64_t abi_length(const MessageGroup& g) {
     return kernel_length(g.mode, g.length, g.unused_bits);
 }
@@ -183,7 +183,7 @@ std::string complaints_of_statuses(std::span<const warpaes_batch_entry> entries,
         const warpaes_batch_entry& e = entries[i];
         const warpaes_entry_result& r = results[i];
         if (e.statuses == nullptr) continue;
-        // A wrong tag affects one message; any other fault affects the whole entry.
+        // A wrong tag affects only its own message. Any other fault affects the whole entry.
         const bool own = r.status == WARPAES_ERROR_AUTHENTICATION;
         const std::span<const warpaes_status> all(e.statuses, e.count);
         const auto n = static_cast<std::uint64_t>(std::count(all.begin(), all.end(), r.status));

@@ -1,4 +1,4 @@
-// Tests batches whose messages lie wholly or partly in device memory.
+// Tests batches whose messages lie completely or partly in device memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace warpaes::test {
 namespace {
 
-/// An engine that is forced to the GPU, or that chooses a backend.
+/// Uses an engine that is forced to the GPU, and an engine that chooses a backend.
 class AbiBatchDevice : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {
@@ -58,7 +58,7 @@ TEST_P(AbiBatchDevice, BesideMessagesElsewhere) {
     for (const auto& c : cases) EXPECT_EQ(c->complaints(), "");
 }
 
-// Long chains become separate tasks among many others. Entries of one shape form a group in any order.
+// Long chains become separate tasks among many others. Entries of the same shape form a group, whatever their order.
 TEST_P(AbiBatchDevice, LongChainsAmongManyEntriesInAnyOrder) {
     std::mt19937 random(4);
     std::vector<GroupSpec> specs(300, {.mode = Mode::ctr, .count = 1, .length = 64, .iv_length = 16});
@@ -119,7 +119,7 @@ TEST_P(AbiBatchDevice, WhatDoesNotLieOnTheDeviceComesThere) {
     ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
     EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();
     warpaes_batch_destroy(batch);
-    // Both messages use the same key stream.
+    // Both messages are encrypted with the same key stream.
     std::vector<std::uint8_t> expected(64, 0xee);
     std::fill(expected.begin(), expected.begin() + 48, std::uint8_t{0});
     EXPECT_EQ(here, expected);
@@ -170,7 +170,7 @@ TEST_P(AbiBatchDevice, NoncesInDeviceMemory) {
     e.length = 64;
     e.key = key.get();
     e.input.stride = e.output.stride = 64;
-    e.iv.at.offset = 1024;  // all IVs are zero, so one repeats
+    e.iv.at.offset = 1024;  // all IVs are zero, so they repeat
     e.iv.stride = 12;
     e.iv_len = 12;
     e.tag.at.offset = 2048;
@@ -189,7 +189,7 @@ TEST_P(AbiBatchDevice, NoncesInDeviceMemory) {
             warpaes_copy(engine_.get(), static_cast<std::uint8_t*>(warpaes_arena_data(arena.get())) + 1024, &one, 1),
             WARPAES_OK);
     }
-    // All messages share one IV and have separate keys.
+    // All messages share the same IV but have separate keys.
     auto* const there = static_cast<std::uint8_t*>(warpaes_arena_data(arena.get()));
     const std::vector<std::uint8_t> iv{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, other_key(16, 1);
     ASSERT_EQ(warpaes_copy(engine_.get(), there + 1024, iv.data(), iv.size()), WARPAES_OK);

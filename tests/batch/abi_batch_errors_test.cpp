@@ -1,4 +1,4 @@
-// Tests entries that a batch refuses, the end of a batch (waiting, callbacks, cancellation), and arenas.
+// Tests entries that a batch refuses, the end of a batch (waiting, callbacks and cancellation), and arenas.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     const auto encrypt = WARPAES_ENCRYPT;
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "mode: there is no mode 0", [](E& e) { e.mode = {}; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "mode: there is no mode 16", [](E& e) {
-        const std::vector<int> no_mode{16};  // a constant would cause a compiler warning
+        const std::vector<int> no_mode{16};  // a constant index would cause a compiler warning
         e.mode = static_cast<warpaes_mode>(no_mode[0]);
     });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "direction:", [](E& e) { e.direction = {}; });
@@ -35,7 +35,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
           [](E& e) { e.data_unit_step = 8; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key: is null", [](E& e) { e.key = nullptr; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key: is not a key, or was destroyed", [](E& e) {
-        e.key = make_key(Bytes(16, 3)).get();  // destroyed at once
+        e.key = make_key(Bytes(16, 3)).get();  // the key is destroyed at once
     });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key, key_len:", [](E& e) { e.key_len = 16; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_KEY_LENGTH, "key_len: must be", [](E& e) {
@@ -112,6 +112,51 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
           "tweak_key, data_unit_len, data_unit_step:", [](E& e) { e.data_unit_len = 16; });
 }
 
+/// A written part that shares one byte with another part of its entry is refused, and neighbours are not.
+TEST_P(AbiBatchErrors, PartsOfAnEntryThatShareAByte) {
+    using E = warpaes_batch_entry;
+    const struct {
+        warpaes_elements E::*kind;
+        std::size_t bytes;
+        const char* name;
+    } parts[] = {{&E::input, 64, "input"}, {&E::output, 64, "output"}, {&E::iv, 12, "iv"},
+                 {&E::aad, 16, "aad"},     {&E::tag, 16, "tag"},       {&E::keys, 16, "keys"}};
+    for (const auto direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
+        E fine = entry(WARPAES_GCM, direction, 0);
+        fine.key = nullptr;
+        fine.key_len = 16;
+        fine.aad_len = 16;
+        for (std::size_t i = 0; i < 6; ++i) {
+            (fine.*parts[i].kind).at.pointer = memory_.data() + 4096 * (i + 1);
+            (fine.*parts[i].kind).stride = parts[i].bytes;
+            for (std::size_t b = 0; b < 32; ++b) memory_[4096 * (i + 1) + b] = static_cast<std::uint8_t>(b);
+        }
+        const auto begin_of = [&](std::size_t i) {
+            return static_cast<std::uint8_t*>((fine.*parts[i].kind).at.pointer);
+        };
+        for (const std::size_t written : {1U, 4U}) {
+            if (written == 4 && direction == WARPAES_DECRYPT) continue;
+            for (std::size_t other = 0; other < 6; ++other) {
+                if (other == written) continue;
+                for (const std::size_t shared : {0U, 1U}) {
+                    for (const bool after : {false, true}) {
+                        std::vector entries{fine};
+                        (entries[0].*parts[other].kind).at.pointer =
+                            after ? begin_of(written) + 2 * parts[written].bytes - shared
+                                  : begin_of(written) - 2 * parts[other].bytes + shared;
+                        const warpaes_status status = run(entries)[0];
+                        const bool is_refused = status == WARPAES_ERROR_OVERLAP;
+                        EXPECT_EQ(is_refused, shared != 0) << parts[written].name << " " << parts[other].name;
+                        if (is_refused) {
+                            EXPECT_NE(sentences_[0].find(parts[other].name), std::string::npos) << sentences_[0];
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST_P(AbiBatchErrors, EntriesThatWriteTheSameBytes) {
     std::vector<warpaes_batch_entry> entries;
     for (unsigned n = 0; n < 5; ++n) entries.push_back(entry(WARPAES_GCM, WARPAES_ENCRYPT, n));
@@ -148,12 +193,12 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     const auto iv = [&](unsigned n, unsigned i) {
         return static_cast<std::uint8_t*>(entries[n].iv.at.pointer) + 16 * i;
     };
-    std::memcpy(iv(4, 1), iv(0, 0), 12);  // GCM with GCM
-    std::memcpy(iv(3, 1), iv(2, 0), 12);  // CCM with GCM: other counters
+    std::memcpy(iv(4, 1), iv(0, 0), 12);  // two GCM entries
+    std::memcpy(iv(3, 1), iv(2, 0), 12);  // a CCM and a GCM entry, whose counters differ
     EXPECT_EQ(run(entries, flags), (std::vector{WARPAES_ERROR_IV_REUSED, WARPAES_OK, WARPAES_OK, WARPAES_OK,
                                                 WARPAES_ERROR_IV_REUSED, WARPAES_OK}));
-    EXPECT_EQ(run(entries), std::vector(6, WARPAES_OK)) << "only if it is asked for";
-    // A different key, or the same key as bytes.
+    EXPECT_EQ(run(entries), std::vector(6, WARPAES_OK)) << "only on request";
+    // These entries use a different key, or the same key as bytes.
     entries[4].key = other_key_.get();
     EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
     Bytes raw(32, 1);
@@ -164,7 +209,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_EQ(run(entries, flags)[4], WARPAES_ERROR_IV_REUSED);
     raw[31] = 0;
     EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
-    // Decryption may repeat a nonce. Repetition within one entry is also detected.
+    // Decryption may repeat a nonce. A repetition within one entry is also detected.
     std::memcpy(iv(5, 1), iv(5, 0), 12);
     EXPECT_EQ(run(entries, flags)[5], WARPAES_ERROR_IV_REUSED);
     entries[5].direction = WARPAES_DECRYPT;
@@ -190,7 +235,7 @@ TEST_P(AbiBatchErrors, OneOfThreeMessagesIsNotAuthentic) {
     }
 }
 
-// A message that is divided and not authentic counts for the backend that computed it.
+// If a divided message is not authentic, it counts for the backend that computed it.
 TEST_P(AbiBatchErrors, ALongMessageThatIsNotAuthentic) {
     Bytes text((16 << 20) + 1, 3);
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_GCM, WARPAES_DECRYPT, 0, 1)};
@@ -261,7 +306,7 @@ TEST_P(AbiBatchErrors, ArgumentsOfTheCalls) {
     warpaes_batch_destroy(batch);
 }
 
-// A newer client's entries are longer. As in a message, fields that this library does not know must be 0.
+// A newer client's entries are longer. As in a message, the fields that this library does not support must be 0.
 TEST_P(AbiBatchErrors, LongerEntries) {
     struct Longer {
         warpaes_batch_entry entry;
@@ -277,7 +322,7 @@ TEST_P(AbiBatchErrors, LongerEntries) {
     warpaes_batch_destroy(batch);
     for (unsigned n = 0; n < 5; ++n) EXPECT_NE(memory_[1024 * n + 256 + 70], 0);
 
-    // Sets each byte of the unknown fields in one entry. The other entries are not affected.
+    // Sets each byte of the unsupported fields in one entry. The other entries are not affected.
     for (std::size_t byte = 0; byte < sizeof entries[0].more; ++byte) {
         std::fill(memory_.begin(), memory_.end(), std::uint8_t{0});
         reinterpret_cast<std::uint8_t*>(entries[3].more)[byte] = 0x80;
@@ -295,7 +340,7 @@ TEST_P(AbiBatchErrors, LongerEntries) {
     }
 }
 
-// The fields that its mode does not have: as for messages (MessageErrors.FieldsOfOtherModes).
+// Fields that an entry's mode does not use must be 0, as in messages (MessageErrors.FieldsOfOtherModes).
 TEST_P(AbiBatchErrors, FieldsOfOtherModes) {
     using E = warpaes_batch_entry;
     for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CBC, WARPAES_CFB128, WARPAES_CFB8, WARPAES_CFB1, WARPAES_OFB,
@@ -375,7 +420,7 @@ TEST_P(AbiBatchErrors, WaitsForATimeAndIsCancelled) {
     std::vector<warpaes_status> each(4);
     entries[0].statuses = each.data();
     entries[1].statuses = each.data() + 2;
-    entries[1].length = 1 << 20;  // refused
+    entries[1].length = 1 << 20;  // this entry is refused
     entries[1].output.stride = 5;
     ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, entries.data(), 2, &second), WARPAES_OK);
     EXPECT_EQ(warpaes_batch_wait(second, 0), WARPAES_ERROR_TIMEOUT);
@@ -419,7 +464,7 @@ TEST_P(AbiBatchErrors, TheEngineFinishesWhatItHas) {
     }
 }
 
-// Waiting clients execute tasks themselves while another thread destroys the engine.
+// The waiting clients execute tasks themselves while another thread destroys the engine.
 TEST_P(AbiBatchErrors, TheEngineIsDestroyedWhileClientsWait) {
     for (unsigned round = 0; round < (simulated() ? 4U : 40U); ++round) {
         AbiEngine engine = make_engine(GetParam(), 1 + round % 2);
@@ -472,7 +517,7 @@ TEST_P(AbiBatchErrors, Arenas) {
     const auto before = descriptors();
     for (const std::uint64_t bytes : {std::uint64_t{1} << 50, std::uint64_t{1} << 60, UINT64_MAX / 2}) {
         EXPECT_NE(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, bytes, &arena), WARPAES_OK);
-        EXPECT_EQ(descriptors(), before) << bytes << " bytes: that of the memory stays open";
+        EXPECT_EQ(descriptors(), before) << bytes << " bytes: the memory's descriptor stays open";
     }
     {
         // The system refuses the requested amount of memory.
@@ -484,16 +529,16 @@ TEST_P(AbiBatchErrors, Arenas) {
         EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, 10000, &arena),
                   WARPAES_ERROR_OUT_OF_MEMORY);
         EXPECT_STREQ(warpaes_last_error(), "bytes: cannot allocate shared memory: File too large");
-        EXPECT_EQ(descriptors(), before) << "that of memory that is too short stays open";
+        EXPECT_EQ(descriptors(), before) << "the descriptor of memory that is too short stays open";
         ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
         signal(SIGXFSZ, handler);
     }
     {
         const AbiArena shared = make_arena(engine_, 10000, WARPAES_MEMORY_SHARED);
         EXPECT_EQ(descriptors(), before + 1);
-        EXPECT_EQ(fcntl(warpaes_arena_fd(shared.get()), F_GETFD), FD_CLOEXEC) << "programs that are executed have it";
+        EXPECT_EQ(fcntl(warpaes_arena_fd(shared.get()), F_GETFD), FD_CLOEXEC) << "executed programs inherit it";
     }
-    EXPECT_EQ(descriptors(), before) << "that of an arena that is gone stays open";
+    EXPECT_EQ(descriptors(), before) << "the descriptor of a destroyed arena stays open";
     EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, 1ULL << 60, &arena),
               WARPAES_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(arena, nullptr);
@@ -507,13 +552,14 @@ TEST_P(AbiBatchErrors, Arenas) {
 
 TEST_P(AbiBatchErrors, OffsetsInASharedArena) {
     const AbiArena arena = make_arena(engine_, 1000, WARPAES_MEMORY_SHARED);
-    // A holder of the descriptor may write but not truncate: truncation would cause a bus error in this process.
+    // A holder of the descriptor may write but not truncate, because truncation would cause a bus error in this
+    // process.
     const int fd = warpaes_arena_fd(arena.get());
     ASSERT_NE(ftruncate(fd, 0), 0);
     EXPECT_EQ(errno, EPERM);
     EXPECT_NE(ftruncate(fd, 1 << 20), 0);
-    EXPECT_NE(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor may it be kept from writing";
-    // Another process would map it in the same way.
+    EXPECT_NE(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor may it prevent writing";
+    // Another process would map the arena in the same way.
     auto* mapped = static_cast<std::uint8_t*>(
         mmap(nullptr, 1000, PROT_READ | PROT_WRITE, MAP_SHARED, warpaes_arena_fd(arena.get()), 0));
     ASSERT_NE(mapped, MAP_FAILED);
@@ -577,7 +623,7 @@ TEST_P(AbiBatchErrors, AMillionMessagesOfAByte) {
     const Bytes once = text;
     EXPECT_GT(std::count_if(text.begin(), text.end(), [](auto b) { return b != 0; }),
               static_cast<std::ptrdiff_t>(n / 2));
-    // The messages of the test above, with one entry per message.
+    // These are the messages of the test above, with one entry per message.
     std::vector<warpaes_batch_entry> many(n, entries[0]);
     for (std::uint64_t i = 0; i < n; ++i) {
         many[i].count = 1;

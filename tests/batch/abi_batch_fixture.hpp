@@ -12,7 +12,7 @@ namespace warpaes::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// An engine, a key, and memory for entries.
+/// Provides an engine, a key, and memory for entries.
 class AbiBatchFixture : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {
@@ -23,7 +23,7 @@ protected:
         memory_.assign(1 << 16, 0);
     }
 
-    /// Returns the n-th of 60 entries with separate memory: `count` messages of 64 bytes.
+    /// Returns the n-th of 60 entries, which use separate memory. It has `count` messages of 64 bytes.
     warpaes_batch_entry entry(warpaes_mode mode, warpaes_direction direction, unsigned n, std::uint64_t count = 2) {
         std::uint8_t* const base = memory_.data() + 1024 * std::size_t{n};
         const auto at = [](std::uint8_t* pointer, std::uint64_t stride) {
@@ -59,7 +59,7 @@ protected:
         warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
         options.flags = flags;
         options.arena = arena;
-        // Results are queried or reported, including to a newer client, whose structs are longer.
+        // Results are queried or reported, also to a newer client, whose structs are longer.
         struct Longer {
             warpaes_entry_result known;
             std::uint64_t more;
@@ -119,7 +119,8 @@ protected:
         return statuses;
     }
 
-    /// Submits a valid entry, one that `spoil` makes invalid, and another valid one. Only the invalid entry is refused.
+    /// Submits a valid entry, an entry that `spoil` makes invalid, and another valid entry. Only the invalid entry must
+    /// be refused.
     void check(warpaes_mode mode, warpaes_direction direction, warpaes_status status, const std::string& sentence,
                const std::function<void(warpaes_batch_entry&)>& spoil) {
         SCOPED_TRACE("mode " + std::to_string(mode) + ": " + sentence);
@@ -135,7 +136,7 @@ protected:
                                [](std::uint8_t b) { return b != 0; });
         };
         EXPECT_TRUE(touched(0) && touched(2));
-        EXPECT_FALSE(touched(1)) << "something was done of an entry that was refused";
+        EXPECT_FALSE(touched(1)) << "a refused entry was partly executed";
     }
 
     AbiEngine engine_;

@@ -1,4 +1,4 @@
-// Tests sizes that exceed all memory, and entries with more messages than can be processed in a reasonable time.
+// Tests sizes that exceed all memory, and entries with more messages than any machine can process in a reasonable time.
 #include <sys/resource.h>
 
 #include <random>
@@ -12,8 +12,8 @@ class AbiBatchHuge : public AbiBatchFixture {
 protected:
     Bytes shared_ = Bytes(1 << 14);
 
-    /// Messages without output, whose tags are compared, so any number of them fits into any memory. They are so large
-    /// that even processing some of them is too slow.
+    /// Returns an entry whose messages have no output; their tags are compared. Any number of such messages fits in any
+    /// memory. The messages are so long that processing only a few of them is already too slow.
     warpaes_batch_entry endless(warpaes_mode mode, unsigned n) {
         auto e = entry(mode, WARPAES_DECRYPT, n, std::uint64_t{1} << 48);
         for (warpaes_elements* of : {&e.input, &e.iv, &e.tag}) of->stride = 0;
@@ -24,7 +24,7 @@ protected:
     }
 };
 
-// Anything larger than the address space is refused: no sum or product wraps to a small number.
+// Anything larger than the address space is refused. No sum or product wraps around to a small number.
 TEST_P(AbiBatchHuge, NumbersAreRefused) {
     std::mt19937_64 random(4);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -67,7 +67,7 @@ TEST_P(AbiBatchHuge, NumbersAreRefused) {
         if (what == 2) parts[part]->stride = huge() | std::uint64_t{1} << 56;
         if (below(2) == 0) e.aad_len = huge();
         if (what == 0) {
-            // Any number of messages would fit if they share everything.
+            // Any number of messages would fit if they shared all their data.
             for (std::size_t i = 0; i < 5; ++i) parts[i]->stride = std::max<std::uint64_t>(parts[i]->stride, 4096);
         }
         const auto statuses = run(entries);
@@ -79,7 +79,7 @@ TEST_P(AbiBatchHuge, NumbersAreRefused) {
     }
 }
 
-// If the statuses cannot be allocated, nothing is written and the call returns an error.
+// If the statuses cannot be allocated, the call returns an error and writes nothing.
 TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0), endless(WARPAES_CMAC, 1)};
     warpaes_status one = WARPAES_ERROR_STATE;
@@ -95,7 +95,7 @@ TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     EXPECT_EQ(one, WARPAES_ERROR_STATE);
 }
 
-// An entry that would take years ends when it is cancelled, with or without other entries, on every backend.
+// An entry that would take years ends when its batch is cancelled, with or without other entries, on every backend.
 TEST_P(AbiBatchHuge, AnEntryWithoutEndIsCancelled) {
     for (const warpaes_mode mode : {WARPAES_CMAC, WARPAES_GCM}) {
         for (const bool at_once : {true, false}) {
@@ -116,7 +116,7 @@ TEST_P(AbiBatchHuge, AnEntryWithoutEndIsCancelled) {
     }
 }
 
-// Many such entries allocate no memory for tasks that never run.
+// Many such entries do not cause memory to be allocated for tasks that never run.
 TEST_P(AbiBatchHuge, ManyEntriesWithoutEndAreCancelled) {
     std::vector<warpaes_batch_entry> entries;
     for (unsigned i = 0; i < 64; ++i) entries.push_back(endless(WARPAES_CMAC, 1));
@@ -124,7 +124,7 @@ TEST_P(AbiBatchHuge, ManyEntriesWithoutEndAreCancelled) {
     ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
     const AbiBatchHandle batch(handle);
     EXPECT_EQ(warpaes_batch_wait(handle, 500), WARPAES_ERROR_TIMEOUT);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // statuses take separate memory
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // the statuses need separate memory
     rusage used{};
     getrusage(RUSAGE_SELF, &used);
     EXPECT_LT(used.ru_maxrss, 1L << 20) << "KiB";

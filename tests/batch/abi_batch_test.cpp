@@ -37,7 +37,7 @@ TEST_P(AbiBatch, AllModesAtOnce) {
     }
 }
 
-// Tests several tasks per entry, and several entries per task.
+// Tests entries that become several tasks, and tasks that contain several entries.
 TEST_P(AbiBatch, ManyMessages) {
     std::mt19937 random(5);
     std::vector<GroupSpec> specs;
@@ -58,7 +58,7 @@ TEST_P(AbiBatch, ManyMessages) {
 TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     if (simulated()) {
         GTEST_SKIP()
-            << "takes too long on the simulated GPU; test_abi_batch runs this on every machine's CPU, and on its "
+            << "takes too long on the simulated GPU; test_abi_batch runs this test on every machine's CPU, and on its "
                "GPU where the build is one with CUDA";
     }
     std::mt19937 random(6);
@@ -76,10 +76,10 @@ TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     check_abi_batch(engine_, specs, 6);
 }
 
-// Notes of a long message, which is a separate task, appear in the batch. Only its counter wraps.
+// A long message is a separate task, but its notes appear in the batch. Only this message's counter wraps.
 TEST_P(AbiBatch, ALongMessageWhoseCounterWraps) {
     if (simulated())
-        GTEST_SKIP() << "takes too long on the simulated GPU; test_abi_batch runs this on every machine's CPU";
+        GTEST_SKIP() << "takes too long on the simulated GPU; test_abi_batch runs this test on every machine's CPU";
     const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
     std::vector<std::uint8_t> text((std::size_t{16} << 20) + 16), iv(16, 0xff);
     warpaes_batch_entry entry = {};
@@ -104,13 +104,13 @@ TEST_P(AbiBatch, ALongMessageWhoseCounterWraps) {
     EXPECT_EQ(result.status, WARPAES_OK);
 }
 
-// As for warpaes_crypt, the note appears for any message of a batch whose counter wraps, and for no others.
+// As for warpaes_crypt, the note appears if the counter of any message in the batch wraps, and not otherwise.
 TEST_P(AbiBatch, ACounterThatWrapsIsNoted) {
     constexpr std::size_t count = 200, length = 48, entries = 3;
     const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
     const auto notes = [&](warpaes_mode mode, std::size_t entry, std::size_t message, std::uint8_t last) {
         std::vector<std::uint8_t> text(entries * count * length), ivs(entries * count * 16);
-        for (std::size_t i = 0; i < entries * count; ++i) ivs[16 * i] = 0xff;  // large, but not about to wrap
+        for (std::size_t i = 0; i < entries * count; ++i) ivs[16 * i] = 0xff;  // large, but does not wrap
         std::uint8_t* const iv = ivs.data() + 16 * (entry * count + message);
         std::fill_n(iv, 15, std::uint8_t{0xff});
         iv[15] = last;
@@ -146,7 +146,7 @@ TEST_P(AbiBatch, ACounterThatWrapsIsNoted) {
     EXPECT_EQ(notes(WARPAES_OFB, 1, 5, 0xff), 0U);
 }
 
-/// Runs random batches of `groups` groups, `rounds` from each of several concurrent threads.
+/// Runs random batches of `groups` groups from several concurrent threads, with `rounds` batches per thread.
 void check_from_threads(const AbiEngine& engine, std::uint32_t threads, std::uint32_t rounds, std::size_t groups) {
     std::vector<std::thread> clients;
     for (std::uint32_t t = 0; t < threads; ++t) {
@@ -164,7 +164,7 @@ TEST_P(AbiBatch, FromEightThreads) {
     check_from_threads(engine_, 8, simulated() ? 1 : 6, simulated() ? 6 : 30);
 }
 
-// The engine's worker and the waiting clients take turns.
+// The engine's only worker and the waiting clients take turns.
 TEST_P(AbiBatch, FromManyThreadsToAnEngineOfOne) {
     check_from_threads(make_engine(GetParam(), 1), 6, simulated() ? 2 : 40, 3);
 }

@@ -1,4 +1,4 @@
-// One key is used for batches of several modes in turn. The cached key material is complete, whichever mode used the
+// Tests one key in batches of several modes in turn. The cached key material must be complete, whichever mode used the
 // key first.
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using oracle::Bytes;
 
-/// SP 800-38B, D.1.
+/// the key in SP 800-38B, D.1
 const Bytes example_key{0x2b, 0x7e, 0x15, 0x16, 0x28, 0xae, 0xd2, 0xa6, 0xab, 0xf7, 0x15, 0x88, 0x09, 0xcf, 0x4f, 0x3c};
 const Bytes example_text{0x6b, 0xc1, 0xbe, 0xe2, 0x2e, 0x40, 0x9f, 0x96,
                          0xe9, 0x3d, 0x7e, 0x11, 0x73, 0x93, 0x17, 0x2a};
@@ -41,7 +41,7 @@ struct Single {
 
 class SharedKeys : public testing::TestWithParam<std::string> {
 public:
-    /// Two messages in one batch, so that the kernels for many keys run.
+    /// Runs two messages in a batch, so that the kernels for many keys run.
     void run(std::array<warpaes_batch_entry, 2> entries) {
         warpaes_batch* handle = nullptr;
         ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
@@ -49,7 +49,7 @@ public:
         (void)warpaes_batch_wait(handle, WARPAES_UNKNOWN);
         for (std::size_t i = 0; i < 2; ++i) statuses_[i] = results_of(handle, 2)[i].status;
     }
-    /// Runs a first batch of the mode under both keys.
+    /// Runs a first batch in this mode under both keys.
     void use(Mode mode, Direction direction) {
         const bool aead = mode == Mode::gcm || mode == Mode::ccm;
         Single a, b;

@@ -27,13 +27,14 @@ public:
         if (data_ != nullptr) memory_.release(data_, before.size());
     }
 
-    /// Adds `count` pieces at equal distances and returns the position of the first. No gap follows the last piece.
+    /// Adds `count` pieces at equal distances and returns the position of the first piece. No gap follows the last
+    /// piece.
     std::size_t reserve(std::size_t lead, std::uint64_t count, std::size_t bytes, std::size_t stride) {
         const std::size_t first = before.size() + lead;
         before.resize(count == 0 ? first : first + (count - 1) * stride + bytes, poison);
         return first;
     }
-    /// Allocates the memory. No piece can be added after this.
+    /// Allocates the memory. Afterwards, no piece can be added.
     void allocate() {
         if (before.empty()) before.push_back(poison);
         data_ = memory_.allocate(before.size());
@@ -139,7 +140,7 @@ struct BatchCase::Group {
         };
         const std::size_t bytes = spec.mode == Mode::cfb1 ? (spec.length + 7) / 8 : spec.length;
         const bool has_output = spec.mode != Mode::cmac;
-        // Half of the groups have their outputs first.
+        // In half of the groups, the outputs come first.
         const bool apart = has_output && !spec.in_place, output_first = apart && random.chance(50);
         if (output_first) output = pieces(text, bytes, true, false);
         input = pieces(text, bytes, true, spec.shared_input);
@@ -179,7 +180,7 @@ struct BatchCase::Group {
         return bytes;
     }
 
-    /// Some IVs are about to carry, both as counters and as data unit numbers.
+    /// Some IVs are about to carry, both as counters and as data-unit numbers.
     Bytes make_iv() {
         Bytes bytes = random.bytes(spec.iv_length);
         if (random.chance(25) && !bytes.empty()) {
@@ -260,7 +261,8 @@ struct BatchCase::Group {
         answers.push_back(std::move(answer));
     }
 
-    /// Flips one bit of the tag, or of the ciphertext if the tag is too long to match by chance.
+    /// Flips one bit of the tag, or one bit of the ciphertext if the tag is so short that an altered tag could match by
+    /// chance.
     void spoil(Bytes& ciphertext, Bytes& right_tag) {
         const bool in_text =
             spec.mode != Mode::cmac && right_tag.size() >= 8 && !ciphertext.empty() && random.chance(50);
@@ -290,7 +292,7 @@ struct BatchCase::Group {
                 .failed = spec.reports ? failed.data() : nullptr};
     }
 
-    /// The fault, or nothing.
+    /// Returns the faults, or "".
     [[nodiscard]] std::string complaints() const {
         std::ostringstream out;
         compare(out, text, text_after, {{"input", input}, {"output", output}});
@@ -345,7 +347,7 @@ struct BatchCase::Group {
     std::vector<std::unique_ptr<const ExpandedKey>> own_keys;
     const ExpandedKey *key = nullptr, *tweak_key = nullptr;
     std::vector<Answer> answers;
-    std::vector<Bytes> plaintexts;  ///< that decryption yields
+    std::vector<Bytes> plaintexts;  ///< the results of decryption
     Blocks text_blocks, key_blocks;
     Bytes failed, failed_after;
     std::uint64_t false_ones = 0;

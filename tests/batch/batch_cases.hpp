@@ -1,8 +1,8 @@
-// Batches of messages with expected results, for everything that runs batches: the backends' lanes, and the library
+// Batches of messages with expected results, for all code that runs batches: the backends' lanes, and the library
 // through its ABI.
 //
-// Each group has its own poisoned memory, and the test checks every byte of it after the run. This detects writes to
-// wrong places: gaps between messages, inputs, or the bytes after a short tag.
+// Each group has its own poisoned memory, and the test checks every byte of it after the run. The check detects writes
+// to gaps between messages, to inputs, and to the bytes after a short tag.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace warpaes::test {
 
-/// SplitMix64, because seeding a Mersenne twister takes longer than most messages.
+/// Uses SplitMix64, because seeding a Mersenne twister takes longer than most messages.
 class QuickGenerator {
 public:
     using result_type = std::uint32_t;
@@ -38,7 +38,7 @@ private:
     std::uint64_t state_;
 };
 
-/// Random numbers from any source: a generator, held by reference, or the bytes of a fuzzer.
+/// Random numbers from any source, such as a generator, which is held by reference, or a fuzzer's input.
 class Random {
 public:
     template <std::uniform_random_bit_generator Generator>
@@ -54,7 +54,7 @@ private:
     std::function<std::uint32_t()> next_;
 };
 
-/// A few keys per length, shared by consecutive batches, so cached key material is reused under other modes and
+/// A few keys per length, shared by consecutive batches, so that cached key material is reused in other modes and
 /// directions.
 class KeyPool {
 public:
@@ -63,7 +63,7 @@ public:
     explicit KeyPool(std::uint32_t seed);
     [[nodiscard]] const ExpandedKey& key(std::size_t bytes, unsigned number) const { return *place(bytes, number); }
     [[nodiscard]] bool owns(const ExpandedKey& key) const;
-    /// Replaces a key by another one, or by a new key with the same bytes.
+    /// Replaces a key with a different key, or with a new key that has the same bytes.
     void renew(std::size_t bytes, unsigned number, Random random);
     void make_again(std::size_t bytes, unsigned number);
 
@@ -74,16 +74,16 @@ private:
     std::vector<std::unique_ptr<const ExpandedKey>> keys_;
 };
 
-/// Shared by the process; never modified.
+/// Returns a pool that the whole process shares and that is never modified.
 KeyPool& shared_keys();
 
-/// The shape of a group of messages; contents come from a seed.
+/// The shape of a group of messages. The contents come from a seed.
 struct GroupSpec {
     Mode mode = Mode::ecb;
     Direction direction = Direction::encrypt;
     std::size_t key_bytes = 16;
     std::uint64_t count = 1;
-    std::uint64_t length = 0;  ///< in bytes; CFB1: in bits
+    std::uint64_t length = 0;  ///< in bytes; for CFB1, in bits
     std::uint32_t iv_length = 16;
     std::uint64_t aad_length = 0;
     std::uint32_t tag_length = 16;
@@ -91,14 +91,14 @@ struct GroupSpec {
     std::uint64_t unit_step = 1;
 
     bool in_place = false;
-    bool raw_keys = false;   ///< bytes for each message, not one key for all
-    bool shared_iv = false;  ///< stride 0; likewise for the fields below
+    bool raw_keys = false;   ///< key bytes for each message, instead of one key for all messages
+    bool shared_iv = false;  ///< stride 0, as for the fields below
     bool shared_aad = false;
-    bool shared_key = false;     ///< raw keys
+    bool shared_key = false;     ///< for raw keys
     bool shared_input = false;   ///< not for authenticated decryption
     bool null_if_empty = false;  ///< null pointers to empty parts
-    bool reports = true;         ///< whether `failed` is passed
-    unsigned wrong_tags = 0;     ///< percentage of messages, on decryption
+    bool reports = true;         ///< whether the group has an array `failed`
+    unsigned wrong_tags = 0;     ///< percentage of messages with a wrong tag, for decryption
     std::size_t gap = 0;         ///< bytes between messages, and between their IVs, tags and other parts
     std::size_t shift = 0;       ///< bytes before the first message
     /// Index of the pool's key. Without it, a random key of the pool, or sometimes another. Not for raw keys.
@@ -110,7 +110,7 @@ std::ostream& operator<<(std::ostream& out, const GroupSpec& spec);
 /// A batch in the memory of the caller's choice, which must live longer.
 class BatchCase {
 public:
-    /// `text`: memory for inputs and outputs. `rest`: memory for keys, IVs, associated data and tags. `failed` is
+    /// Inputs and outputs are in the memory `text`; keys, IVs, associated data and tags are in `rest`. `failed` is
     /// always in host memory.
     BatchCase(std::span<const GroupSpec> specs, std::uint32_t seed, BatchMemory& text = guarded_memory(),
               BatchMemory& rest = guarded_memory(), const KeyPool& pool = shared_keys());
@@ -119,13 +119,13 @@ public:
     ~BatchCase();
 
     [[nodiscard]] std::span<const MessageGroup> groups() const noexcept { return groups_; }
-    /// Returns the faults after a run, or "".
+    /// Returns the faults that a run caused, or "".
     [[nodiscard]] std::string complaints() const;
     /// Returns the messages of group `index` that must not be authentic.
     [[nodiscard]] std::uint64_t false_messages(std::size_t index) const;
-    /// Returns whether the memory of group `index` contains a plaintext block of a message with a tag.
+    /// Returns whether the memory of group `index` contains a block of plaintext from a message with a tag.
     [[nodiscard]] bool shows_plaintext(std::size_t index) const;
-    /// Blocks that only the caller's memory may contain: text; raw keys from outside the pool and their H; and for XTS
+    /// Blocks that only the caller's memory may contain: text, raw keys from outside the pool and their H and, for XTS,
     /// the encrypted first tweak of each message.
     using Blocks = std::vector<Block>;
     [[nodiscard]] Blocks blocks_of_texts() const;
@@ -139,7 +139,7 @@ private:
 
 using RunGroups = std::function<void(std::span<const MessageGroup>)>;
 
-/// Builds the batch, runs it, and fails the test for every fault.
+/// Builds a batch, runs it, and adds a test failure for every fault.
 void check_batch(const RunGroups& run, std::span<const GroupSpec> specs, std::uint32_t seed,
                  BatchMemory& text = guarded_memory(), BatchMemory& rest = guarded_memory());
 
@@ -150,13 +150,13 @@ struct Limits {
     std::uint64_t aad = 300;
 };
 
-/// Returns all modes of a batch.
+/// Returns all modes that batches support.
 std::span<const Mode> batch_modes();
 const char* batch_mode_name(Mode mode);
 
-/// Returns a random group. Lengths are preferably near block boundaries, 0, or short.
+/// Returns a random group. Its messages are preferably empty, short, or near a block boundary in length.
 GroupSpec random_group(Random random, Mode mode, Direction direction, const Limits& limits = {});
-/// Of any modes.
+/// Returns random groups of any modes.
 std::vector<GroupSpec> random_batch(Random random, std::size_t groups, const Limits& limits = {});
 
 }  // namespace warpaes::test

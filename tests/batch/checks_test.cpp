@@ -33,7 +33,7 @@ TEST(Clashes, OneByteOfNeighbours) {
     }
 }
 
-/// GCM messages, each under a separate key.
+/// GCM messages, each under its own key.
 struct Messages {
     std::vector<std::uint8_t> keys, ivs;
 
@@ -48,7 +48,7 @@ struct Messages {
         g.iv_length = 12;
         return g;
     }
-    /// Adds a message whose key and IV repeat the given bytes.
+    /// Adds a message whose key and IV consist of the given bytes, repeated.
     void add(std::uint8_t key, std::uint8_t iv) {
         keys.insert(keys.end(), 16, key);
         ivs.insert(ivs.end(), 12, iv);
@@ -70,7 +70,7 @@ TEST(Nonces, UnderEachMessagesOwnKey) {
     single.add(3, 13);
     EXPECT_EQ(reused({several, other}), (std::set<std::uint32_t>{}));
     EXPECT_EQ(reused({several, other, single}), (std::set<std::uint32_t>{0, 2}));
-    // The first message's key differs from the others.
+    // The first message's key differs from the keys of the others.
     Messages same_iv;
     for (std::uint8_t i = 1; i <= 4; ++i) same_iv.add(i, 30);
     EXPECT_EQ(reused({same_iv}), (std::set<std::uint32_t>{}));

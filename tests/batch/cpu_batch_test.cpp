@@ -52,7 +52,8 @@ TEST_P(CpuBatch, LongMessages) {
     check(random_batch(random, 30, {.count = 5, .length = 70000, .aad = 66000}), 7);
 }
 
-// Serial modes interleave 8 to 32 messages; lanes take new messages while there are any, and are then idle.
+// Serial modes interleave 8 to 32 messages. When a message ends, its vector lane starts the next message; after the
+// last message, it is idle.
 TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
     static constexpr Mode modes[] = {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::ccm, Mode::cmac};
     std::uint32_t seed = 20;
@@ -66,9 +67,41 @@ TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
             check(specs, ++seed);
             GroupSpec equal = specs.front();
             equal.count = count;
-            equal.length = 16 * 300;  // more than idle lanes can take at once
+            equal.length = 16 * 300;  // more messages than idle lanes can start at once
             equal.raw_keys = count % 2 == 0;
             check({equal, specs.back()}, ++seed);
+        }
+    }
+}
+
+// Streams with the same key share its round keys; others have copies. Each group has one of three keys, so the streams
+// of a call have the same key, different ones, or the same one in only some of the vectors. The lengths are around
+// those of a block, a cache line, two lines and the kernels' long texts.
+TEST_P(CpuBatch, SameAndDifferentKeys) {
+    static constexpr Mode modes[] = {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::ccm, Mode::cmac};
+    static constexpr std::uint64_t lengths[] = {16,   48,   64,   80,   128,  1008, 1024, 1040, 1088,
+                                                1136, 1152, 1168, 1280, 2048, 2064, 2112, 4112, 4288};
+    std::uint32_t seed = 3000;
+    for (const Mode mode : modes) {
+        for (const std::uint64_t length : lengths) {
+            std::vector<GroupSpec> specs;
+            for (const std::uint64_t count : {1u, 3u, 16u, 4u, 11u, 32u, 2u, 17u, 1u}) {
+                const auto i = static_cast<unsigned>(specs.size());
+                specs.push_back({.mode = mode,
+                                 .key_bytes = length % 128 == 0 ? 32u : 16u,
+                                 .count = count,
+                                 .length = length,
+                                 .iv_length = mode == Mode::ccm ? 12u : 16u,
+                                 .in_place = i % 2 == 1 && mode != Mode::cmac,
+                                 .raw_keys = i == 5 && length % 3 == 0,
+                                 .gap = i % 3 == 0 ? 16u : 0u,
+                                 .shift = 16 * (length / 16 % 4),
+                                 .key = i / 2});
+            }
+            check(specs, ++seed);
+            for (GroupSpec& spec : specs) spec.key = 0;
+            specs.back().length += mode == Mode::cbc ? 16 : 5;  // one stream continues alone
+            check(specs, ++seed);
         }
     }
 }
@@ -104,7 +137,7 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
     check(specs, 8);
 }
 
-// Non-temporal stores. The flag is set here for batches of any size, to reach every length and every position in a
+// Tests non-temporal stores. The flag is set here for batches of any size, to test every length and every position in a
 // cache line.
 TEST_P(CpuBatch, BeyondTheCaches) {
     const auto run = [this](std::span<const MessageGroup> groups) {
@@ -146,7 +179,8 @@ TEST_P(CpuBatch, BeyondTheCaches) {
     }
 }
 
-/// The batch has two complete messages and an incomplete third one. Computes each result with and without the others.
+/// A batch with two complete messages and an incomplete third message. Computes each result with and without the other
+/// messages.
 class Neighbours {
 public:
     Neighbours() {
@@ -179,7 +213,7 @@ public:
     [[nodiscard]] std::uint8_t* at(std::size_t i) { return memory_.data() + i; }
     [[nodiscard]] const ExpandedKey& other_key() const { return keys_[1]; }
 
-    /// Outputs and tags.
+    /// Returns the outputs and tags.
     std::vector<std::uint8_t> run(Lane& lane, bool together) {
         const std::vector<std::uint8_t> before = memory_;
         if (together) {
@@ -204,7 +238,7 @@ private:
     MessageGroup groups_[2]{};
 };
 
-// A message that differs from others only in its greater length is computed in one run with them.
+// A message that differs from others only in being longer is computed in the same run.
 TEST_P(CpuBatch, NeighboursThatDifferInOneThing) {
     const std::pair<const char*, void (*)(Neighbours&)> differences[] = {
         {"nothing", [](Neighbours&) {}},
@@ -250,7 +284,7 @@ TEST_P(CpuBatch, Standards) {
     check_ccm_vectors(run);
 }
 
-// Tests the tests themselves: they must detect the faults that a backend could have.
+// Tests the test code itself, which must detect the faults that a backend could have.
 TEST(BatchCases, SeeWhatIsWrong) {
     const GroupSpec spec{.mode = Mode::gcm, .count = 3, .length = 40, .iv_length = 12, .tag_length = 12, .gap = 5};
     GroupSpec opens = spec;

@@ -1,9 +1,12 @@
 // Tests batches on a CPU that fail midway: libcrypto cannot allocate a cipher context, or refuses a key.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <vector>
 
@@ -12,8 +15,9 @@
 
 namespace {
 
-std::atomic<int> until_failure{-1};  ///< calls until the failure; negative: never
+std::atomic<int> until_failure{-1};  ///< calls until the failure; if negative, no call fails
 std::atomic<bool> refuses{false};
+std::atomic<bool> has_no_context{false};
 
 }  // namespace
 
@@ -30,8 +34,29 @@ extern "C" int EVP_CipherInit_ex2(EVP_CIPHER_CTX* context, const EVP_CIPHER* cip
     return refuses ? 0 : real(context, cipher, key, iv, encrypts, parameters);
 }
 
+extern "C" OSSL_LIB_CTX* OSSL_LIB_CTX_new() {
+    static auto* const real = reinterpret_cast<decltype(&OSSL_LIB_CTX_new)>(::dlsym(RTLD_NEXT, "OSSL_LIB_CTX_new"));
+    return has_no_context ? nullptr : real();
+}
+
 namespace warpaes::test {
 namespace {
+
+/// Runs two batches, of which the first gets no library context. Prints their faults and ends the process.
+[[noreturn]] void run_without_and_with_context() {
+    const std::vector specs{GroupSpec{.mode = Mode::cbc, .length = 64}};
+    for (const bool fails : {true, false}) {
+        has_no_context = fails;
+        std::cerr << complaints_of_abi_batch(make_engine("libcrypto", 1), specs, 1) << ".";
+    }
+    std::exit(0);
+}
+
+/// A process makes one library context, so this needs a process that has none.
+TEST(BatchCpuFailureDeathTest, ALaterCallMakesTheLibraryContext) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(run_without_and_with_context(), testing::ExitedWithCode(0), "libcrypto: OSSL_LIB_CTX_new failed\\.\\.");
+}
 
 TEST(BatchCpuFailure, OutputsOfWhatFailedShowNothing) {
     unsigned failed = 0;
@@ -66,10 +91,10 @@ TEST(BatchCpuFailure, OutputsOfWhatFailedShowNothing) {
         if (!came_so_far) break;
         ASSERT_LT(nth, 1000);
     }
-    EXPECT_GT(failed, 6U) << "nothing has failed: this tests nothing";
+    EXPECT_GT(failed, 6U) << "no call failed, so this tests nothing";
 }
 
-/// Short messages have a separate path, which must not throw if nothing can fail.
+/// Short messages are processed by separate code, which must not throw if nothing can fail.
 TEST(MessageCpuFailure, NamesTheCallThatFailedForAShortMessage) {
     const AbiEngine engine = make_engine("libcrypto", 1);
     std::vector<std::uint8_t> bytes(64), iv(16), tag(16);
@@ -78,7 +103,7 @@ TEST(MessageCpuFailure, NamesTheCallThatFailedForAShortMessage) {
     const std::unique_ptr<warpaes_key, decltype(&warpaes_key_destroy)> owned(key, warpaes_key_destroy);
     for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_CBC, WARPAES_ECB, WARPAES_GCM}) {
         for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
-            if (mode == WARPAES_GCM && direction == WARPAES_DECRYPT) continue;  // nothing is authentic
+            if (mode == WARPAES_GCM && direction == WARPAES_DECRYPT) continue;  // no input is authentic
             warpaes_message m = WARPAES_MESSAGE_INIT;
             m.mode = mode;
             m.direction = direction;

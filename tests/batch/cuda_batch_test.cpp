@@ -37,7 +37,7 @@ public:
     void release(std::uint8_t* memory, std::size_t) noexcept override { free_page_locked(memory); }
 };
 
-/// One allocation that supplies all groups in turn, like a client's arena.
+/// One allocation that provides memory for all groups in turn, like a client's arena.
 class Arena final : public BatchMemory {
 public:
     explicit Arena(BatchMemory& memory) : memory_(memory), base_(memory.allocate(bytes_)) {}
@@ -143,7 +143,7 @@ TEST_P(CudaBatch, EveryLengthOfCounters) {
 }
 
 TEST_P(CudaBatch, CountersThatCarry) {
-    // The IVs in this test carry in a quarter of the cases.
+    // In a quarter of the cases, the IVs carry.
     std::vector<GroupSpec> shapes;
     for (std::size_t i = 0; i < 20; ++i) {
         shapes.push_back({.count = 8, .length = 100 + 700 * i, .in_place = i % 2 == 0, .raw_keys = i % 3 == 0});
@@ -196,7 +196,7 @@ TEST_P(CudaBatch, OneKeyAndMany) {
     }
 }
 
-/// Adjacent messages have different keys, and are shorter or longer than the 32 blocks that a warp takes at a time.
+/// Adjacent messages have different keys, and are shorter or longer than the 32 blocks that a warp processes at a time.
 TEST_P(CudaBatch, KeysThatAlternate) {
     for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::cfb128, Mode::xts, Mode::ctr}) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -219,7 +219,7 @@ TEST_P(CudaBatch, KeysThatAlternate) {
     }
 }
 
-/// Stretches of several warps are processed in place: the block before a stretch belongs to another warp.
+/// Several warps process stretches in place. The block before a stretch belongs to another warp.
 TEST_P(CudaBatch, InPlaceAcrossWarps) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128}) {
         check_mode(mode, Direction::decrypt,
@@ -240,8 +240,8 @@ TEST_P(CudaBatch, DataUnits) {
     check_mode(Mode::xts, Direction::decrypt, shapes, 12);
 }
 
-/// Tests lengths and counts around the sizes of stages and warps. A warp's messages have equal or different lengths, or
-/// cannot be staged.
+/// Tests lengths and counts around the sizes of stages and warps. A warp's messages have equal lengths, different
+/// lengths, or lengths that cannot be staged.
 TEST_P(CudaBatch, SerialMessages) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::cmac, Mode::ccm}) {
         std::vector<GroupSpec> shapes;
@@ -281,7 +281,7 @@ TEST_P(CudaBatch, Standards) {
     check_ccm_vectors(run);
 }
 
-/// GHASH by one, four and 32 lanes per message, by warps that each take a piece, and by tensor cores.
+/// GHASH is computed by one, four and 32 lanes per message, by several warps per message, and by tensor cores.
 TEST_P(CudaBatch, GhashInEveryWay) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         const GroupSpec many{.count = 4100, .length = 37, .iv_length = 12, .aad_length = 5, .raw_keys = true};
@@ -299,8 +299,8 @@ TEST_P(CudaBatch, GhashInEveryWay) {
     }
 }
 
-/// More than a thousand messages of 128 bytes or more under the same key are hashed as rows. Rows have one chunk or
-/// several, and edges or not (associated data, a partial block). Shorter and longer messages lie between them.
+/// More than a thousand messages of 128 bytes or more under the same key are hashed as rows. Rows have one or several
+/// chunks, and may have edges (associated data or a partial block). Shorter and longer messages lie between them.
 TEST_P(CudaBatch, MessagesOfGcmAsRows) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> specs;
@@ -329,7 +329,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRows) {
     }
 }
 
-/// Like the test above, but with several keys, some with too few messages for rows.
+/// Hashes rows under several keys. Some keys have too few messages for rows.
 TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> specs;
@@ -342,7 +342,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
                            .wrong_tags = n % 4 == 0 ? 20u : 0u,
                            .gap = n % 2 == 0 ? 16u - (128 + n * n % 900) % 16 : n % 19,
                            .key = static_cast<unsigned>(n * 5 % 3)};
-            if (n % 6 == 5) {  // a key that only these messages use
+            if (n % 6 == 5) {  // this key is used only by these messages
                 spec.raw_keys = true;
                 spec.shared_key = true;
                 spec.key = std::nullopt;
@@ -362,6 +362,40 @@ TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
     }
 }
 
+/// Batches that are worth one pass on a GPU: every number of rows of a message, with and without weights, mixed lengths
+/// and alignments, and forged messages among others.
+TEST_P(CudaBatch, MessagesOfGcmInOnePass) {
+#if defined(WARPAES_SIMT)
+    constexpr std::uint64_t times = 1;  // which the simulated GPU processes in reasonable time
+#else
+    constexpr std::uint64_t times = 256;
+#endif
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        check_mode(Mode::gcm, direction,
+                   {{.count = 33 * times, .length = 256, .iv_length = 12, .aad_length = 28, .in_place = true}}, 30);
+        check_mode(Mode::gcm, direction,
+                   {{.key_bytes = 32, .count = 9 * times, .length = 1499, .iv_length = 12, .wrong_tags = 20}}, 31);
+        check_mode(Mode::gcm, direction,
+                   {{.key_bytes = 24, .count = 5 * times, .length = 4097, .iv_length = 12, .aad_length = 97}}, 32);
+        check_mode(Mode::gcm, direction,
+                   {{.count = times, .length = 9000, .iv_length = 12, .aad_length = 16, .shift = 3}}, 33);
+        std::vector<GroupSpec> mixed;
+        for (std::uint64_t n = 0; n < 12; ++n) {
+            mixed.push_back({.count = 1 + n % 3 * times,
+                             .length = n % 7 == 0 ? n : n * n * 13 % 901,
+                             .iv_length = 12,
+                             .aad_length = n % 5 == 0 ? 0 : n * 37 % 125,
+                             .in_place = n % 3 == 0,
+                             .wrong_tags = n % 4 == 0 ? 20u : 0u,
+                             .gap = n % 2 == 0 ? 0u : n % 19,
+                             .shift = n % 6 == 1 ? n % 16 : 0u});
+        }
+        check_mode(Mode::gcm, direction, mixed, 34);
+    }
+    check_mode(Mode::gcm, Direction::decrypt,
+               {{.count = 9 * times, .length = 600, .iv_length = 12, .aad_length = 1, .wrong_tags = 100}}, 35);
+}
+
 TEST_P(CudaBatch, LongMessagesOfGcm) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own;
@@ -379,8 +413,8 @@ TEST_P(CudaBatch, LongMessagesOfGcm) {
     }
 }
 
-/// Lengths around the points where rows grow; more messages than are hashed at once; groups with one key each, some of
-/// similar length.
+/// Tests lengths around the points where rows grow, more messages than are hashed at once, and groups with one key
+/// each, some of them of similar length.
 TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own, groups;
@@ -410,8 +444,8 @@ TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
     }
 }
 
-/// Tests long and short messages together, all or some of them forged. They cover the shares of a warp, and ends that
-/// do not start a share.
+/// Returns long and short messages, all or some of them forged. They cover the parts of a message that one warp
+/// processes, and ends in the middle of such a part.
 std::vector<GroupSpec> forged_groups(unsigned percent) {
     std::vector<GroupSpec> groups;
     for (const Mode mode : {Mode::gcm, Mode::ccm}) {
@@ -437,7 +471,7 @@ TEST_P(CudaBatch, ForgedMessagesOfAllLengths) {
     for (const unsigned percent : {100u, 50u, 3u}) check(forged_groups(percent), 23 + percent);
 }
 
-/// Long messages in device memory get separate launches.
+/// Long messages in device memory are processed in separate launches.
 TEST_P(CudaBatch, ForgedMessagesOfOneKey) {
     for (const unsigned percent : {100u, 50u, 10u}) {
         check({{.mode = Mode::gcm,
@@ -547,7 +581,7 @@ TEST(CudaBatchArena, MessagesListedOneByOne) {
     }
 }
 
-/// The messages are at equal distances, but under different keys.
+/// The messages are at equal distances but under different keys.
 TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -586,7 +620,8 @@ TEST(CudaBatchArena, NeighboursWithOtherTags) {
     }
 }
 
-/// The messages are at equal distances and cross the boundary of two adjacent allocations. No copy may cross it.
+/// The messages are at equal distances and cross the boundary between two adjacent allocations. No copy may cross the
+/// boundary.
 TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -617,7 +652,7 @@ TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     munmap(mapped, 4 * half);
 }
 
-/// There are enough groups of one or several messages that several threads prepare them.
+/// There are so many groups of one or several messages that several threads prepare them.
 TEST(CudaBatchArena, VeryManyGroups) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);

@@ -1,5 +1,5 @@
 // Tests batches while each CUDA call fails in turn. If the engine chose the GPU, another GPU or the CPU repeats the
-// work. If the caller chose it, the entries report the failure.
+// work. If the caller chose the GPU, the entries report the failure.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include "device_memory.hpp"
 #include "engine/engine.hpp"
 #include "evp_oracle.hpp"
+#include "failing_new.hpp"
 #include "simt.hpp"
 
 namespace warpaes::test {
@@ -47,7 +48,7 @@ protected:
         std::string complaints;
         std::uint32_t notes = 0;
     };
-    /// A new engine and a batch of every mode, some messages in place, some not authentic.
+    /// Creates an engine and runs a batch of every mode. Some messages are in place, and some are not authentic.
     static Ran run() {
         const AbiEngine engine = engine_with_gpu(GetParam());
         std::vector<GroupSpec> specs;
@@ -108,7 +109,7 @@ TEST_P(BatchDeviceFailure, EveryCallAtEveryPosition) {
                 if (ran.statuses.empty()) {
                     EXPECT_EQ(ran.complaints, "|");
                 } else {
-                    EXPECT_TRUE(GetParam()) << "nobody did the work again";
+                    EXPECT_TRUE(GetParam()) << "the work was not repeated";
                     for (const warpaes_status status : ran.statuses) {
                         EXPECT_TRUE(status == WARPAES_ERROR_DEVICE || status == WARPAES_ERROR_DEVICE_MEMORY) << status;
                     }
@@ -116,10 +117,10 @@ TEST_P(BatchDeviceFailure, EveryCallAtEveryPosition) {
             }
         }
     }
-    EXPECT_GT(GetParam() ? refused : noted, 15U) << "failures are not noticed";
+    EXPECT_GT(GetParam() ? refused : noted, 15U) << "failures were not detected";
 }
 
-/// Entries of one authenticated message each, some in place.
+/// Returns entries with one authenticated message each, some of them in place.
 std::vector<GroupSpec> single_messages(std::size_t count) {
     std::vector<GroupSpec> specs;
     for (std::size_t i = 0; i < count; ++i) {
@@ -132,7 +133,7 @@ std::vector<GroupSpec> single_messages(std::size_t count) {
     return specs;
 }
 
-// After a decryption that fails midway, no plaintext is visible, even if some of it was authentic.
+// After a decryption that fails midway, the output shows no plaintext, even if some of it was authentic.
 TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
     constexpr const char* ends[] = {"cudaEventRecord", "cudaEventSynchronize", "cudaLaunchKernelEx", "cudaMemcpyAsync"};
     unsigned failed = 0;
@@ -144,8 +145,8 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
                 simt::reset(machine);
                 const AbiEngine engine = engine_with_gpu(GetParam());
                 DeviceMemory memory(engine, 0, on_device ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_PAGE_LOCKED);
-                const std::vector<GroupSpec> specs = single_messages(8);  // an entry of several messages could be
-                                                                          // partly finished
+                // An entry with several messages could be partly finished.
+                const std::vector<GroupSpec> specs = single_messages(8);
                 BatchMemory& rest = on_device ? static_cast<BatchMemory&>(memory) : guarded_memory();
                 const BatchCase cases(specs, 12, memory, rest);
                 AbiEntries entries(cases);
@@ -169,11 +170,11 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
             }
         }
     }
-    EXPECT_GT(failed, 20U) << "nothing has failed: this tests nothing";
+    EXPECT_GT(failed, 20U) << "no call failed, so this tests nothing";
 }
 
-// Plaintext is not visible between a GPU's failure and the repetition of its work either. The batch may be cancelled in
-// between.
+// Plaintext is not visible between a GPU's failure and the repetition of its work either. The batch may be cancelled
+// during this time.
 TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     unsigned failed = 0;
     for (const char* const function : {"cudaEventRecord", "cudaEventSynchronize", "cudaMemcpyAsync"}) {
@@ -210,10 +211,10 @@ TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
             if (!came_so_far) break;
         }
     }
-    EXPECT_GT(failed, 2U) << "nothing has failed: this tests nothing";
+    EXPECT_GT(failed, 2U) << "no call failed, so this tests nothing";
 }
 
-// A failed call on a caller's stream reports the failure. The next call reuses its memory and succeeds.
+// If a call on a caller's stream fails, it reports the failure. The next call reuses its memory and succeeds.
 TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
     std::vector<GroupSpec> specs;
     for (const Mode mode : {Mode::ctr, Mode::cbc, Mode::gcm}) {
@@ -247,7 +248,7 @@ TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
             if (!came_so_far) break;
         }
     }
-    EXPECT_GT(failed, 10U) << "nothing has failed: this tests nothing";
+    EXPECT_GT(failed, 10U) << "no call failed, so this tests nothing";
 }
 
 warpaes_batch_entry one_in_place(warpaes_mode mode, std::uint8_t* data, std::size_t bytes,
@@ -264,7 +265,7 @@ warpaes_batch_entry one_in_place(warpaes_mode mode, std::uint8_t* data, std::siz
     return entry;
 }
 
-// The caller may reuse host memory when the call returns, no matter when the stream executes the work.
+// The caller may reuse host memory as soon as the call returns, no matter when the stream executes the work.
 TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::Machine machine = simt::Machine::from_environment();
     machine.late = 1;
@@ -287,7 +288,36 @@ TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::reset();
 }
 
-// A message of many chunks continues without the GPU, and the batch reports the failure.
+/// The list of the batch's devices is an allocation of this size, after the checks and before the first task.
+TEST(BatchOnAGpu, IsRefusedIfThereIsNoMemoryForItsWorkers) {
+    const std::vector specs(3, GroupSpec{.mode = Mode::ctr, .length = 64});
+    unsigned refused = 0;
+    for (int nth = 0;; ++nth) {
+        SCOPED_TRACE(nth);
+        ASSERT_LT(nth, 100);
+        const EngineOptions options{.backend = "cuda", .device = 0, .threads = 1};
+        const AbiEngine engine(new warpaes_engine(options));
+        const BatchCase cases(specs, 5);
+        AbiEntries entries(cases);
+        fail_new(nth, 1, sizeof(int));
+        warpaes_batch* handle = nullptr;
+        const warpaes_status status =
+            warpaes_batch_submit(engine.get(), nullptr, entries.entries().data(), specs.size(), &handle);
+        const AbiBatchHandle batch(handle);
+        if (status == WARPAES_OK) (void)warpaes_batch_wait(handle, WARPAES_UNKNOWN);
+        if (!end_failing_new()) break;
+        if (status != WARPAES_OK) continue;
+        for (const auto& result : results_of(handle, specs.size())) {
+            if (result.status == WARPAES_OK) continue;
+            EXPECT_EQ(result.status, WARPAES_ERROR_OUT_OF_MEMORY);
+            ++refused;
+        }
+        check_abi_batch(engine, specs, 6);
+    }
+    EXPECT_GE(refused, specs.size());
+}
+
+// A message of many chunks continues without the GPU. The batch reports the failure.
 TEST(BatchOnAGpu, SaysThatItFailedInTheMidstOfALongMessage) {
     simt::reset();
     const AbiEngine engine = engine_with_gpu(false);
@@ -306,7 +336,7 @@ TEST(BatchOnAGpu, SaysThatItFailedInTheMidstOfALongMessage) {
     simt::reset();
 }
 
-// A message that exceeds a GPU's maximum task size is still one task.
+// A message that exceeds a GPU's maximum task size still becomes one task.
 TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     simt::reset();
     const AbiEngine engine = engine_with_gpu(true);
@@ -331,7 +361,7 @@ TEST(BatchOnAGpu, StagesAMessageThatIsLargerThanATask) {
     simt::reset();
 }
 
-// The engine has the threads of the CPU and of each GPU. A second batch starts no more threads.
+// The engine has one set of threads for the CPU and for each GPU. A second batch does not start more threads.
 TEST(BatchOnAGpu, HasAsManyWorkersAsThePlanSays) {
     const auto threads = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); };
     simt::reset();

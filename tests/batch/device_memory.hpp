@@ -1,4 +1,4 @@
-// GPU memory allocated through the C ABI.
+// Device memory and page-locked memory, allocated through the C ABI.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 namespace warpaes::test {
 
-/// Memory of one device, or page-locked memory, which a GPU writes directly, allocated through the C ABI.
+/// Memory of one device, or page-locked memory, which a GPU accesses directly.
 class DeviceMemory final : public BatchMemory {
 public:
     DeviceMemory(const AbiEngine& engine, int device, warpaes_memory kind = WARPAES_MEMORY_DEVICE)
@@ -31,7 +31,7 @@ private:
     warpaes_memory kind_;
 };
 
-/// Usable devices.
+/// Returns the number of usable devices.
 inline int devices() {
     int n = 0;
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {

@@ -1,5 +1,5 @@
-// Tests clients that use everything the rules permit. Six threads on one engine submit batches, and poll, wait for,
-// cancel, query and destroy each other's batches in any order. Callbacks submit more batches, and keys are destroyed as
+// Tests clients that do everything that the rules permit. Six threads on one engine submit batches, and poll, wait for,
+// cancel, query and destroy each other's batches in any order. Callbacks submit more batches. Keys are destroyed as
 // early as permitted.
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t message = 80, messages = 5, text = message * messages;
 
-/// Returns `bytes` zero bytes, encrypted as one message in place.
+/// Encrypts `bytes` zero bytes as one message in place and returns the result.
 Bytes encrypted_zeros(const AbiEngine& engine, warpaes_mode mode, std::size_t bytes) {
     const AbiKey key = make_key(Bytes(16, 9));
     const Bytes iv(16);
@@ -56,7 +56,7 @@ public:
             e.mode = modes[i];
             e.direction = i == 2 ? WARPAES_DECRYPT : WARPAES_ENCRYPT;
             e.count = messages;
-            e.length = i == 3 ? 5 : message;  // the last is refused
+            e.length = i == 3 ? 5 : message;  // the last entry is refused
             e.key = key_->get();
             e.input.at.pointer = e.output.at.pointer = texts_[i].data();
             e.input.stride = e.output.stride = message;
@@ -94,7 +94,7 @@ private:
     warpaes_batch* batch_ = nullptr;
 };
 
-/// A message of more than a page is divided.
+/// Returns an engine that divides a message of more than a page.
 AbiEngine make_small_chunks(const std::string& backend, std::uint32_t threads) {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     options.backend = backend.c_str();
@@ -116,20 +116,20 @@ public:
         for (std::thread& thread : threads) thread.join();
         // No call may follow the engine's destruction, so callbacks must stop submitting.
         for (std::size_t i = 0; const auto job = at(i); ++i) (void)warpaes_batch_wait(job->batch(), WARPAES_UNKNOWN);
-        // The engine finishes pending work; batches outlive it.
+        // The engine finishes pending work. The batches outlive the engine.
         for (int i = 0; i < 8; ++i) submit(0);
         const auto left = std::move(jobs_);
         engine_.reset();
         for (const auto& job : left) EXPECT_EQ(warpaes_batch_poll(job->batch()), 1);
     }
 
-    /// Submits a batch, and shares it with all threads.
+    /// Submits a batch and shares it with all threads.
     void submit(unsigned chained) {
         std::shared_ptr<AbiKey> key;
         {
             const std::lock_guard lock(mutex_);
             if (key_ == nullptr || ++uses_ % 4 == 0) key_ = std::make_shared<AbiKey>(make_key(Bytes(16, 9)));
-            key = key_;  // one for several batches, destroyed with the last of them
+            key = key_;  // several batches share a key, which is destroyed with the last of them
         }
         auto job = std::make_shared<Job>(*this, std::move(key), chained);
         job->submit(engine_.get(), chained != 0 || uses_ % 2 == 0);
@@ -151,7 +151,7 @@ private:
         return job;
     }
 
-    /// Encrypts the same text as one message for several lanes, or in pieces with a context.
+    /// Encrypts the same text as one message on several lanes, or in pieces with a context.
     void crypt(std::mt19937& random, bool in_pieces) {
         Bytes data(message);
         if (in_pieces) {
@@ -248,7 +248,7 @@ void Job::submit(warpaes_engine* engine, bool calls_back) {
 void Job::finished(void* user, warpaes_batch* batch) {
     auto& job = *static_cast<Job*>(user);
     ++job.calls_;
-    EXPECT_EQ(warpaes_batch_poll(batch), 0) << "it does not count as finished before";
+    EXPECT_EQ(warpaes_batch_poll(batch), 0) << "the batch does not count as finished earlier";
     if (job.chained_ != 0) job.clients_.submit(job.chained_ - 1);
 }
 

@@ -1,5 +1,5 @@
-// Tests key material cached between batches, in host memory and on a simulated GPU, and its removal by a flush, after a
-// timeout, and with the engine.
+// Tests key material that is cached between batches, in host memory and on a simulated GPU, and its removal by a flush,
+// after a timeout, and when the engine is destroyed.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -25,7 +25,7 @@ constexpr std::size_t key_bytes = 32;
 constexpr std::uint8_t mask = 0x5c;
 using MaskedKey = std::array<std::uint8_t, key_bytes>;
 
-/// Returns a masked key, so that a search of memory does not find this copy.
+/// Returns a masked copy of a key, which a search of the memory does not find.
 MaskedKey masked_key(std::uint8_t seed) {
     MaskedKey key{};
     for (std::size_t i = 0; i < key_bytes; ++i) key[i] = static_cast<std::uint8_t>((i * 73 + seed) ^ 0x77 ^ mask);
@@ -39,7 +39,7 @@ bool is_at(const std::uint8_t* memory, const MaskedKey& key) {
     return true;
 }
 
-/// Counts the occurrences of the key where `holds(rest of memory)` is true.
+/// Counts the occurrences of the key for which `holds(rest of memory)` is true.
 template <typename Holds>
 std::size_t count(std::span<const std::uint8_t> memory, const MaskedKey& key, const Holds& holds) {
     std::size_t found = 0;
@@ -53,7 +53,7 @@ std::size_t count(std::span<const std::uint8_t> memory, const MaskedKey& key, co
     return found;
 }
 
-/// Searches key slots: the first two round keys of AES-256 are the key.
+/// Counts the key in the device's key slots. The first two round keys of AES-256 are the key itself.
 std::size_t on_devices(const MaskedKey& key) {
     std::size_t found = 0;
     simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {
@@ -62,8 +62,9 @@ std::size_t on_devices(const MaskedKey& key) {
     return found;
 }
 
-/// Counts the expanded keys in host memory: a key followed by its round keys. It reads memory through a file while
-/// other threads run, into shared memory, which the search skips so that it does not find its own copy.
+/// Counts the expanded keys in host memory: a key followed by its round keys. It reads the memory through a file while
+/// other threads run. It copies the bytes to shared memory, which the search skips, so that it does not find its own
+/// copy.
 std::size_t on_host(const MaskedKey& key) {
     constexpr std::size_t bytes = std::size_t{1} << 20, reach = 3 * key_bytes;
     void* const shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -77,13 +78,13 @@ std::size_t on_host(const MaskedKey& key) {
         unsigned long begin = 0, end = 0;
         char access[5] = {};
         if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, access) != 3) continue;
-        // A sanitizer's shadow is terabytes.
+        // A sanitizer's shadow memory is terabytes long.
         if (std::string(access) != "rw-p" || end - begin > std::uint64_t{1} << 32) continue;
         for (unsigned long at = begin; at < end; at += bytes - reach + 1) {
             if (std::fseek(all, static_cast<long>(at), SEEK_SET) != 0) break;
             const std::size_t n = std::fread(chunk.data(), 1, std::min<std::size_t>(bytes, end - at), all);
             found += count(chunk.first(n), key, [&](auto rest) {
-                // A key that is split here is complete in the next chunk.
+                // A key that lies across the end of this chunk is complete in the next chunk.
                 for (std::size_t i = key_bytes; rest.size() >= reach && i + key_bytes <= reach; ++i) {
                     if (is_at(rest.data() + i, key)) return true;
                 }
@@ -104,7 +105,7 @@ protected:
         return AbiEngine(
             new warpaes_engine(EngineOptions{.backend = "cuda", .device = -1, .threads = 2, .keys_kept = kept}));
     }
-    /// Runs a batch under two keys, given as bytes or as handles. The caller's copies are wiped.
+    /// Runs a batch under two keys, passed as bytes or as handles. The caller's copies are wiped.
     AbiBatchHandle run(const AbiEngine& engine, bool with_handles) {
         std::vector<std::uint8_t> bytes(2 * key_bytes), text(2 * 64), iv(16);
         std::vector<AbiKey> handles;
@@ -134,7 +135,7 @@ protected:
         wipe(bytes);
         return AbiBatchHandle(batch);
     }
-    /// Of both keys.
+    /// Counts both keys.
     std::size_t on_devices() { return test::on_devices(keys_[0]) + test::on_devices(keys_[1]); }
     std::size_t on_host() { return test::on_host(keys_[0]) + test::on_host(keys_[1]); }
 
@@ -143,7 +144,7 @@ protected:
 
 constexpr std::chrono::milliseconds for_ever{std::chrono::hours(1)};
 
-// The worker is never idle: it takes the second batch before it finishes the first.
+// The worker is never idle: it starts the second batch before it finishes the first.
 TEST_F(KeptKeys, ABusyEngineLetsThemGoToo) {
     struct Second {
         warpaes_engine* engine = nullptr;
@@ -189,7 +190,7 @@ TEST_F(KeptKeys, ABusyEngineLetsThemGoToo) {
         });
     });
     its.done.get_future().wait();
-    EXPECT_EQ(its.before, 1u) << "nothing is kept: this tests nothing";
+    EXPECT_EQ(its.before, 1u) << "no key is cached, so this tests nothing";
     EXPECT_EQ(its.after, 0u);
     wipe(key);
 }
@@ -198,7 +199,7 @@ TEST_F(KeptKeys, AFlushLeavesNothing) {
     for (const bool with_handles : {false, true}) {
         const AbiEngine engine = make(for_ever);
         const AbiBatchHandle batch = run(engine, with_handles);
-        EXPECT_EQ(on_devices(), 2u) << "nothing is kept: this tests nothing";
+        EXPECT_EQ(on_devices(), 2u) << "no key is cached, so this tests nothing";
         EXPECT_EQ(on_host(), with_handles ? 0u : 2u);
         ASSERT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(on_devices(), 0u);
@@ -206,8 +207,7 @@ TEST_F(KeptKeys, AFlushLeavesNothing) {
     }
 }
 
-/// Other operations happen while a flush waits for the GPU: a batch leaves destroyed keys behind, another flush runs,
-/// or another engine is destroyed.
+/// While a flush waits for the GPU, a batch leaves destroyed keys, another flush runs, or another engine is destroyed.
 TEST_F(KeptKeys, AFlushIsNotDisturbedByOthers) {
     const AbiEngine engine = make(for_ever);
     const std::pair<const char*, std::function<void()>> others[] = {

@@ -1,4 +1,5 @@
-// Tests memory that the engine keeps between batches on a simulated GPU. It does not grow, and contains no secrets.
+// Tests memory that the engine keeps between batches on a simulated GPU. This memory does not grow and contains no
+// secrets.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ protected:
     void SetUp() override { simt::reset(); }
 };
 
-// The memory of an enqueued batch is freed once the stream has executed it. Keys in it are wiped.
+// After the stream has executed an enqueued batch, the batch's memory is freed and the keys in it are wiped.
 TEST_F(KeptMemory, OneEnqueuedBatchAfterTheOtherTakesTheSame) {
     const AbiEngine engine = engine_with_gpu("cuda");
     DeviceMemory memory(engine, 0);
@@ -63,8 +64,8 @@ warpaes_message gcm_in_place(const warpaes_key* key, const std::array<std::uint8
     return message;
 }
 
-// On a GPU, a message needs memory for its tag and for the sums of its thread blocks. The engine keeps that of the last
-// message.
+// On a GPU, a message needs memory for its tag and for the sums of its thread blocks. The engine keeps the memory of
+// the last message.
 TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
     const AbiEngine engine = engine_with_gpu("cuda");
     constexpr std::uint64_t bytes = 20000;
@@ -87,7 +88,7 @@ TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
     warpaes_free(engine.get(), data);
 }
 
-// The memory of a running task is not given to another task.
+// Memory that a running task uses is not given to another task.
 TEST_F(KeptMemory, MessagesOfSeveralThreadsHaveTheirOwn) {
     const AbiEngine engine = engine_with_gpu("cuda");
     constexpr std::uint64_t bytes = 5000;

@@ -1,4 +1,4 @@
-// Memory for a test's messages, in host or GPU memory, with one interface.
+// Memory for a test's messages, in host or GPU memory, with a common interface.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ class BatchMemory {
 public:
     virtual ~BatchMemory() = default;
 
-    /// Allocates `bytes` bytes, at least one, at any address. Throws on failure.
+    /// Allocates `bytes` bytes, but at least one, at any address. Throws on failure.
     [[nodiscard]] virtual std::uint8_t* allocate(std::size_t bytes) = 0;
     virtual void release(std::uint8_t* memory, std::size_t bytes) noexcept = 0;
     virtual void write(std::uint8_t* to, std::span<const std::uint8_t> from) {
@@ -26,7 +26,7 @@ protected:
     BatchMemory& operator=(const BatchMemory&) = default;
 };
 
-/// Host memory between two protected pages. Allocations end at the second page.
+/// Returns host memory between two protected pages. Allocations end at the second protected page.
 BatchMemory& guarded_memory();
 
 }  // namespace warpaes::test

@@ -27,12 +27,12 @@
 
 namespace {
 
-/// Random words that the process has obtained from the system, two per request.
+/// Random words that the process obtained from the system, two per request.
 std::vector<std::array<std::uint64_t, 2>> random_words;
 
 }  // namespace
 
-/// Replaces libc's function, which the library calls by this name.
+/// Replaces libc's getrandom, which the library calls.
 ssize_t getrandom(void* buffer, std::size_t bytes, unsigned flags) {
     const ssize_t n = ::syscall(SYS_getrandom, buffer, bytes, flags);
     if (bytes == sizeof random_words[0]) std::memcpy(random_words.emplace_back().data(), buffer, bytes);
@@ -91,7 +91,8 @@ TEST(Strips, AtTheEndOfMemory) {
 
 std::set<std::uint32_t> clashes_of(const std::vector<std::array<Strip, 2>>& writes) {
     const auto n = static_cast<std::uint32_t>(writes.size());
-    // Adds all writes at once, and in two parts split at every position (at few positions if there are many writes).
+    // Adds all writes at once, and in two parts. If there are only a few writes, every position of the split is tested,
+    // otherwise a few positions.
     std::optional<std::set<std::uint32_t>> found;
     for (std::uint32_t cut = 0; cut <= n; cut += 1 + n / 16) {
         Clashes clashes, rest;
@@ -132,7 +133,7 @@ TEST(Clashes, AreThoseOfEntriesThatShareAByte) {
     }
 }
 
-/// Finds the entries that share a byte with another entry, by marking every byte.
+/// Finds the entries that share a byte with another entry by marking every byte.
 std::set<std::uint32_t> clashes_by_byte(const std::vector<std::array<Strip, 2>>& writes) {
     std::map<std::uintptr_t, std::set<std::uint32_t>> writers;
     for (std::uint32_t i = 0; i < writes.size(); ++i) {
@@ -149,7 +150,7 @@ std::set<std::uint32_t> clashes_by_byte(const std::vector<std::array<Strip, 2>>&
     return clashing;
 }
 
-// Compares the result for few or many rectangles of few or many owners with a check of all pairs.
+// Compares the result for few or many rectangles with few or many owners with a check of all pairs.
 TEST(Rectangles, OfWhichOwnersOverlap) {
     std::mt19937 random(3);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -183,8 +184,8 @@ TEST(Rectangles, OfWhichOwnersOverlap) {
     EXPECT_LT(clean + all, rounds - rounds / 20);
 }
 
-// Any number of columns of a table, each with some of its rows, and sometimes one message, or several without gaps, in
-// between. Most tables have room for all, so that few overlap.
+// Tests any number of columns of a table, each with some of the table's rows. Sometimes one message, or several without
+// gaps, lie between the columns. Most tables have room for all columns, so that few of them overlap.
 TEST(Clashes, OfColumnsBetweenEachOther) {
     std::mt19937 random(9);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -243,8 +244,8 @@ TEST(Clashes, OfVeryManyColumns) {
     EXPECT_EQ(found, (std::set<std::uint32_t>{777, 778, columns}));
 }
 
-// Outputs are in one buffer and tags in another, in ascending order. They are mostly disjoint, but the buffers may
-// overlap, and so may neighbours.
+// Outputs are in one buffer and tags in another, in ascending order. Most of them are disjoint, but the buffers and
+// neighbouring messages may overlap.
 TEST(Clashes, OfOutputsAndTagsThatAscend) {
     std::mt19937 random(11);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -269,7 +270,8 @@ TEST(Clashes, OfOutputsAndTagsThatAscend) {
     EXPECT_LT(clean, rounds - rounds / 10);
 }
 
-// There are too many strides to compare with single messages. Messages of equal stride are still compared.
+// There are too many strides to compare each of them with single messages. Messages with the same stride are still
+// compared.
 TEST(Clashes, OfManyStrides) {
     std::vector<std::array<Strip, 2>> writes;
     for (std::uint64_t k = 0; k < 200; ++k) writes.push_back({Strip{100 + 2 * k, 1000 + k, 50, 1}, Strip{}});
@@ -278,14 +280,14 @@ TEST(Clashes, OfManyStrides) {
     EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{150, 200}));
 }
 
-// Sorting must not assume an order among writes that begin at one address.
+// Sorting must not assume an order among writes that begin at the same address.
 TEST(Clashes, OfVeryManyThatBeginTogether) {
     constexpr std::uint32_t n = 1000;
     std::vector<std::array<Strip, 2>> writes(n, {Strip{4096, 0, 1, 16}, Strip{4096, 0, 1, 8}});
     std::set<std::uint32_t> all;
     for (std::uint32_t i = 0; i < n; ++i) all.insert(i);
     EXPECT_EQ(clashes_of(writes), all);
-    // Tests messages of one entry, with other entries elsewhere.
+    // Tests the messages of one entry, with other entries elsewhere.
     for (std::uint32_t i = 1; i < n; ++i) writes[i][1] = writes[i][0] = Strip{std::uintptr_t{8192} + 32 * i, 0, 1, 16};
     EXPECT_TRUE(clashes_of(writes).empty());
 }
@@ -314,7 +316,7 @@ TEST(Clashes, ListEntriesByAddressUnlessTheyAreInOrder) {
         Clashes clashes;
         std::vector<std::array<Strip, 2>> writes(by_address.size());
         for (std::uint32_t place = 0; place < by_address.size(); ++place) {
-            // A tag follows each text, so one entry makes two writes.
+            // A tag follows each text, so an entry has two writes.
             const std::uintptr_t text = 1000 + 100 * std::uintptr_t{place};
             writes[by_address[place]] = {Strip{text, 0, 1, 84}, Strip{text + 84, 0, 1, 16}};
         }
@@ -341,7 +343,7 @@ TEST(Clashes, OfMessagesInMemoriesFarApart) {
 
 // ---------------------------------------------------------------------------------------------------------- outcomes
 
-/// Entries of a few messages, as a client provides them, and their batch.
+/// A batch of entries with a few messages each, as a client provides them.
 struct OneBatch {
     explicit OneBatch(std::uint64_t n)
         : entries(n), results(n, {WARPAES_ERROR_STATE, 0, 0, 0}), statuses(n, std::vector(3, WARPAES_ERROR_STATE)) {
@@ -349,7 +351,7 @@ struct OneBatch {
             entries[i].mode = WARPAES_CMAC;
             entries[i].direction = i % 3 == 0 ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
             entries[i].count = 3;
-            entries[i].key_len = i % 5 == 0 ? 17 : 16;  // 17: refused
+            entries[i].key_len = i % 5 == 0 ? 17 : 16;  // a length of 17 is refused
             entries[i].keys.at.pointer = bytes.data();
             entries[i].tag.at.pointer = tags.data() + 48 * (i % 3 == 0 ? i + 1 : 0);
             entries[i].tag.stride = entries[i].tag_len = 16;
@@ -376,7 +378,7 @@ struct OneBatch {
     std::vector<std::vector<warpaes_status>> statuses;
 };
 
-// If no backend can run a batch, all of its entries and messages report it.
+// If no backend can run a batch, all of its entries and messages report the failure.
 TEST(Batches, SayThatTheyAreAbandoned) {
     Engine engine({.backend = "libcrypto", .threads = 1});
     KeyTable keys;
@@ -405,7 +407,7 @@ TEST(Batches, SayThatTheyAreCancelled) {
         const bool over = batch.prepare();
         EXPECT_EQ(over, steps == 0);
         if (!over) {
-            ASSERT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::worked) << "all in one task";
+            ASSERT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::worked) << "all messages are in one task";
             batch.cancel();
             while (batch.work_on_cpu(0, scratch) != Batch::Step::last) {
             }
@@ -451,7 +453,7 @@ TEST(Batches, SayThatLongMessagesAreCancelled) {
     ASSERT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::worked);
     ASSERT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::worked) << "the first entry is done";
     batch.cancel();
-    EXPECT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::last) << "all others at once";
+    EXPECT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::last) << "all other entries at once";
     batch.finish();
     EXPECT_EQ(batch.outcomes().status_of(0), WARPAES_OK);
     for (const std::size_t i : {1U, 2U}) EXPECT_EQ(batch.outcomes().status_of(i), WARPAES_ERROR_CANCELLED) << i;
@@ -499,7 +501,7 @@ TEST(Tasks, EndWhenTheyAreFullAndNotBefore) {
             list.add(entry, messages, bytes, {.bytes = 1000, .messages = 16, .slices = 8});
         }
         list.close();
-        list.close();  // of nothing
+        list.close();  // closes an empty list
         return list.size();
     };
     EXPECT_EQ(tasks_of(1, 1), 10U) << "8 slices each";
@@ -549,7 +551,7 @@ TEST(Tasks, ComeInPiecesWhereTheyAreLarge) {
     (void)begun.next(three);
     EXPECT_EQ(begun.rest().size(), 2U);
     EXPECT_EQ(begun.next(three)[0].count, 3U);
-    EXPECT_EQ(begun.rest().size(), 2U) << "a message of it is left";
+    EXPECT_EQ(begun.rest().size(), 2U) << "one of its messages is left";
     EXPECT_EQ(begun.next(three)[0].count, 1U);
     EXPECT_EQ(begun.rest().size(), 1U);
     // Small tasks are not divided.
@@ -593,7 +595,7 @@ TEST(KeyTable, ItsHashIsUnderARandomKeyOfTheProcesss) {
     const std::uint64_t hash = process_hash()(key);
     EXPECT_TRUE(std::any_of(random_words.begin(), random_words.end(), [&](const auto& words) {
         return SipHash(words[0], words[1])(key) == hash;
-    })) << "none of the two words that getrandom() gave";
+    })) << "neither of the two words from getrandom()";
 }
 
 TEST(KeyTable, GivesTheSameKeyAgain) {
@@ -618,7 +620,7 @@ TEST(KeyTable, LetsTheLeastRecentGo) {
     EXPECT_FALSE(keys[0].expired());
     EXPECT_TRUE(keys[1].expired());
     EXPECT_FALSE(keys[2].expired());
-    // An entry in use stays intact even if the table drops it.
+    // An entry in use stays intact even if the table evicts it.
     const auto held = table.get(key_number(2));
     for (std::uint32_t i = 10; i < 13; ++i) (void)table.get(key_number(i));
     EXPECT_EQ(table.size(), 3U);
@@ -650,8 +652,8 @@ TEST(KeyTable, LetsGoWhatNobodyHasAskedForSince) {
     const auto used = first.lock();
     table.let_go_before(KeyTable::Clock::time_point::max());
     EXPECT_EQ(table.size(), 0U);
-    EXPECT_EQ(used.use_count(), 1) << "whoever uses it keeps it";
-    EXPECT_EQ(table.get_if_seen(key_number(3)), nullptr) << "what was noted of it has gone too";
+    EXPECT_EQ(used.use_count(), 1) << "an entry in use is kept";
+    EXPECT_EQ(table.get_if_seen(key_number(3)), nullptr) << "the data recorded for it is removed";
 }
 
 TEST(KeyTable, FromManyThreads) {
@@ -670,7 +672,7 @@ TEST(KeyTable, FromManyThreads) {
     EXPECT_LE(table.size(), 16U);
 }
 
-// Keys that the table releases wipe themselves.
+// Keys that the table evicts wipe themselves.
 TEST(KeyTable, KeysWipeThemselves) {
     alignas(ExpandedKey) static std::array<std::uint8_t, sizeof(ExpandedKey)> room;
     std::array<std::uint8_t, 32> bytes{};

@@ -14,7 +14,8 @@
 namespace warpaes::test {
 namespace {
 
-/// A cost model with one cost for all work of a backend and a key length: `cost_of(whether it is a GPU, bits)`.
+/// Returns a cost model whose costs depend only on the kind of backend and the key length: `cost_of(whether it is a
+/// GPU, bits)`.
 std::shared_ptr<const CostModel> costs_of(const std::function<Cost(bool, unsigned)>& cost_of) {
     auto model = std::make_shared<CostModel>();
     for (const Backend* backend : all_backends()) {
@@ -41,7 +42,7 @@ class BatchPlacing : public testing::Test {
 protected:
     void SetUp() override { simt::reset(); }
 
-    /// Returns the number of messages on the GPU.
+    /// Returns the number of messages that ran on the GPU.
     static std::uint64_t run(const AbiEngine& engine, std::span<const warpaes_batch_entry> entries) {
         warpaes_batch* handle = nullptr;
         EXPECT_EQ(warpaes_batch_submit(engine.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
@@ -53,7 +54,7 @@ protected:
     }
 };
 
-// Messages with longer keys go to the backend that is faster with them.
+// Messages with longer keys run on the backend that is faster for their key length.
 TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     for (const unsigned gpu_bits : {128U, 256U}) {
         const AbiEngine engine = engine_with(costs_of([&](bool gpu, unsigned key_bits) {
@@ -72,7 +73,8 @@ TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     }
 }
 
-// If a message costs much on the CPU and little on the GPU, the GPU gets many messages, whatever the cost per byte.
+// If a message costs much on the CPU and little on the GPU, the GPU receives many messages, whatever the cost per byte
+// is.
 TEST_F(BatchPlacing, ByTheNumberOfMessages) {
     const AbiEngine engine = engine_with(costs_of([](bool gpu, unsigned) {
         Cost cost{.fixed = gpu ? 1.0 : 0, .message = gpu ? 0 : 1.0};
@@ -85,7 +87,7 @@ TEST_F(BatchPlacing, ByTheNumberOfMessages) {
     EXPECT_EQ(cases.complaints(), "");
 }
 
-// A GPU does not access pageable memory directly, even if the rest of the entry is in its own memory.
+// A GPU does not access pageable memory directly, even if the rest of the entry is in the GPU's memory.
 TEST_F(BatchPlacing, WhatLiesInHostMemoryIsCopied) {
     const AbiEngine engine = make_engine("cuda");
     DeviceMemory memory(engine, 0);

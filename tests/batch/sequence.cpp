@@ -13,7 +13,8 @@ using oracle::Bytes;
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
-/// Compares the status of a single message; returns "" or the difference, which the case also records.
+/// Compares the status of a single message with the expected status. Returns "" or the difference, which the case also
+/// records.
 std::string settle(const MessageGroup& g, warpaes_status status, std::uint64_t false_messages) {
     if (status == WARPAES_ERROR_AUTHENTICATION && g.failed != nullptr) g.failed[0] = 1;
     const warpaes_status expected = false_messages != 0 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK;
@@ -71,7 +72,7 @@ GroupSpec Sequence::any_group(Mode mode) {
     return spec;
 }
 
-/// One message, under a key with a handle.
+/// Returns the shape of one message under a key with a handle.
 GroupSpec Sequence::any_single(Mode mode) {
     GroupSpec spec = any_group(mode);
     spec.count = 1;
@@ -87,7 +88,7 @@ BatchMemory& Sequence::any_memory() {
 
 std::string Sequence::batch() {
     std::vector<GroupSpec> specs;
-    // Keys lie in a table only if several groups differ only in their keys.
+    // Keys are in a table only if several groups differ only in their keys.
     const auto any_mode = [&] { return batch_modes()[random_.below(batch_modes().size())]; };
     const bool alike = random_.chance(50);
     const Mode one = any_mode();
@@ -146,7 +147,7 @@ std::string Sequence::context() {
     return described("context", {&spec, 1}, wrong + cases.complaints());
 }
 
-/// Runs the message through the context, which has begun it.
+/// Passes the message to the context, which has started it, in pieces.
 std::string Sequence::pieces(const MessageGroup& g, BatchMemory& text, std::uint64_t false_messages) {
     warpaes_context* const c = context_.get();
     std::string wrong;
@@ -176,14 +177,14 @@ std::string Sequence::pieces(const MessageGroup& g, BatchMemory& text, std::uint
     }
     std::size_t now = 0;
     wrong += settle(g, warpaes_context_final(c, g.output.first + written, bytes - written, &now), false_messages);
-    // Only the caller knows where the pieces are.
+    // Only the caller knows where the pieces are, so it wipes them.
     if (false_messages != 0 && bytes != 0 && g.mode != Mode::cmac) text.write(g.output.first, Bytes(bytes));
     if (has_tag && encrypts) expect_ok("get_tag", warpaes_context_get_tag(c, g.tag.first, g.tag_length));
     return wrong;
 }
 
 std::string Sequence::flood(std::uint32_t keys) {
-    constexpr std::uint32_t at_once = 500;  // few enough that a batch uses the tables
+    constexpr std::uint32_t at_once = 500;  // so few that a batch uses the tables
     constexpr std::size_t key_bytes = 16, bytes = 2 * block_bytes;
     std::mt19937 generator(++seed_);
     Random contents(generator);

@@ -1,6 +1,6 @@
-// Random sequences of batches, single calls and contexts through the C ABI, under a few keys whose handles are created
-// and destroyed in between. Every result is compared with libcrypto's. The sequences use all state that the library
-// caches for a key between calls.
+// Random sequences of batches, single calls and contexts through the C ABI, under a few keys. Handles for the keys are
+// created and destroyed during a sequence. Every result is compared with libcrypto's. The sequences use all state that
+// the library caches for a key between calls.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@ namespace warpaes::test {
 
 class Sequence {
 public:
-    /// `device`: GPU memory for some of the messages, or null. `random` determines the operations and `seed` the
+    /// `device` is GPU memory for some of the messages, or null. `random` determines the operations and `seed` the
     /// contents of the messages.
     Sequence(warpaes_engine* engine, Random random, std::uint32_t seed, const Limits& limits, BatchMemory* device);
 
-    /// Executes the next step and returns its fault, or "".
+    /// Executes the next step and returns the fault that it found, or "".
     std::string step();
-    /// Uses more keys than any table can hold, as handles and as bytes, so that the pool's keys are evicted.
+    /// Uses more keys than any table has room for, as handles and as bytes, so that the pool's keys are evicted.
     std::string flood(std::uint32_t keys);
 
 private:

@@ -1,5 +1,5 @@
-// Tests random sequences (sequence.hpp) on every backend. WARPAES_TEST_SEED=N sets the first seed and
-// WARPAES_TEST_SEQUENCES=N the number of sequences, for a long run or to repeat a sequence.
+// Tests random sequences (sequence.hpp) on every backend. WARPAES_TEST_SEED=N sets the first seed, and
+// WARPAES_TEST_SEQUENCES=N sets the number of sequences, for a long run or to repeat a sequence.
 #include "sequence.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ protected:
         const bool gpu = GetParam() == "cuda" || GetParam() == "auto";
         if (gpu && devices() != 0) device_.emplace(engine_, 0);
     }
-    /// `keys_of_flood`: the number of other keys used in the middle of the sequence.
+    /// `keys_of_flood` is the number of other keys that are used in the middle of the sequence.
     void run(std::uint32_t seed, unsigned steps, std::uint32_t keys_of_flood) {
         std::mt19937 generator(seed);
         Sequence sequence(engine_.get(), generator, seed, limits(), device_ ? &*device_ : nullptr);
@@ -46,7 +46,7 @@ TEST_P(Sequences, AreWhatLibcryptoMakesOfThem) {
     for (std::uint32_t seed = first; seed < first + many && !HasFatalFailure(); ++seed) run(seed, 60, 0);
 }
 
-// Tables on the device and on the host hold 4,096 keys each.
+// The tables on the device and on the host have room for 4,096 keys each.
 TEST_P(Sequences, GoOnAfterTheirKeysWerePushedOut) {
     run(number_from("WARPAES_TEST_SEED", 1000), simulated() ? 40 : 100, 4500);
 }

@@ -1,5 +1,5 @@
-// Threads submit random batches for a given time, and every result is checked byte for byte. Prints work and memory use
-// as JSON: soak --seconds 600 --threads 8 --backend auto
+// Submits random batches from several threads for a given time and checks every byte of the results. Prints the amount
+// of work and the memory use as JSON: soak --seconds 600 --threads 8 --backend auto
 #include <unistd.h>
 
 #include <atomic>
@@ -91,8 +91,8 @@ void work(const AbiEngine& engine, std::uint32_t seed, Clock::time_point end, Ta
     }
 }
 
-/// Uses more keys, as bytes and each for two messages, than the engine keeps expanded. The engine's number of keys is
-/// constant from then on.
+/// Uses more keys than the engine keeps expanded, as bytes and each for two messages. Afterwards, the number of keys in
+/// the engine is constant.
 void fill_key_table(const AbiEngine& engine) {
     std::mt19937 random(7);
     for (int i = 0; i < (simulated() ? 1 : 100); ++i) {
@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
         }
         for (std::thread& thread : threads) thread.join();
     };
-    // The first quarter allocates lanes, the table of keys and the allocator's memory.
+    // The first quarter of the run allocates lanes, the table of keys and the allocator's memory.
     fill_key_table(engine);
     run(o.seconds / 4, o.seed);
     const long before = resident_kib();

@@ -5,9 +5,10 @@
 
 namespace warpaes::test {
 
-/// SP 800-38B, appendix D, with keys of all lengths. Every tag is computed and verified, and wrong tags are refused.
+/// Checks the vectors in SP 800-38B, appendix D, with keys of all lengths. Every tag is computed and verified, and
+/// wrong tags are refused.
 void check_cmac_examples(const RunGroups& run);
-/// CAVP's files, both directions (tests/vectors).
+/// Checks CAVP's files in both directions (tests/vectors).
 void check_ccm_vectors(const RunGroups& run);
 
 }  // namespace warpaes::test

@@ -1,5 +1,5 @@
-// Tests tables of scattered messages, including hostile ones. Each message gets the status and text of a single call,
-// or the status of its fault, and no other byte changes.
+// Tests tables of scattered messages, including hostile messages. Each message has the same status and text as in a
+// single call, or the status of its fault. No other byte changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// The data's memory and the backend.
+/// Where the data is, and which kind of call runs the table.
 enum class Way { submit_on_host, submit_on_device, enqueue, enqueue_table_on_device };
 
 /// The order of a table's rows in memory.
@@ -44,7 +44,8 @@ protected:
     }
     [[nodiscard]] bool on_gpu() const { return GetParam() == "cuda"; }
 
-    /// Makes one allocation for everything, two (text and the rest), or separate ones for input and output.
+    /// Makes one allocation for all data, two (for the text and for the rest), or separate allocations for input and
+    /// output.
     void make_extents(std::size_t bytes, std::size_t count) {
         images_.assign(count, Bytes(bytes));
         for (Bytes& image : images_) {
@@ -58,7 +59,7 @@ protected:
     [[nodiscard]] bool may_be_in_place() const { return images_.size() != 3; }
     [[nodiscard]] std::uint64_t below(std::uint64_t n) { return random_() % n; }
 
-    /// Input, output, IV, associated data, tag.
+    /// Returns the ranges of input, output, IV, associated data and tag.
     [[nodiscard]] std::array<Range, 5> parts_of(const warpaes_table_message& m) const {
         return {{{extent_of(0), m.input, m.length},
                  {extent_of(1), m.output, m.length},
@@ -74,7 +75,7 @@ protected:
         });
     }
     [[nodiscard]] bool encrypts() const { return table_.direction == WARPAES_ENCRYPT; }
-    /// Returns whether `a` writes to bytes that `b` writes or reads.
+    /// Returns whether `a` writes bytes that `b` writes or reads.
     [[nodiscard]] bool disturbs(const warpaes_table_message& a, const warpaes_table_message& b) const {
         const auto mine = parts_of(a), its = parts_of(b);
         for (const int i : {1, 4}) {
@@ -86,7 +87,7 @@ protected:
         }
         return false;
     }
-    /// Compares all pairs.
+    /// Returns the expected fault of a message, by comparing it with every other message.
     [[nodiscard]] warpaes_status fault_of(const warpaes_table_message& m) const {
         if (table_.mode == WARPAES_CBC && m.length % 16 != 0) return WARPAES_ERROR_DATA_LENGTH;
         if (!in_range(m)) return WARPAES_ERROR_RANGE;
@@ -119,7 +120,7 @@ protected:
         return warpaes_crypt(reference_.get(), &one, nullptr);
     }
 
-    /// Runs the table, and compares statuses and all bytes. Returns the statuses.
+    /// Runs the table and compares the statuses and all bytes. Returns the statuses.
     std::vector<warpaes_status> check(Way way) {
         table_.count = messages_.size();
         std::vector<Bytes> expected = images_;
@@ -187,7 +188,7 @@ protected:
         return {Way::submit_on_host};
     }
 
-    /// Messages of up to `longest` bytes that do not touch each other.
+    /// Creates messages of up to `longest` bytes that do not touch each other.
     void scatter(std::size_t count, std::uint64_t longest, Order order) {
         messages_.assign(count, {});
         std::array<std::uint64_t, 3> next{};
@@ -228,7 +229,7 @@ protected:
     warpaes_batch_table table_ = WARPAES_BATCH_TABLE_INIT;
 };
 
-/// The messages have any length and any address. Decryption gets the output of encryption, some of it forged.
+/// The messages have any length and any address. Decryption processes the output of encryption, some of it forged.
 TEST_P(Tables, MessagesAreThoseOfSingleCalls) {
     for (const Way way : ways()) {
         for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CTR, WARPAES_CBC}) {
@@ -240,7 +241,7 @@ TEST_P(Tables, MessagesAreThoseOfSingleCalls) {
                 make_extents(std::size_t{1} << 18, static_cast<std::size_t>(memories));
                 scatter(60, simulated() ? 900 : 1500, order);
                 check(way);
-                // The output of encryption becomes the input.
+                // The output of encryption becomes the input of decryption.
                 for (const auto& m : messages_) ASSERT_EQ(alone(m, images_), WARPAES_OK) << warpaes_last_error();
                 set(mode, WARPAES_DECRYPT);
                 if (memories == 3) std::swap(images_[0], images_[1]);
@@ -256,9 +257,9 @@ TEST_P(Tables, MessagesAreThoseOfSingleCalls) {
     }
 }
 
-/// Tests random rows in little memory: they extend beyond it, overlap, and share IVs.
+/// Tests random rows in little memory. The rows extend past the memory, overlap, and share IVs.
 TEST_P(Tables, HostileRowsHarmNoOthers) {
-    std::array<std::size_t, 2> seen{};  // fine, refused
+    std::array<std::size_t, 2> seen{};  // numbers of accepted and of refused rows
     for (int round = 0; round < (simulated() ? 40 : 400); ++round) {
         for (const Way way : ways()) {
             const warpaes_mode modes[] = {WARPAES_GCM, WARPAES_CTR, WARPAES_CBC};
@@ -279,6 +280,41 @@ TEST_P(Tables, HostileRowsHarmNoOthers) {
         }
     }
     for (const std::size_t n : seen) EXPECT_GT(n, 200U);
+}
+
+/// A part that shares one byte with a part of its own row or of another one, and the same IV twice.
+TEST_P(Tables, PartsOfRowsThatShareAByte) {
+    using Row = warpaes_table_message;
+    constexpr std::uint64_t Row::*offsets[] = {&Row::input, &Row::output, &Row::iv, &Row::aad, &Row::tag};
+    for (const auto direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
+        set(WARPAES_GCM, direction);
+        const std::uint64_t bytes[] = {40, 40, table_.iv_len, 20, table_.tag_len};
+        make_extents(4000, 1);
+        std::vector<Row> fine(2);
+        for (std::size_t i = 0; i < 10; ++i) fine[i / 5].*offsets[i % 5] = 100 + 300 * i;
+        for (Row& row : fine) {
+            row.length = 40;
+            row.aad_len = 20;
+        }
+        for (std::size_t written = 0; written < 5; ++written) {
+            for (std::size_t other = 0; other < 10; ++other) {
+                if (other == written) continue;
+                for (const std::uint64_t shared : {0U, 1U}) {
+                    for (const bool after : {false, true}) {
+                        messages_ = fine;
+                        messages_[other / 5].*offsets[other % 5] =
+                            fine[0].*offsets[written] + (after ? bytes[written] - shared : shared - bytes[other % 5]);
+                        for (const Way way : ways()) check(way);
+                        ASSERT_FALSE(HasFailure()) << written << " " << other << " " << shared << after;
+                    }
+                }
+            }
+        }
+        messages_ = fine;
+        messages_[1].iv = fine[0].iv;
+        const auto expected = direction == WARPAES_ENCRYPT ? WARPAES_ERROR_IV_REUSED : WARPAES_ERROR_AUTHENTICATION;
+        for (const Way way : ways()) EXPECT_EQ(check(way), std::vector(2, expected));
+    }
 }
 
 TEST_P(Tables, FaultsOfATable) {
@@ -310,6 +346,13 @@ TEST_P(Tables, FaultsOfATable) {
     refused("messages", with([](auto& t) { t.messages = nullptr; }));
     refused("statuses", with([](auto& t) { t.statuses = nullptr; }));
     refused("statuses", with([&](auto& t) { t.statuses = reinterpret_cast<warpaes_status*>(images_[0].data() + 8); }));
+    using Table = warpaes_batch_table;
+    for (const auto extent : {&Table::input, &Table::output, &Table::iv, &Table::aad, &Table::tag}) {
+        refused("statuses", with([&](auto& t) {
+                    t.input = t.output = t.iv = t.aad = t.tag = {images_[0].data(), images_[0].size()};
+                    t.*extent = {statuses.data(), 5};
+                }));
+    }
     refused("output", with([](auto& t) { t.output.pointer = nullptr; }));
     refused("iv", with([](auto& t) { t.iv.bytes = UINT64_MAX; }));
     refused("count", with([](auto& t) { t.count = UINT64_MAX; }));

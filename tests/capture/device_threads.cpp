@@ -1,10 +1,10 @@
 // Runs random sequences in 8 threads on one GPU and compares every byte with libcrypto's. Sequences contain single
-// messages, batches, contexts, calls on streams and in captures of every mode, flushes of cached keys, and engines that
-// are created and destroyed in between. Every call must succeed.
+// messages, batches, contexts, calls on streams and in captures of every mode, and flushes of cached keys. They also
+// create and destroy engines. Every call must succeed.
 //
 //   device_threads --runs 3000 --seed 1 --threads 8 --steps 20
 //
-// `--runs`: number of sequences of all threads together. Prints JSON. Exits with 3 if there is no GPU.
+// `--runs` is the total number of sequences in all threads. Prints JSON. Exits with status 3 if there is no GPU.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -54,7 +54,7 @@ struct Tally {
     }
 };
 
-/// One thread's sequences.
+/// Runs one thread's sequences.
 class Thread {
 public:
     Thread(warpaes_engine* engine, const AbiEngine& shared, Tally& tally)

@@ -1,6 +1,6 @@
-// Makes every kind of call the first of a process while a stream is in capture: in each capture mode, by the capturing
-// thread and by another. Lazy initialization must neither fail then nor invalidate the capture. Each case is a separate
-// process: this program with the arguments --first KIND SITUATION.
+// Makes every kind of call as the first call of a process while a stream is in capture, in each capture mode, from the
+// capturing thread and from another thread. The library's lazy initialization must neither fail nor invalidate the
+// capture. Each case runs in a separate process, which is this program with the arguments --first KIND SITUATION.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -29,8 +29,8 @@ std::string program;  ///< this program's path, quoted
 struct Situation {
     const char* name;
     cudaStreamCaptureMode mode;
-    bool by_another = false;  ///< a thread other than the capturing one makes the call
-    bool blocking = false;    ///< the stream is ordered with the default stream
+    bool by_another = false;  ///< a thread other than the capturing thread makes the call
+    bool blocking = false;    ///< the stream synchronizes with the default stream
 };
 
 constexpr Situation situations[] = {
@@ -44,13 +44,13 @@ constexpr Situation situations[] = {
     {"global_another_thread_blocking", cudaStreamCaptureModeGlobal, true, true},
 };
 
-/// The only call of a process. It also creates the engine.
+/// The only call of a process. Also creates the engine.
 class Call {
 public:
     virtual ~Call() = default;
-    /// Returns the fault, or "".
+    /// Makes the call. Returns the fault, or "".
     virtual std::string make(cudaStream_t stream) = 0;
-    /// Call it after make(), or after the graph has run. Returns all faults, or "".
+    /// Must be called after make(), or after the graph has run. Returns all faults, or "".
     virtual std::string complaints() = 0;
     [[nodiscard]] virtual bool can_run_again() const { return true; }
     /// Returns whether the graph contains part of the work.
@@ -67,7 +67,7 @@ protected:
     AbiEngine engine_;
 };
 
-/// Messages on the stream in capture.
+/// Enqueues messages on the stream in capture.
 class Enqueued final : public Call {
 public:
     Enqueued(std::vector<GroupSpec> specs, bool batch) : batch_(batch), messages_(specs, seed, memory_) {}
@@ -112,7 +112,7 @@ private:
     std::uint8_t* output_;
 };
 
-/// A message on the default stream, which CUDA disallows while a blocking stream is in capture.
+/// Runs a message on the default stream, which CUDA does not allow while a blocking stream is in capture.
 class OnDefaultStream final : public Call {
 public:
     OnDefaultStream(std::vector<GroupSpec> specs, bool batch, bool excluded)
@@ -173,8 +173,8 @@ private:
     std::vector<std::uint8_t> tag_ = std::vector<std::uint8_t>(16);
 };
 
-/// Decrypting a CBC range has to wait for the stream, so it is refused on a stream in capture, which stays
-/// unchanged.
+/// Decrypts a CBC range, which has to wait for the stream. On a stream in capture, the call is refused, and the stream
+/// stays unchanged.
 class Refused final : public Call {
 public:
     Refused() : text_(memory_.allocate(2 * bytes)) {}
@@ -206,7 +206,7 @@ private:
     std::uint8_t* text_;
 };
 
-/// A synchronous message, with its text in device or host memory.
+/// Runs a synchronous message with its text in device or host memory.
 class Message final : public Call {
 public:
     Message(const GroupSpec& spec, bool on_device)
@@ -226,7 +226,7 @@ private:
     BatchCase cases_;
 };
 
-/// A batch that the engine's threads execute.
+/// Runs a batch on the engine's threads.
 class Batch final : public Call {
 public:
     Batch(std::vector<GroupSpec> specs, bool on_device)
@@ -240,7 +240,7 @@ private:
     AbiEntries entries_;
 };
 
-/// Nothing to compare.
+/// Makes a call that has no result to compare.
 class Other final : public Call {
 public:
     using Function = std::function<std::string(warpaes_engine*)>;
@@ -272,7 +272,7 @@ std::string use_arena(warpaes_engine* engine) {
 
 struct Kind {
     std::string name;
-    bool enqueues;  ///< on the stream in capture
+    bool enqueues;  ///< whether the call enqueues work on the stream in capture
     std::function<std::unique_ptr<Call>(const Situation&)> make;
 };
 
@@ -317,14 +317,14 @@ std::vector<Kind> kinds() {
     for (const Mode mode : batch_modes()) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
             add_message(mode, direction, 4096, 0);
-            // The lengths need one short launch, one launch, and several launches.
+            // These lengths need one short launch, one launch, and several launches.
             if (mode != Mode::gcm) continue;
             add_message(mode, direction, 64, 0);
             add_message(mode, direction, 70000, 0);
             add_message(mode, direction, 300001, 1);
         }
     }
-    for (const Mode mode : {Mode::cfb128, Mode::cbc}) {  // in place, the kernels need extra memory
+    for (const Mode mode : {Mode::cfb128, Mode::cbc}) {  // in place, these kernels need extra memory
         GroupSpec spec = one(mode, Direction::decrypt, 100000 / 16 * 16);
         spec.in_place = true;
         add(std::string("enqueued_in_place_") + batch_mode_name(mode), true,
@@ -357,7 +357,7 @@ std::vector<Kind> kinds() {
     return all;
 }
 
-/// Makes the first call while a stream is in capture, then runs the graph of that capture. Returns the fault, or "".
+/// Makes the first call while a stream is in capture and then runs the captured graph. Returns the fault, or "".
 std::string run(const Kind& kind, const Situation& situation) {
     const std::unique_ptr<Call> call = kind.make(situation);
     CudaMemory memory;
@@ -414,7 +414,7 @@ class FirstCall : public testing::TestWithParam<Kind> {};
 
 TEST_P(FirstCall, LeavesTheCaptureWhole) {
     for (const Situation& situation : situations) {
-        // The capturing thread enqueues the work, unless any thread may do so.
+        // Only the capturing thread can enqueue the work, unless the capture mode allows any thread.
         if (GetParam().enqueues && situation.by_another && situation.mode != cudaStreamCaptureModeRelaxed) continue;
         std::string said;
         const std::string command = "exec " + program + " --first " + GetParam().name + " " + situation.name + " 2>&1";

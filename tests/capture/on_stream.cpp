@@ -95,7 +95,7 @@ GroupSpec for_stream(GroupSpec spec) {
 }
 
 struct OnStream::Device {
-    std::uint8_t* tags = nullptr;  ///< 16 bytes each
+    std::uint8_t* tags = nullptr;  ///< 16 bytes per tag
     std::uint8_t* statuses = nullptr;
 };
 

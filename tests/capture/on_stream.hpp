@@ -1,4 +1,5 @@
-// Messages with expected results on a caller's stream, which may be in capture, and the CUDA calls for it.
+// Messages with expected results on a caller's stream, which may be in capture, and wrappers for the CUDA calls that
+// they need.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,10 +14,10 @@
 
 namespace warpaes::test {
 
-/// Throws std::runtime_error.
+/// Throws std::runtime_error if `error` is an error.
 void must(cudaError_t error, const char* what);
 
-/// Sets the thread's capture mode. The default lets the thread call CUDA while others capture.
+/// Sets the thread's capture mode. With the default, the thread can call CUDA while other threads capture.
 class ThreadMode {
 public:
     explicit ThreadMode(cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed);
@@ -41,7 +42,8 @@ private:
     cudaStream_t stream_ = nullptr;
 };
 
-/// Memory of device 0, allocated by CUDA itself so that the library is not called. Usable while others capture.
+/// Memory of device 0. CUDA allocates it, so that the library is not called. It can be used while other threads
+/// capture.
 class CudaMemory final : public BatchMemory {
 public:
     std::uint8_t* allocate(std::size_t bytes) override;
@@ -54,7 +56,7 @@ private:
     CudaStream stream_;
 };
 
-/// A stream's capture and the resulting graph. The destructor ends a capture that was not finished.
+/// A stream's capture and the resulting graph. The destructor ends a capture that is not finished.
 class Captured {
 public:
     Captured(cudaStream_t stream, cudaStreamCaptureMode mode);
@@ -76,7 +78,7 @@ private:
 /// Adapts a group to the restrictions of calls on a stream.
 GroupSpec for_stream(GroupSpec spec);
 
-/// Messages whose data, written tags and statuses lie in device memory. The rest lies in host memory.
+/// Messages whose data, written tags and statuses lie in device memory. All other memory is on the host.
 class OnStream {
 public:
     OnStream(std::span<const GroupSpec> specs, std::uint32_t seed, CudaMemory& memory,
@@ -85,16 +87,16 @@ public:
     OnStream& operator=(const OnStream&) = delete;
     ~OnStream();
 
-    /// Enqueues them as one batch. Returns the fault, or "".
+    /// Enqueues the messages as one batch. Returns the fault, or "".
     std::string enqueue_batch(warpaes_engine* engine, cudaStream_t stream);
-    /// Enqueues each group, of one message, in a separate call.
+    /// Enqueues each group, which consists of one message, in a separate call.
     std::string enqueue_messages(warpaes_engine* engine, cudaStream_t stream);
-    /// Call it after the stream has executed them. Returns all faults, or "".
+    /// Must be called after the stream has executed the messages. Returns all faults, or "".
     [[nodiscard]] std::string complaints();
     [[nodiscard]] bool in_place() const;
 
 private:
-    struct Device;  ///< a group's tags and statuses
+    struct Device;  ///< a group's tags and statuses in device memory
     CudaMemory& memory_;
     KeyHandles& handles_;
     BatchCase cases_;

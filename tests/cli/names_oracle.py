@@ -1,4 +1,4 @@
-"""Encrypted names as docs/formats.md describes them, with pyca's cryptography and without warpaes."""
+"""Implements encrypted names as docs/formats.md describes them, with pyca's cryptography and without warpaes."""
 
 import base64
 
@@ -14,7 +14,7 @@ def siv(key):
 
 
 def encrypt_name(key, folder, name):
-    """Return the stored form of ``name`` in the plain path ``folder``. All are bytes."""
+    """Return the stored form of ``name`` in the folder with the plain path ``folder``. All of these are bytes."""
     sealed = siv(key).encrypt(name, [b"/" + folder])
     text = base64.b32hexencode(sealed).rstrip(b"=").lower()
     parts = []

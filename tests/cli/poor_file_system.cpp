@@ -1,9 +1,10 @@
-// Preloaded into a program. Simulates a file system that lacks features. $POOR_FILE_SYSTEM lists the missing features,
-// each word after a space: "tmpfile", "noreplace", "link", "rename", "chmod", "quiet_chmod" (ignored, without an
-// error), "times", "chown", "fsync", "order" (writes in order only), "stolen" (no "rename", and another user takes its
-// place), "open" (renaming open files), "prompt" (an empty file is stored some time after close(), whatever has its
-// name by then), "close" (close() reports that the disk is full). Mounts of object storage, FAT and network file
-// systems lack several of these. $POOR_CALLS names a file that gets a line for each refused call.
+// This library is preloaded into a program and simulates a file system that lacks features. $POOR_FILE_SYSTEM lists the
+// missing features, with a space before each word: "tmpfile", "noreplace", "link", "rename", "chmod", "quiet_chmod"
+// (chmod is ignored without an error), "times", "chown", "fsync", "order" (out-of-order writes), "stolen" (rename
+// fails, and another user replaces the file), "open" (renaming open files), "prompt" (an empty file is stored some time
+// after close(), even if a different file then has its name), and "close" (close() reports that the disk is full).
+// Mounts of object storage, FAT and network file systems lack several of these features. $POOR_CALLS names a file to
+// which a line is appended for each refused call.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ bool is_open(const std::string& path) {
     return false;
 }
 
-/// Empty files that were closed and are not yet stored.
+/// Empty files that have been closed but not yet stored.
 std::set<std::string>& unstored() {
     static std::set<std::string> paths;
     return paths;

@@ -1,10 +1,10 @@
-// Preloaded into the command. Records, in order, the calls that make a file durable and name it, in the file
-// $RECORDED_CALLS. With $OLD_FILE_SYSTEM renameat2() fails. With $LITTLE_MEMORY=N allocations of 100,000 bytes or more
-// fail, except those before the N-th. The memory of the command at its end is written to the file $MEMORY_LEFT. The
-// call of warpaes_crypt() with the number $WRONG_CALL returns a wrong result. The file $CHANGED_MEANWHILE is half a
-// second newer after a call of warpaes_reader_read(). These variables contain shell commands of another user, who acts
-// at the worst moment: $BEFORE_WRITER and $AFTER_WRITER run before and after the first call of warpaes_writer_open(),
-// $BEFORE_NAME before the first call that gives a file its name.
+// This library is preloaded into the command. It records the calls that make a file durable and name it, in order, in
+// the file $RECORDED_CALLS. With $OLD_FILE_SYSTEM, renameat2() fails. With $LITTLE_MEMORY=N, allocations of 100,000
+// bytes or more fail, starting with the N-th. When the command ends, its memory is written to the file $MEMORY_LEFT.
+// Call number $WRONG_CALL to warpaes_crypt() returns a wrong result. A call to warpaes_reader_read() makes the file
+// $CHANGED_MEANWHILE half a second newer. Three variables contain shell commands of another user, who acts at the worst
+// moment. $BEFORE_WRITER and $AFTER_WRITER run before and after the first call to warpaes_writer_open(), and
+// $BEFORE_NAME runs before the first call that names a file.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ Call* real(const char* name) {
     return reinterpret_cast<Call*>(::dlsym(RTLD_NEXT, name));
 }
 
-/// Runs after the command's destructors and writes its heap and stacks, including unused parts.
+/// Runs after the command's destructors. Writes the command's heap and stacks, including their unused parts.
 [[gnu::destructor]] void write_memory() {
     const char* const path = std::getenv("MEMORY_LEFT");
     if (path == nullptr) return;

@@ -1,4 +1,4 @@
-"""Shared code for the transcripts of the command line. It needs only Python's standard library."""
+"""Shared code for the tests of the command line. It needs only Python's standard library."""
 
 import array
 import fcntl
@@ -22,7 +22,7 @@ IV = hashlib.sha512(b"iv").digest()[:16].hex()
 MODES = ("ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr")
 PADDED = ("ecb", "cbc")
 
-# The command's exit statuses, values of warpaes_status (include/warpaes/warpaes.h).
+# The command's exit statuses, which are values of warpaes_status (include/warpaes/warpaes.h).
 INTERNAL, ARGUMENT, KEY_LENGTH, IV_LENGTH, DATA_LENGTH, PADDING = 1, 2, 3, 4, 5, 6
 RANGE, BACKEND, OUT_OF_MEMORY, DEVICE, CANCELLED = 9, 10, 11, 13, 15
 NOT_FOUND, EXISTS, SAME_FILE, READ, WRITE, FORMAT = 16, 17, 18, 19, 20, 21
@@ -44,9 +44,10 @@ OTHER_USER = 65533
 
 
 def as_ordinary_user(test):
-    """Run a test's commands as a user who is subject to permissions: root gives the directory to another user.
+    """Run a test's commands as a user who is subject to permissions. If the tests run as root, the directory and the
+    test's files belong to a different user, who runs the commands.
 
-    The test's files belong to that user, as if the user had written them.
+
     """
 
     @functools.wraps(test)
@@ -62,7 +63,7 @@ SKIPPED = 77  # CTest reports this status as skipped
 
 
 def main():
-    """Run the tests of the program. The exit status reports a skip only if no case ran. The last line counts the
+    """Run the program's tests. The exit status reports a skip only if no case ran. The last line contains the number of
     cases."""
     result = unittest.main(exit=False).result
     left = len({case for case, _ in result.skipped})
@@ -80,18 +81,18 @@ def wait_until_read(pipe, seconds=20):
 
 
 def missing(package, error):
-    """Return the reason why a test that needs a Python package is skipped. In CI, where `tools/setup test` has run, a
+    """Return the reason for skipping a test whose Python package is missing. In CI, where `tools/setup test` has run, a
     missing package is a failure."""
     if os.environ.get("CI") == "true":
         raise RuntimeError(f"the Python package {package} is missing") from error
     return (
         f"the Python package {package} is missing ({error}); a build that was configured after `tools/setup test` had "
-        "installed it into .venv/tests runs this"
+        "installed it into .venv/tests runs this test"
     )
 
 
 class CommandTest(unittest.TestCase):
-    """Each test has an empty directory, which must contain nothing unexpected at the end."""
+    """A test with an empty directory. At the end, the directory must not contain unexpected files."""
 
     maxDiff = 2000
 
@@ -99,10 +100,10 @@ class CommandTest(unittest.TestCase):
         self.directory = tempfile.mkdtemp(prefix="warpaes-cli-")
         self.addCleanup(shutil.rmtree, self.directory)
 
-    user = None  # the user that runs the commands; None: the user that runs the tests
+    user = None  # the user that runs the commands, or None for the user that runs the tests
 
     def become_other_user(self):
-        copy = tempfile.mkdtemp(prefix="warpaes-bin-")  # other users may not enter the build folder
+        copy = tempfile.mkdtemp(prefix="warpaes-bin-")  # other users may not be allowed to enter the build folder
         self.addCleanup(shutil.rmtree, copy)
         os.chmod(copy, 0o755)
         found = subprocess.run(["ldd", WARPAES], capture_output=True, text=True, check=False).stdout
@@ -152,7 +153,7 @@ class CommandTest(unittest.TestCase):
         return subprocess.run(arguments, env=environment, timeout=120, start_new_session=True, **options)
 
     def warpaes(self, *arguments, **options):
-        """Run `warpaes`, expect success, and return its standard output."""
+        """Run `warpaes`, check that it succeeds, and return its standard output."""
         result = self.run_command(WARPAES, *arguments, **options)
         self.assertEqual(result.returncode, 0, (arguments, result.stderr))
         return result.stdout
@@ -163,7 +164,8 @@ class CommandTest(unittest.TestCase):
         return result.stdout
 
     def refused(self, status, words, *arguments, **options):
-        """Run `warpaes`, and expect this exit code, all of `words` in the message, and nothing new in the directory."""
+        """Run `warpaes` and check that it returns this exit status, that the message contains all of `words`, and that
+        the directory contains no new file."""
         before = sorted(os.listdir(self.directory))
         result = self.run_command(WARPAES, *arguments, **options)
         message = result.stderr.decode()
@@ -176,7 +178,7 @@ class CommandTest(unittest.TestCase):
 
 
 class KeyedTest(CommandTest):
-    """Tests with a keyset of small segments."""
+    """Tests that use a keyset with small segments."""
 
     def setUp(self):
         super().setUp()

@@ -1,4 +1,5 @@
-"""Forged input is refused: no file appears, a pipe receives only authenticated segments, and nothing remains."""
+"""Tests that forged input is refused: no file appears, a pipe receives only authenticated segments, and nothing
+remains."""
 
 import os
 import subprocess
@@ -18,8 +19,8 @@ from support import (
 )
 
 TEMPLATES = ("AES128_GCM_HKDF_4KB", "AES256_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256")
-# The plaintext bytes of the first segment and of later ones, the position of the first segment's end, and the bytes of
-# a segment.
+# For each template: the plaintext bytes of the first segment and of later segments, the position of the first segment's
+# end, and the bytes of a segment.
 LAYOUT = {
     "AES128_GCM_HKDF_4KB": (4096 - 24 - 16, 4096 - 16, 4096, 4096),
     "AES256_CTR_HMAC_SHA256_4KB": (4096 - 40 - 32, 4096 - 32, 4096, 4096),
@@ -39,8 +40,8 @@ class Authenticity(CommandTest):
         return self.warpaes("encrypt", *self.how, stdin=self.plain)
 
     def is_refused(self, content, at_most, *, statuses=(AUTHENTICATION, FORMAT), how=None):
-        """Decrypt into a new file, over an old one, with `verify`, and through a pipe, which gets at most `at_most`
-        bytes of plaintext."""
+        """Check that input is refused when decrypted into a new file, over an old file, with `verify`, and through a
+        pipe. The pipe may receive at most `at_most` bytes of plaintext."""
         self.write("bad", content)
         how = how or self.how
         self.write("old", b"old")
@@ -102,7 +103,7 @@ class Authenticity(CommandTest):
             self.assertTrue(self.plain.startswith(result.stdout))
 
     def test_a_file_that_shows_at_once_what_is_written_gets_nothing_behind_damage(self):
-        """If standard output is a file, several workers could write anywhere in it."""
+        """If standard output is a file, several workers could write at any position."""
         self.plain = data(8 << 20)
         sealed = bytearray(self.make("AES128_GCM_HKDF_4KB"))
         damage = len(sealed) // 3
@@ -158,7 +159,7 @@ class Authenticity(CommandTest):
             bad = bytearray(good)
             bad[end + 20] ^= 1  # in the second segment
             self.write("bad", bad)
-            self.refused(RANGE, "range", "decrypt", *self.how, "-r", "0:10", stdin=good)  # a pipe
+            self.refused(RANGE, "range", "decrypt", *self.how, "-r", "0:10", stdin=good)  # standard input is a pipe
             part = self.warpaes("decrypt", *self.how, "-r", f"0:{first - 1}", "bad")
             self.assertTrue(part == self.plain[:first])
             self.refused(AUTHENTICATION, "'bad': ", "decrypt", *self.how, "-r", f"{first}:{first}", "bad")
@@ -166,7 +167,7 @@ class Authenticity(CommandTest):
                 AUTHENTICATION, "'bad': ", "decrypt", *self.how, "-r", f"{first - 1}:{first}", "-o", "out", "bad"
             )
             self.write("bad", good[: end + segment])  # ends with a segment that is not the last
-            if "C2SP" in template:  # no file has that length
+            if "C2SP" in template:  # no file has this length
                 self.refused(FORMAT, "truncated", "decrypt", *self.how, "-r", "0:10", "bad")
                 continue
             self.assertEqual(self.warpaes("decrypt", *self.how, "-r", "0:10", "bad"), self.plain[:11])

@@ -1,4 +1,4 @@
-"""Every bad input gives an exit status, a message that names the cause, and no output file."""
+"""Tests that every bad input causes an exit status, a message that names the cause, and no output file."""
 
 import os
 import resource
@@ -42,7 +42,7 @@ class CommandLine(CommandTest):
         self.refused(ARGUMENT, "-d|takes no value", "enc", "-d=1")
         self.refused(ARGUMENT, "'file'|-in", "enc", "-aes-128-ctr", "file")
         self.refused(ARGUMENT, "-iter|'many'", "enc", "-iter", "many")
-        self.refused(ARGUMENT, "-iter|at least 1", "enc", "-iter", "0")
+        self.refused(ARGUMENT, "-iter|from 1 to 2147483647", "enc", "-iter", "0")
         self.refused(ARGUMENT, "-p|does not print keys", "enc", "-p")
         self.refused(ARGUMENT, "'x'", "devices", "x")
         self.refused(ARGUMENT, "'x'", "selftest", "x")
@@ -50,8 +50,8 @@ class CommandLine(CommandTest):
     def test_keys(self):
         self.write("in", b"data")
         base = ("enc", "-aes-128-ctr", "-in", "in", "-out", "out", "-iv", IV)
-        self.refused(KEY_LENGTH, "-K|32 hexadecimal digits|got 30", *base, "-K", KEYS[128][:30])
-        self.refused(KEY_LENGTH, "-K|got 64", *base, "-K", KEYS[256])
+        self.refused(KEY_LENGTH, "-K|32 hexadecimal digits|not 30", *base, "-K", KEYS[128][:30])
+        self.refused(KEY_LENGTH, "-K|not 64", *base, "-K", KEYS[256])
         self.refused(ARGUMENT, "-K|character 3", *base, "-K", "00g" + KEYS[128][3:])
         self.refused(NOT_FOUND, "-K|'nowhere'", *base, "-K", "file:nowhere")
         self.refused(ARGUMENT, "-K|NOT_SET", *base, "-K", "env:NOT_SET")
@@ -59,42 +59,42 @@ class CommandLine(CommandTest):
         self.refused(ARGUMENT, "no key", *base)
         self.refused(ARGUMENT, "-K|no terminal", *base, "-K", "prompt")
         self.write("short", b"0123")
-        self.refused(KEY_LENGTH, "-K|got 4", *base, "-K", "file:short")
+        self.refused(KEY_LENGTH, "-K|not 4", *base, "-K", "file:short")
 
     def test_ivs(self):
         base = ("enc", "-aes-128-ctr", "-out", "out", "-K", KEYS[128])
         self.refused(IV_LENGTH, "-iv|missing", *base)
-        self.refused(IV_LENGTH, "-iv|got 2", *base, "-iv", "00")
-        self.refused(IV_LENGTH, "-iv|got 34", *base, "-iv", IV + "00")
+        self.refused(IV_LENGTH, "-iv|not 2", *base, "-iv", "00")
+        self.refused(IV_LENGTH, "-iv|not 34", *base, "-iv", IV + "00")
         self.refused(ARGUMENT, "-iv|character 1", *base, "-iv", "x" + IV[1:])
 
     def test_options_of_keys_that_would_have_no_effect(self):
-        """Each option is accepted by itself. Together, one of them would be ignored."""
+        """Each option is accepted alone. Together, the command would have to ignore one of them."""
         self.private("pw", b"secret\n")
         key, iv, salt = ("-K", KEYS[128]), ("-iv", IV), ("-S", "0123456789abcdef")
         for mode, flags, words in (
             ("ecb", (*key, *iv), "-iv: ECB has no IV"),
             ("ecb", ("-k", "x", *iv), "-iv: ECB has no IV"),
-            ("ctr", (*key, *iv, "-pbkdf2"), "-pbkdf2: applies only to passphrases, and -K is the key itself"),
+            ("ctr", (*key, *iv, "-pbkdf2"), "-pbkdf2: applies only to passphrases, but -K is the key itself"),
             ("ctr", (*key, *iv, "-iter", "1000"), "-iter: applies only to passphrases"),
             ("ctr", (*key, *iv, "-md", "sha512"), "-md: applies only to passphrases"),
             ("ctr", (*key, *iv, *salt), "-S: applies only to passphrases"),
             ("ecb", (*key, "-pbkdf2"), "-pbkdf2: applies only to passphrases"),
             ("ctr", ("-k", "x", "-nosalt", *salt), "-S: cannot be combined with -nosalt"),
-            ("ctr", ("-k", "x", "-kfile", "pw"), "-k: -kfile gives the passphrase"),
-            ("ctr", ("-kfile", "pw", "-k", "x"), "-k: -kfile gives the passphrase"),
-            ("ctr", ("-pass", "pass:y", "-k", "x"), "-pass: -k gives the passphrase"),
-            ("ctr", ("-pass", "file:pw", "-kfile", "pw"), "-pass: -kfile gives the passphrase"),
+            ("ctr", ("-k", "x", "-kfile", "pw"), "-k: -kfile already provides the passphrase"),
+            ("ctr", ("-kfile", "pw", "-k", "x"), "-k: -kfile already provides the passphrase"),
+            ("ctr", ("-pass", "pass:y", "-k", "x"), "-pass: -k already provides the passphrase"),
+            ("ctr", ("-pass", "file:pw", "-kfile", "pw"), "-pass: -kfile already provides the passphrase"),
         ):
             for direction in ("-e", "-d"):
                 with self.subTest(mode=mode, flags=flags):
-                    self.refused(ARGUMENT, words + "|leave it out",
+                    self.refused(ARGUMENT, words + "|omit it",
                                  "enc", f"-aes-128-{mode}", direction, "-out", "out", *flags)  # fmt: skip
         for mode, flags in (("ctr", (*key, *iv, "-k", "x")), ("cbc", (*key, *iv, "-pass", "pass:x", "-pbkdf2")),
                             ("ecb", (*key, "-kfile", "pw"))):  # fmt: skip
             self.refused(ARGUMENT, "has no effect, because -K is the key itself",
                          "enc", f"-aes-128-{mode}", "-out", "out", *flags)  # fmt: skip
-        # Here -S gives the IV.
+        # Here, -S sets the IV.
         self.warpaes("enc", "-aes-128-ctr", *key, "-kfile", "pw", "-pbkdf2")
         self.warpaes("enc", "-aes-128-ctr", *iv, "-kfile", "pw", "-pbkdf2")
 
@@ -106,7 +106,7 @@ class CommandLine(CommandTest):
         self.write("empty", b"\n")
         self.refused(ARGUMENT, "-kfile|'empty'", *base, "-kfile", "empty")
         self.refused(ARGUMENT, "digest|'md17'", *base, "-md", "md17", "-k", "x")
-        self.refused(ARGUMENT, "-S|got 4", *base, "-S", "0011", "-k", "x")
+        self.refused(ARGUMENT, "-S|not 4", *base, "-S", "0011", "-k", "x")
         self.refused(ARGUMENT, "-S|character 1", *base, "-S", "zz11223344556677", "-k", "x")
 
     def test_backends(self):
@@ -195,7 +195,7 @@ class Files(CommandTest):
         os.chmod(self.path("in"), 0)
         self.refused(NOT_FOUND, "'in'|Permission denied", *CTR, "-in", "in", "-out", "out")
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user; root on any machine runs this")
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user; root on any machine runs this test")
     def test_unreadable_input_and_directory_as_somebody_else(self):
         self.write("in", b"data")
         os.chmod(self.path("in"), 0)
@@ -204,7 +204,9 @@ class Files(CommandTest):
         os.chmod(self.path("readable"), 0o644)
         probe = self.run_command(WARPAES, "--version", user=65534, check=False)
         if probe.returncode != 0:
-            self.skipTest("others may not enter the build directory; root runs this where they may, as below /tmp")
+            self.skipTest(
+                "other users may not enter the build directory; root runs this test where they may, such as below /tmp"
+            )
         self.refused(NOT_FOUND, "'in'|Permission denied", *CTR, "-in", "in", "-out", "/dev/null", user=65534)
         self.refused(WRITE, "'out'|Permission denied", *CTR, "-in", "readable", "-out", "out", user=65534)
 
@@ -255,7 +257,7 @@ class Files(CommandTest):
             else None
         )
         if mounted is None or mounted.returncode != 0:
-            self.skipTest("a small file system cannot be mounted here; root runs this outside containers")
+            self.skipTest("cannot mount a small file system; root runs this test outside containers")
         try:
             self.write("in", data(3_000_000))
             self.refused(WRITE, "'small/out' needs|free; free some", *CTR, "-in", "in", "-out", "small/out")

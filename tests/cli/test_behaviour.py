@@ -1,4 +1,4 @@
-"""Ranges, streams, terminals, signals, records and memory."""
+"""Tests ranges, streams, terminals, signals, records and memory."""
 
 import json
 import os
@@ -127,7 +127,7 @@ class Streams(CommandTest):
 
 class Tables(CommandTest):
     def test_nothing_is_measured_for_a_reader_that_has_gone(self):
-        """All rows would take minutes."""
+        """Measuring all rows would take minutes."""
         run = subprocess.Popen([WARPAES, "bench"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         run.stdout.readline()
         run.stdout.close()
@@ -138,7 +138,7 @@ class Tables(CommandTest):
 
 class Terminal(CommandTest):
     def on_terminal(self, *arguments, answers=(), stdin=None, stdout=None):
-        """Run the command with a separate terminal, and return the exit code and the terminal's output."""
+        """Run the command with a separate terminal. Return the exit code and the terminal's output."""
         leader, follower = pty.openpty()
 
         def take_terminal():
@@ -172,7 +172,7 @@ class Terminal(CommandTest):
                     break
                 shown += chunk
                 if answers and shown.endswith(b": "):
-                    time.sleep(0.1)  # the echo is turned off just after the prompt
+                    time.sleep(0.1)  # the echo is turned off just after the prompt is printed
                     os.write(leader, answers.pop(0) + b"\n")
         os.close(leader)
         return process.wait(timeout=30), shown
@@ -249,7 +249,7 @@ class Signals(CommandTest):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        select.select([full.stdout], [], [], 20)  # the command runs and writes
+        select.select([full.stdout], [], [], 20)  # the command has started to write
         time.sleep(0.5)
         for process in (full, silent):
             process.send_signal(signal.SIGTERM)
@@ -281,7 +281,7 @@ class Records(CommandTest):
         self.assertEqual(record["status"], result.returncode)
         self.assertIn("nowhere", record["error"])
         result = self.run_command(WARPAES, *CTR, "--json", stdin=data(1000))
-        self.assertEqual(len(result.stdout), 1000)  # only the data
+        self.assertEqual(len(result.stdout), 1000)  # standard output contains only the data
         self.assertEqual(json.loads(result.stderr.splitlines()[-1])["bytes_written"], 1000)
 
     def test_a_counter_that_wraps_is_told(self):
@@ -329,7 +329,7 @@ class Records(CommandTest):
 
 class PeakMemory(CommandTest):
     def peak(self, *arguments):
-        """Return the peak resident set in KiB."""
+        """Return a command's peak resident set in KiB."""
         process = subprocess.Popen([WARPAES, *arguments], cwd=self.directory, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,5 +1,5 @@
-"""Tests C2SP chunked encryption: published messages, an independent decoder (tests/vectors/c2sp.py) and its files, and
-another library (PyPI `cryptography`, its module `cobblestone`)."""
+"""Tests C2SP chunked encryption with published messages, an independent decoder (tests/vectors/c2sp.py) and its files,
+and a different library (the module `cobblestone` in PyPI's `cryptography`)."""
 
 import hashlib
 import json
@@ -65,7 +65,7 @@ class C2sp(CommandTest):
             key = key_of(template)
             self.key(key)
             options = ("-k", "key", "--format", template, "--aad", "context")
-            for length in (*LENGTHS, 257 * 16384 + 1):  # chunk numbers exceed one byte
+            for length in (*LENGTHS, 257 * 16384 + 1):  # the last length makes chunk numbers exceed one byte
                 their = encryptor(key, context=b"context")
                 theirs = their.update(data(length)) + their.finalize()
                 self.assertTrue(self.warpaes("decrypt", *options, stdin=theirs) == data(length), (template, length))

@@ -1,4 +1,4 @@
-"""Tests round trips of directories: preserved metadata, skipped files, and second runs."""
+"""Tests round trips of directories, including preserved metadata, skipped files, and second runs."""
 
 import json
 import os
@@ -113,7 +113,7 @@ class Trees(KeyedTest):
         self.assertEqual(set(self.tree("out")), {"notes.txt.warpaes"})
 
     def test_a_directory_that_cannot_be_read_among_others(self):
-        # Names below this folder are too long, even for root.
+        # Names in this folder are too long, even for root.
         at = os.open(self.path("in"), os.O_RDONLY)
         for _ in range(20):
             os.mkdir("d" * 250, dir_fd=at)
@@ -168,7 +168,7 @@ class Attributes(KeyedTest):
         return sorted(found)
 
     def test_the_times_of_access_and_of_change_are_two(self):
-        """The access time lies in the future, so that reading the file does not change it."""
+        """The access time is in the future, so reading the file does not change it."""
         changed, accessed = 1_500_000_000, int(time.time()) + 10000
         os.utime(self.path("in/a"), (accessed, changed))
         self.encrypt("in")
@@ -227,7 +227,8 @@ class Attributes(KeyedTest):
         self.encrypt("--include", "sub/", "--include", "in/a", "--exclude", "c", "in")
         self.assertEqual(self.names("out"), ["in", "in/a.warpaes", "in/sub", "in/sub/b.tmp.warpaes", "in/sub/empty"])
         shutil.rmtree(self.path("out"))
-        self.encrypt("--include", "nothing", "in", "in/sub/c")  # files given by name are always taken
+        # Files that are named on the command line are always included.
+        self.encrypt("--include", "nothing", "in", "in/sub/c")
         self.assertEqual(self.names("out"), ["c.warpaes"])
         self.encrypt("in")
         self.decrypt("--output-dir", "back", "--include", "a", "--include", "c.warpaes", "out/in")
@@ -291,7 +292,7 @@ class Attributes(KeyedTest):
         self.assertNotIn("in/.secret.key.warpaes", names)
         self.assertNotIn("in/sub/c.warpaes", names)
         self.assertIn("in/sub/node_modules.warpaes", names)
-        # For decryption, a pattern may match either name.
+        # For decryption, a pattern matches the stored name or the plain name.
         self.decrypt("--output-dir", "back", "--exclude", "a", "--exclude", "node_modules.warpaes", "out/in")
         self.assertNotIn("in/a", self.names("back"))
         self.assertNotIn("in/sub/node_modules", self.names("back"))
@@ -322,7 +323,7 @@ class Attributes(KeyedTest):
             self.encrypt("-f", "in")
             self.assertGreater(len(reader.stdout.read()), 24)
         self.assertEqual(stat.S_IMODE(os.stat(self.path("pipe")).st_mode), 0o622)
-        # An existing link leads to a file, which is replaced and gets the attributes.
+        # An existing link leads to a file. The file is replaced and receives the attributes.
         os.unlink(self.path("out/in/a.warpaes"))
         self.write("elsewhere", b"old")
         os.symlink("../../elsewhere", self.path("out/in/a.warpaes"))
@@ -347,7 +348,7 @@ class Attributes(KeyedTest):
             self.write(f"in/sub/large {number}", b"x")
             os.chmod(self.path(f"in/sub/large {number}"), 0o640)
         os.chmod(self.path("in/sub"), 0o750)
-        # The signal comes immediately before the first result gets its name.
+        # The signal arrives immediately before the first result receives its name.
         shim = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": os.devnull, "BEFORE_NAME": "kill -TERM $PPID"}
         arguments = ["encrypt", "-k", "keyset", "--output-dir", "out", "-j", "1", "in"]
         command = self.run_command(WARPAES, *arguments, env=shim)
@@ -372,18 +373,18 @@ class Attributes(KeyedTest):
         os.rename(self.path("out/in/a.warpaes"), self.path("out/in/renamed"))
         result = self.run_command(WARPAES, "verify", "-k", "keyset", "out")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(b"1 file does not look encrypted: skipped", result.stderr)
+        self.assertIn(b"1 file does not look encrypted and was skipped", result.stderr)
         self.assertEqual(len(result.stdout.splitlines()), 3)
         self.assertIn(b"out/in/renamed: authentic", result.stdout)
-        # A file given by name is always tried, and damaged files are not skipped.
+        # A file that is named on the command line is always tried, and damaged files are not skipped.
         self.refused(FORMAT, "header", "verify", "-k", "keyset", "out/in/README")
         self.write("out/in/damaged.warpaes", b"not one of ours any more")
         self.refused(FORMAT, "1 of 4 files failed", "verify", "-k", "keyset", "out")
         os.mkdir(self.path("plain"))
         self.write("plain/x", b"x")
-        self.refused(NOT_FOUND, "none of 1 file looks encrypted", "verify", "-k", "keyset", "plain")
+        self.refused(NOT_FOUND, "no file looks encrypted (of 1 file)", "verify", "-k", "keyset", "plain")
         self.write("plain/y", b"y")
-        self.refused(NOT_FOUND, "none of 2 files looks encrypted", "verify", "-k", "keyset", "plain")
+        self.refused(NOT_FOUND, "no file looks encrypted (of 2 files)", "verify", "-k", "keyset", "plain")
 
     def test_files_without_a_mark_are_all_tried(self):
         self.warpaes("keygen", "-t", "C2SP_CHUNKED_256", "-o", "raw")

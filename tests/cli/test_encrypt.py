@@ -1,4 +1,4 @@
-"""Tests `warpaes encrypt`, `decrypt` and `verify`: files, directories, streams, keys and records."""
+"""Tests `warpaes encrypt`, `decrypt` and `verify` with files, directories, streams, keys and records."""
 
 import base64
 import contextlib
@@ -50,7 +50,7 @@ class RoundTrips(KeyedTest):
                     self.assertTrue(self.read("again") == plain, length)
                     piped = self.warpaes("encrypt", *how, stdin=plain)
                     self.assertEqual(len(piped), len(self.read("cipher")))
-                    self.assertNotEqual(piped, self.read("cipher"))  # another salt
+                    self.assertNotEqual(piped, self.read("cipher"))  # the salt differs
                     self.assertTrue(self.warpaes("decrypt", *how, "-", stdin=piped) == plain, length)
                     self.assertIn(b"cipher: authentic", self.warpaes("verify", *how, "cipher"))
                     self.assertIn(b"standard input: authentic", self.warpaes("verify", *how, stdin=piped))
@@ -107,7 +107,7 @@ class RoundTrips(KeyedTest):
         self.assertEqual(record["files"][0]["bytes_written"], 10)
         self.assertLess(record["bytes_read"], 20_000)
         content = bytearray(self.read("cipher"))
-        content[2_000_000] ^= 1  # outside
+        content[2_000_000] ^= 1  # outside the range
         self.write("cipher", content)
         self.assertEqual(self.decrypt("-r", "1000000:1000009", "cipher"), data(3_000_000)[1_000_000:1_000_010])
 
@@ -216,7 +216,7 @@ class Outputs(KeyedTest):
         self.assertEqual(self.decrypt("in.warpaes"), data(9, b"in"))
         self.assertEqual(self.decrypt(stdin=self.encrypt("-o", "-", "in")), data(9, b"in"))
         self.assertEqual(self.decrypt(stdin=self.encrypt(stdin=b"x")), b"x")
-        # A result does not replace a file that has yet to be read.
+        # A result does not replace a file that the command has yet to read.
         self.write("in.warpaes", b"of somebody else")
         self.refused(SAME_FILE, "nothing was done", "encrypt", "-k", "keyset", "-f", "in", "in.warpaes")
         self.assertEqual(self.read("in.warpaes"), b"of somebody else")
@@ -226,7 +226,7 @@ class Outputs(KeyedTest):
             self.refused(NOT_FOUND, "standard input", "decrypt", "-k", "keyset", stdin=only_written)
 
     def test_names_add_no_lines(self):
-        """A name with control characters is printed on one line, and the characters are escaped."""
+        """A name with control characters is printed on one line, with the characters escaped."""
         name = "a: authentic\n\x1b[1mb\x7f\x9bé€😀\u202ec\u2066\udc9b\udce2\udc82\udcc3\udced\udca0\udc80"
         shown = (
             "a: authentic\\x0a\\x1b[1mb\\x7f\\x9bé€😀\\xe2\\x80\\xaec\\xe2\\x81\\xa6\\x9b\\xe2\\x82\\xc3\\xed\\xa0\\x80"
@@ -263,7 +263,7 @@ class Outputs(KeyedTest):
         self.assertEqual(file["bytes_written"], os.stat(self.path("out")).st_size)
         self.assertEqual(file["key_id"], json.loads(self.read("keyset"))["primaryKeyId"])
         result = self.run_command(WARPAES, "decrypt", "-k", "keyset", "--json", "out")
-        self.assertTrue(result.stdout == data(10_000))  # nothing but the data
+        self.assertTrue(result.stdout == data(10_000))  # standard output contains only the data
         self.assertEqual(json.loads(result.stderr)["files"][0]["bytes_written"], 10_000)
         result = self.run_command(WARPAES, "decrypt", "-k", "keyset", "--json", "-o", "again", "in")
         record = json.loads(result.stdout)
@@ -279,7 +279,7 @@ class Outputs(KeyedTest):
             self.refused(BACKEND, "device 99", action, "-k", "keyset", "--device", "99", "in")
 
     def test_progress_in_a_file_is_lines(self):
-        """Without a terminal, progress is one line per second, without carriage returns."""
+        """Without a terminal, progress consists of one line per second without carriage returns."""
         command = [WARPAES, "encrypt", "-k", "keyset", "--progress", "-o", "out", "-"]
         environment = os.environ | {"WARPAES_CALIBRATION": "none"}
         pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -292,14 +292,14 @@ class Outputs(KeyedTest):
             told = process.communicate()[1].decode()
         self.assertEqual(process.returncode, 0)
         self.assertNotRegex(told, "[\r\x1b]")
-        lines = told.splitlines()[:-1]  # without the summary
+        lines = told.splitlines()[:-1]  # all lines except the summary
         self.assertGreater(len(lines), 0)
         self.assertLessEqual(len(lines), time.monotonic() - begin + 2)
         for line in lines:
             self.assertRegex(line, r"^[\d.]+ [KM]iB  [\d.]+ GB/s$")
 
     def test_progress_says_of_how_much(self):
-        """The total covers all files with a known length, which a pipe does not have."""
+        """The total covers all files whose length is known. A pipe's length is not known."""
         self.write("in", data(3 << 20))
         os.mkfifo(self.path("pipe"))
         command = [WARPAES, "encrypt", "-k", "keyset", "--progress", "--output-dir", "out", "in", "pipe"]
@@ -339,7 +339,7 @@ class Outputs(KeyedTest):
         command = [WARPAES, "encrypt", "-k", "keyset", "--threads", "1", "-o", "-", "in"]
         options = {"cwd": self.directory, "env": os.environ | {"WARPAES_CALIBRATION": "none"}, "bufsize": 0}
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as p:
-            first = p.stdout.read(1)  # the command has begun, and waits for a reader
+            first = p.stdout.read(1)  # the command has started and now waits for a reader
             with open(self.path("in"), "ab") as file:
                 file.write(b"more")
             rest, told = p.communicate()
@@ -362,7 +362,7 @@ class Outputs(KeyedTest):
         self.assertIn(b"  100 bytes", self.warpaes("inspect", "-k", "keyset", "--aad", "x", "out"))
 
     def test_parameters_of_no_template(self):
-        # The key has AES-128, segments of 500 bytes, and SHA-1.
+        # The key is for AES-128, segments of 500 bytes and SHA-1.
         value = base64.b64encode(bytes.fromhex("120708f40310101801" + "1a10") + data(16)).decode()
         text = self.read("keyset").decode()
         self.private("keyset", re.sub('"value": "[^"]*"', f'"value": "{value}"', text).encode())
@@ -375,7 +375,7 @@ class Outputs(KeyedTest):
 
 
 class Names(KeyedTest):
-    """Names that have a meaning in other contexts are plain file names here."""
+    """Names that have a special meaning elsewhere are plain file names here."""
 
     def test_brackets_are_part_of_a_name(self):
         self.write("a", b"one")
@@ -448,7 +448,7 @@ class Signals(KeyedTest):
         )
 
     def begun(self, content, *arguments):
-        """Return a job that is midway through writing a new file."""
+        """Return a job that has written part of a new file."""
         before = set(os.listdir(self.directory))
         process = self.start(*arguments)
         process.stdin.write(content)
@@ -489,7 +489,7 @@ class Signals(KeyedTest):
         os.mkdir(self.path("in"))
         for i in range(3):
             self.write(f"in/{i}", b"x")
-        os.mkfifo(self.path("pipe"))  # never opened, so that the command cannot continue
+        os.mkfifo(self.path("pipe"))  # nothing opens the pipe, so the command cannot continue
         process = self.start("encrypt", "-k", "keyset", "--json", "--output-dir", "out", "-j", "1", "pipe", "in")
         deadline = time.monotonic() + 60
         while not os.path.exists(self.path("out/in")) and time.monotonic() < deadline:
@@ -499,7 +499,7 @@ class Signals(KeyedTest):
         process.stdin.close()
         record = json.loads(process.stdout.read())
         self.assertEqual([file["status"] for file in record["files"]], [CANCELLED] * 4)
-        self.assertEqual(record["files"][3]["error"], "not begun")
+        self.assertEqual(record["files"][3]["error"], "not started")
         process.stdout.close()
         whole = (1 << 30) * 1.001
         for name in os.listdir(self.path("out/in")):

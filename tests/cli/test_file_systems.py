@@ -1,8 +1,8 @@
 """Tests output files on file systems that lack features of ext4, such as links, RENAME_NOREPLACE, rename, permissions
 or times.
 
-A preloaded library refuses the calls (poor_file_system.cpp), on any machine and as any user. Real file systems are
-tested if they can be mounted: rclone, bindfs, gocryptfs, FAT or exFAT in FUSE, overlayfs, and tmpfs.
+A preloaded library (poor_file_system.cpp) refuses the calls. This works on any machine and as any user. Real file
+systems are tested if they can be mounted: rclone, bindfs, gocryptfs, FAT or exFAT with FUSE, overlayfs and tmpfs.
 """
 
 import json
@@ -19,7 +19,7 @@ PACKAGE = os.environ.get("WARPAES_PYTHON_PACKAGE")
 ENC = ["enc", "-aes-256-ctr", "-pbkdf2", "-iter", "10", "-pass", "env:P"]
 PLAIN = data(300_000)
 
-#: Missing features by kind of file system.
+#: The missing features of each kind of file system.
 KINDS = {
     "no unnamed files": "tmpfile",
     "old kernel or NFS": "tmpfile noreplace",
@@ -61,7 +61,7 @@ class FileSystems(CommandTest):
         os.mkdir(self.out)
 
     def commands(self):
-        """Return every command that writes a file, with the name of its output."""
+        """Return every command that writes a file, with the name of the output."""
         k = ["-k", "keyset.json"]
         yield "sealed", ["encrypt", *k, "-o", "out/sealed", "plain"]
         yield "opened", ["decrypt", *k, "-o", "out/opened", "out/sealed"]
@@ -74,10 +74,10 @@ class FileSystems(CommandTest):
         yield "back/tree/a", ["decrypt", *k, "--output-dir", "out/back", "out/trees/tree"]
 
     def check_all(self, environment, may_replace=True, keeps_times=True, creates_late=False):
-        """Runs all commands and the Python writers; returns the messages.
+        """Run all commands and the Python writers, and return the messages.
 
-        ``keeps_times``: whether files keep their modification time; `reencrypt` refuses changed files.
-        ``creates_late``: whether removed files can reappear after the mount has uploaded them.
+        ``keeps_times`` states whether files keep their modification time, because `reencrypt` refuses changed files.
+        ``creates_late`` states whether removed files can reappear after the mount has uploaded them.
         """
         said = b""
         for name, arguments in self.commands():
@@ -85,7 +85,7 @@ class FileSystems(CommandTest):
             self.assertEqual(done.returncode, 0, (arguments, done.stderr))
             self.assertTrue(os.path.exists(os.path.join(self.out, name)), arguments)
             said += done.stderr
-            # Without -f no file is replaced. With -f every file can be replaced.
+            # Without -f, no file is replaced. With -f, every file can be replaced.
             if arguments[0] in ("encrypt", "enc") and "--output-dir" not in arguments:
                 before = os.stat(os.path.join(self.out, name)).st_size
                 self.refused_in(EXISTS, environment, *arguments)
@@ -143,7 +143,7 @@ class FileSystems(CommandTest):
                 with open(calls, encoding="ascii") as file:
                     refused = set(file.read().split())
                 os.remove(calls)
-                # The test is meaningless unless the calls were made.
+                # The test is only meaningful if these calls were made.
                 self.assertGreaterEqual(
                     refused, set(words) - {"open", "prompt", "quiet_chmod", "chown", "rename", "noreplace", "fsync"}
                 )
@@ -168,7 +168,7 @@ class FileSystems(CommandTest):
                 self.assertEqual(os.stat(self.path("out/old")).st_mode & 0o777, 0o600)
 
     def test_what_cannot_work_fails_before_the_input_is_read(self):
-        """Files are replaced without rename(). The input is a pipe without a writer."""
+        """Files are replaced without rename(). The input is a pipe that has no writer."""
         self.write("out/old", b"old")
         lacks = self.poor("tmpfile noreplace link rename")
         reader, writer = os.pipe()
@@ -185,7 +185,7 @@ class FileSystems(CommandTest):
         self.assertEqual(os.listdir(self.out), ["old"])
 
     def test_a_file_that_cannot_be_stored_when_it_is_closed(self):
-        """A mount of object storage may run out of space at close(), and no earlier call reports that."""
+        """A mount of object storage may run out of space at close() without an error in any earlier call."""
         lacks = self.poor("tmpfile noreplace link close")
         self.write("out/old", b"old")
         k = ["-k", "keyset.json"]
@@ -213,7 +213,7 @@ class FileSystems(CommandTest):
         self.assertEqual(self.read("out/keyset"), b"theirs")
         self.assertEqual(os.listdir(self.out), ["keyset"])
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root may change another user's keyset; root runs this")
+    @unittest.skipUnless(os.geteuid() == 0, "only root may change another user's keyset; root runs this test")
     def test_root_takes_no_keyset_from_its_owner(self):
         shutil.copy(self.path("keyset.json"), self.path("out/keyset"))
         os.chown(self.path("out/keyset"), 65534, 65534)
@@ -222,7 +222,7 @@ class FileSystems(CommandTest):
         self.assertEqual(self.read("out/keyset"), before)
         self.assertEqual(os.stat(self.path("out/keyset")).st_uid, 65534)
         self.assertEqual(os.listdir(self.out), ["keyset"])
-        os.chown(self.path("out/keyset"), 0, 65534)  # harmless: the other group may not read the file
+        os.chown(self.path("out/keyset"), 0, 65534)  # harmless, because the other group may not read the file
         done = self.run_command(WARPAES, "keys", "add", "out/keyset", env=self.poor("chown"))
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -237,7 +237,7 @@ def run(*command):
 
 
 def mounted(kind, back, place, image):
-    """Mount a real file system at a place. Return the reason why that is not possible here, or None."""
+    """Mount a real file system at a place. Return None, or the reason why it cannot be mounted here."""
     if os.geteuid() != 0:
         return "only root may mount"
     if kind in ("tmpfs", "overlay"):
@@ -284,7 +284,7 @@ class RealFileSystems(FileSystems):
         os.mkdir(back)
         why = mounted(kind, back, self.out, self.path("image"))
         if why is not None:
-            self.skipTest(f"{kind}: {why}; root with FUSE and the package runs this")
+            self.skipTest(f"{kind}: {why}; root with FUSE and the package runs this test")
         try:
             return self.check_all({"P": "x"}, **how)
         finally:

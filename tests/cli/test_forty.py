@@ -1,6 +1,6 @@
-"""Tests common mistakes and their exact messages of one or two lines, as listed in forty.txt.
+"""Tests common mistakes and the exact messages of one or two lines that forty.txt lists for them.
 
-python3 tests/cli/test_forty.py --record     rewrites forty.txt; review it before you commit it
+python3 tests/cli/test_forty.py --record     rewrites forty.txt; review the file before you commit it
 """
 
 import os
@@ -17,7 +17,7 @@ COMMAND = re.compile(r"^\$ (.*)$", re.MULTILINE)
 
 
 class Place:
-    """Provides a directory with the files for the mistakes, and masks key IDs."""
+    """Provides a directory with the files for the mistakes, and masks key IDs in the output."""
 
     def __init__(self, directory):
         self.directory = Path(directory)
@@ -89,7 +89,7 @@ class Forty(CommandTest):
         self.assertGreaterEqual(len(commands), 40)
         place = Place(self.directory)
         self.assertMultiLineEqual(transcript(commands, place), TRANSCRIPT.read_text())
-        self.assertEqual(place.listing(), place.before, "a mistake left something")
+        self.assertEqual(place.listing(), place.before, "a mistake left a file")
 
     def test_every_answer_is_short_and_none_is_a_success(self):
         for answer in TRANSCRIPT.read_text().split("\n\n")[1:]:

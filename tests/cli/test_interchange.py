@@ -1,4 +1,4 @@
-"""`warpaes enc` and `openssl enc` read each other's files, and write the same bytes."""
+"""Tests that `warpaes enc` and `openssl enc` read each other's files and write the same bytes."""
 
 import base64
 import itertools
@@ -27,14 +27,14 @@ from support import (
 LENGTHS = (0, 1, 15, 16, 17, 1000, 300_001)
 
 with_openssl = unittest.skipUnless(
-    OPENSSL, "there is no openssl command; a machine where `tools/setup test` has installed it runs this"
+    OPENSSL, "there is no openssl command; a machine where `tools/setup test` has installed it runs this test"
 )
 
 
 @with_openssl
 class Interchange(CommandTest):
     def both_ways(self, plain, cipher, *flags, decrypt_flags=None, **options):
-        """Check deterministic encryption: both give the same ciphertext, and each decrypts it."""
+        """Check deterministic encryption. Both programs must produce the same ciphertext and decrypt it."""
         decrypt_flags = flags if decrypt_flags is None else decrypt_flags
         theirs = self.openssl("enc", cipher, "-e", *flags, stdin=plain, **options)
         ours = self.warpaes("enc", cipher, "-e", *flags, stdin=plain, **options)
@@ -42,7 +42,7 @@ class Interchange(CommandTest):
         self.assertEqual(self.warpaes("enc", cipher, "-d", *decrypt_flags, stdin=theirs, **options), plain)
 
     def cross(self, plain, cipher, *flags, **options):
-        """Check encryption with a random salt: each decrypts the other's file."""
+        """Check encryption with a random salt. Each program must decrypt the other program's file."""
         theirs = self.openssl("enc", cipher, "-e", *flags, stdin=plain, **options)
         self.assertEqual(self.warpaes("enc", cipher, "-d", *flags, stdin=theirs, **options), plain, flags)
         ours = self.warpaes("enc", cipher, "-e", *flags, stdin=plain, **options)
@@ -109,7 +109,7 @@ class Interchange(CommandTest):
         flags = ("enc", "-aes-128-cbc", "-pbkdf2", "-pass", "stdin")
         self.warpaes(*flags, "-in", "plain", "-out", "ours", stdin=b"secret\n")
         self.assertEqual(self.openssl(*flags, "-d", "-in", "ours", stdin=b"secret\n"), data(1000))
-        # The data may follow the line.
+        # The data may follow the passphrase's line.
         ours = self.warpaes(*flags, stdin=b"secret\n" + data(1000))
         self.write("ours", ours)
         self.assertEqual(self.openssl(*flags, "-d", "-in", "ours", stdin=b"secret\n"), data(1000))
@@ -140,13 +140,13 @@ class Interchange(CommandTest):
             self.both_ways(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-nosalt")
             self.both_ways(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-S", "0123456789abcdef")
             self.cross(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-salt")
-            # The last option counts.
+            # The last of several options counts.
             self.cross(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-nosalt", "-salt")
             self.both_ways(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-salt", "-nosalt")
 
     def test_key_before_passphrase(self):
         flags = ("-aes-256-cbc", "-K", KEYS[256], "-iv", IV, "-k", "secret", "-pbkdf2")
-        for salt in ((), ("-nosalt",)):  # the command does not write such files, but reads them
+        for salt in ((), ("-nosalt",)):  # the command does not write files with -nosalt but reads them
             sealed = self.openssl("enc", *flags, *salt, stdin=data(100))
             self.assertEqual(self.warpaes("enc", "-d", *flags, *salt, stdin=sealed), data(100))
         self.both_ways(data(100), "-aes-256-cbc", "-K", KEYS[256], "-k", "secret", "-pbkdf2", "-nosalt")
@@ -193,16 +193,17 @@ class Interchange(CommandTest):
             self.assertEqual(record["backend"], backend)
 
 
-# Without a salt, the same passphrase gives the same ciphertext, and one round costs no time.
+# Without a salt, the same passphrase gives the same ciphertext. One round of derivation takes no time.
 FROM_PASSPHRASE = ("enc", "-aes-256-ctr", "-pbkdf2", "-iter", "1", "-nosalt")
 
 
 @with_openssl
 class Passphrases(CommandTest):
-    """openssl reads as much of a line as its buffers hold."""
+    """openssl reads as much of a line as fits in its buffers."""
 
     def run_both(self, *arguments, **options):
-        """Return the result of `warpaes`, and check that it equals that of `openssl`: refusal, or the same bytes."""
+        """Run `warpaes` and `openssl`, and check that both fail or that their bytes are equal. Return the result of
+        `warpaes`."""
         theirs = self.run_command(OPENSSL, *arguments, **options)
         ours = self.run_command(WARPAES, *arguments, **options)
         self.assertEqual(ours.returncode == 0, theirs.returncode == 0, (arguments, ours.stderr, theirs.stderr))
@@ -210,7 +211,7 @@ class Passphrases(CommandTest):
         return ours
 
     def from_everywhere(self, content):
-        """Return the results by source of the line."""
+        """Return the results by the source of the passphrase's line."""
         self.private("pw", content)
         self.write("plain", data(100))
         flags = (*FROM_PASSPHRASE, "-in", "plain")
@@ -276,7 +277,7 @@ class Passphrases(CommandTest):
             self.assertEqual([r.returncode for r in results], [0, 0])
 
     def test_a_random_key_as_the_passphrase(self):
-        """`openssl rand -hex 64 > k` writes a line of 128 characters."""
+        """`openssl rand -hex 64 > k` writes a line with 128 characters."""
         self.private("k", data(64).hex().encode() + b"\n")
         for cipher in ("-aes-256-ctr", "-aes-256-cbc"):
             for derivation in ([], ["-pbkdf2"]):
@@ -309,7 +310,7 @@ class Passphrases(CommandTest):
 
 @with_openssl
 class Differences(CommandTest):
-    """Input that openssl accepts and warpaes refuses with a message (docs/command-line.md lists it)."""
+    """Input that openssl accepts but warpaes refuses with a message (docs/command-line.md lists such input)."""
 
     def test_keys_ivs_and_salts_of_other_lengths(self):
         cipher = ("enc", "-aes-128-cbc")
@@ -344,7 +345,7 @@ class Differences(CommandTest):
         def lines(length, end=b"\n"):
             return b"".join(text[at : at + length] + end for at in range(0, len(text), length))
 
-        # warpaes agrees with openssl, or accepts input that openssl reads as empty or only in part.
+        # warpaes agrees with openssl, or accepts input that openssl treats as empty or reads only in part.
         for good in (
             lines(64),
             lines(4),
@@ -425,7 +426,7 @@ class KeySources(CommandTest):
             ([f"-K={KEYS[128]}", "-iv", IV], KEYS[128]),
             (["-k", "correct horse", "-pbkdf2"], "correct horse"),
             (["-pass", "pass:correct horse", "-pbkdf2"], "correct horse"),
-            # Unused input is still secret.
+            # A secret that is not used is still a secret.
             (["-k", "correct horse", "-k", "another", "-pbkdf2"], "correct horse"),
             (["-pass", "pass:correct horse", "-pass", "pass:another", "-pbkdf2"], "correct horse"),
             (["-K", KEYS[128], "-K", "00" * 16, "-iv", IV], KEYS[128]),
@@ -467,7 +468,7 @@ class KeySources(CommandTest):
 
     def test_digits_are_no_raw_key(self):
         for bits in (128, 192, 256):
-            digits = data(bits // 16, b"digits").hex()  # the number of characters equals the key's bytes
+            digits = data(bits // 16, b"digits").hex()  # the number of digits equals the number of bytes in the key
             self.private("key", digits.encode())
             flags = ("enc", f"-aes-{bits}-ctr", "-iv", IV)
             for source in (digits, "file:key", "env:KEY"):

@@ -1,5 +1,5 @@
-"""Tests keysets under a key-encryption key, `--kek`: exchange with Tink in both directions, and every command on
-them."""
+"""Tests keysets that are encrypted under a key-encryption key (`--kek`): exchange with Tink in both directions, and
+every command that uses them."""
 
 import base64
 import json
@@ -93,7 +93,7 @@ class Places(Keks):
             self.assertEqual(self.warpaes("decrypt", *common, stdin=sealed), data(9000))
             self.refused(AUTHENTICATION, f"'keyset-{name}' under '{name}': {WRONG}", "verify", *common[:-1], "Strasse")
             self.refused(AUTHENTICATION, WRONG, "verify", *common[:-2], stdin=sealed)
-        # One key in two representations.
+        # These are two representations of the same key.
         self.warpaes("keys", "add", "keyset-raw32", "--kek", "hex", "--kek-aad", "Straße")
         self.refused(AUTHENTICATION, WRONG, "keys", "add", "keyset-raw32", "--kek", "raw16", "--kek-aad", "Straße")
 
@@ -122,7 +122,7 @@ class Places(Keks):
         self.assertEqual(self.warpaes("decrypt", *keys, "notes.warpaes"), data(9000))
 
     def test_one_for_several_keysets(self):
-        """The source is read only once. Mark an unencrypted keyset."""
+        """The key source is read only once. The unencrypted keyset is marked."""
         self.keygen()
         sealed = self.sealed()
         self.keygen(name="another")
@@ -187,7 +187,7 @@ class Places(Keks):
         self.assertEqual(opened.returncode, 0)
         self.assertIn(b"warning: --kek exec: 'echo", opened.stderr)
         self.assertNotIn(KEYS[256].encode(), opened.stderr)
-        # Associated data that looks like a key causes no warning.
+        # Associated data that looks like a key does not cause a warning.
         self.refused(AUTHENTICATION, WRONG, "keys", "add", "keyset", "--kek", "other", "--kek-aad", KEYS[128])
 
     def test_a_file_that_others_can_read_is_warned_of(self):
@@ -207,8 +207,8 @@ class Places(Keks):
 
 
 class InClear(Keks):
-    """An encrypted keyset is in a place that others can write to. The key that opens it protects it from
-    replacement."""
+    """An encrypted keyset is stored where other users can write. The key that opens the keyset protects it from being
+    replaced."""
 
     def setUp(self):
         super().setUp()
@@ -220,14 +220,14 @@ class InClear(Keks):
         self.write("notes", data(100))
 
     def replacements(self):
-        """Return texts that an attacker can substitute for the keyset without its key."""
+        """Return texts that an attacker can substitute for the keyset without knowing its key."""
         clear = self.read("planted")
         yield "clear", clear
         yield "raw bytes", data(32)
         yield "hexadecimal digits", KEYS[256].encode()
         yield "hexadecimal digits with a template", b"C2SP_CHUNKED_256 " + KEYS[256].encode()
         yield "raw bytes that name the member", b'"encryptedKeyset"' + data(15)
-        yield "a member more", clear.replace(b"{", b'{"encryptedKeyset": "", ', 1)
+        yield "one member more", clear.replace(b"{", b'{"encryptedKeyset": "", ', 1)
         yield "an extra member at the end", clear.rstrip()[:-1] + b', "encryptedKeyset": "AAAA"}'
         yield "an escaped name", clear.replace(b"primaryKeyId", b"primaryKey\\u0049d")
         yield "empty", b""
@@ -353,10 +353,10 @@ class InClear(Keks):
         quick = ("--passphrase-from", "word", "--passphrase-seconds", "0", *SMALL)
         self.warpaes("keygen", *quick, "-o", "locked")
         common = ("-k", "locked", "-k", "keyset", "--kek", "kek")
-        self.refused(KEYSET, "'locked': is encrypted under a passphrase, not under the key of --kek: also give --pass",
+        self.refused(KEYSET, "'locked': encrypted under a passphrase, not under the key of --kek; also give --pass",
                      "verify", *common, stdin=self.honest)  # fmt: skip
         self.warpaes("verify", *common, "--passphrase-from", "word", stdin=self.honest)
-        self.refused(KEYSET, "'locked': is encrypted under a passphrase", "keys", "list", "locked", "--kek", "kek")
+        self.refused(KEYSET, "'locked': encrypted under a passphrase", "keys", "list", "locked", "--kek", "kek")
 
     def test_a_key_after_the_mark_is_refused_and_hidden(self):
         for place in (f"clear:{KEYS[256]}", f"clear:env:{KEYS[256]}"):
@@ -370,7 +370,7 @@ class Subcommands(Keks):
 
     def test_what_is_made_says_so(self):
         result = self.run_command(WARPAES, "keygen", "--kek", "kek", "-o", "keyset")
-        self.assertIn(b"under a key-encryption key written to 'keyset'", result.stderr)
+        self.assertIn(b", encrypted under a key-encryption key.\nWritten to 'keyset'.", result.stderr)
         self.assertIn(b"If you lose the key-encryption key", result.stderr)
         self.assertIn(b"encryptedKeyset", self.warpaes("keygen", "--kek", "kek"))
 
@@ -383,9 +383,11 @@ class Subcommands(Keks):
         self.refused(AUTHENTICATION, WRONG, "keys", "list", "keyset", "--kek", "other")
         result = self.run_command(WARPAES, "keys", "list", "keyset")
         self.assertIn(b"(under the key)", result.stdout)
-        self.assertIn(b"Under a key-encryption key; without it, this list is not authenticated", result.stderr)
+        self.assertIn(
+            b"Encrypted under a key-encryption key; without it, this list is not authenticated", result.stderr
+        )
         # Messages about passphrases appear only for passphrases.
-        self.assertIn(b"Under a key-encryption key\n",
+        self.assertIn(b"Encrypted under a key-encryption key\n",
                       self.run_command(WARPAES, "keys", "list", "keyset", "--kek", "kek").stderr)  # fmt: skip
 
     def test_without_it_the_option_is_named(self):
@@ -393,11 +395,11 @@ class Subcommands(Keks):
         before = self.read("keyset")
         for command in (("encrypt", "-k", "keyset"), ("keys", "add", "keyset"), ("keys", "passphrase", "keyset"),
                         ("verify", "-k", "keyset", "--passphrase-from", "other")):  # fmt: skip
-            self.refused(ARGUMENT, "'keyset': is encrypted under a key: give --kek with FILE|keysources open", *command)
+            self.refused(ARGUMENT, "'keyset': encrypted under a key; give --kek with FILE|keysources open", *command)
         self.assertEqual(self.read("keyset"), before)
 
     def test_rotation(self):
-        """Every change is written under the same key and the same associated data."""
+        """Every change is written under the same key and with the same associated data."""
         self.keygen("--kek-aad", "backup")
         common = ("keyset", "--kek", "kek", "--kek-aad", "backup")
         sealed = self.warpaes("encrypt", "-k", *common, stdin=data(100))
@@ -427,7 +429,7 @@ class Subcommands(Keks):
         old, new = kek_keyset(5, data(32)), kek_keyset(6, data(16, b"new"))
         self.private("kek", kek_json(6, old, new))
         self.assertEqual(self.warpaes("decrypt", "-k", "keyset", "--kek", "kek", stdin=sealed), data(9000))
-        self.warpaes("keys", "add", "keyset", "--kek", "kek")  # the new primary key encrypts it
+        self.warpaes("keys", "add", "keyset", "--kek", "kek")  # the new primary key encrypts the keyset
         self.private("kek", kek_json(6, old | {"status": "DISABLED"}, new))
         self.assertEqual(self.warpaes("decrypt", "-k", "keyset", "--kek", "kek", stdin=sealed), data(9000))
         self.private("kek", kek_json(5, old, new | {"status": "DISABLED"}))
@@ -444,7 +446,7 @@ class Subcommands(Keks):
         opened = self.warpaes("decrypt", "-k", "keyset", "--passphrase-from", "word", stdin=sealed)
         self.assertEqual(opened, data(9000))
         both = ("verify", "-k", "keyset", "--kek", "kek")
-        self.refused(KEYSET, "is encrypted under a passphrase, not under the key of --kek", *both, stdin=sealed)
+        self.refused(KEYSET, "encrypted under a passphrase, not under the key of --kek", *both, stdin=sealed)
         self.refused(ARGUMENT, "--kek: none of the keysets is encrypted under a key",
                      *both, "--passphrase-from", "word", stdin=sealed)  # fmt: skip
         result = self.run_command(WARPAES, *change, "--passphrase-from", "word")
@@ -466,7 +468,7 @@ class Subcommands(Keks):
         good = self.read("keyset")
         wrapped = json.loads(good)
         sealed = bytearray(base64.b64decode(wrapped["encryptedKeyset"]))
-        for at in (0, 4, 5, 16, 17, len(sealed) - 1):  # prefix, nonce, text, tag
+        for at in (0, 4, 5, 16, 17, len(sealed) - 1):  # the prefix, the nonce, the text and the tag
             altered = bytearray(sealed)
             altered[at] ^= 1
             self.private(
@@ -486,7 +488,7 @@ class OfTink(Keks):
         return json_proto_keyset_format.parse(kek.decode(), secret_key_access.TOKEN).primitive(aead.Aead)
 
     def keks(self):
-        """Tests Tink's templates and every prefix."""
+        """Yield keys for each of Tink's templates and each prefix."""
         for template in (aead.aead_key_templates.AES128_GCM, aead.aead_key_templates.AES256_GCM,
                          aead.aead_key_templates.AES256_GCM_RAW):  # fmt: skip
             handle = tink.new_keyset_handle(template)
@@ -521,7 +523,7 @@ class OfTink(Keks):
             clear = json.loads(json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN))
             (listed,) = json.loads(self.warpaes("keys", "list", "--json", "theirs"))
             self.assertEqual(listed["key_id"], clear["primaryKeyId"])
-            # The command changes the keyset, and Tink reads it again.
+            # The command changes the keyset. Tink then reads it again.
             new = int(self.warpaes("keys", "add", "--primary", *SMALL, *common))
             self.assertEqual(self.warpaes("decrypt", "-k", *common, stdin=sealed), data(9000))
             again = json_proto_keyset_format.parse_encrypted(self.read("theirs").decode(), self.aead_of(kek), b"backup")

@@ -1,4 +1,4 @@
-"""Tests keys printed by a program: `exec:COMMAND`, wherever -k, WARPAES_KEYSET and --passphrase-from accept a place."""
+"""Tests keys that a program prints: `exec:COMMAND` in all options and variables that accept a place."""
 
 import os
 import signal
@@ -53,7 +53,7 @@ class KeyProgram(KeyedTest):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, data(9000), b"locked\n"))
 
     def test_a_failure_takes_nothing(self):
-        """A failed program's output is not used, even if it is a complete keyset."""
+        """The output of a failed program is not used, even if it is a complete keyset."""
         for command, words in (
             ("exec:cat keyset; exit 3", "-k exec: 'cat …'|exit status 3|its output was not used"),
             ("exec:false", "'false'|exit status 1"),
@@ -83,7 +83,7 @@ class KeyProgram(KeyedTest):
         self.opened("decrypt", "notes.warpaes", env={"WARPAES_KEYSET": own})
 
     def seen_by_program(self, *arguments, script="env", **options):
-        """Return the first lines that the program of `exec:SEEN` prints before the keyset."""
+        """Return the first lines that the program in `exec:SEEN` prints before the keyset."""
         self.write("look", f"{script} >seen; cat keyset".encode())
         self.warpaes(*[word.replace("SEEN", "sh look") for word in arguments], **options)
         return self.read("seen").decode()
@@ -110,7 +110,7 @@ class KeyProgram(KeyedTest):
             (("-k", "clear:exec:SEEN", "-k", "under", "--kek", "env:KEK"), {"KEK", "THIRD"}),
             (("-k", "clear:exec:SEEN", "-k", "under", "--kek=env:KEK"), {"KEK", "THIRD"}),
             (("-k", "clear:exec:SEEN", "-k", "locked", "--passphrase-from", "env:WORD"), {"WORD", "THIRD"}),
-            # A command may set a variable for its program.
+            # A command may set a variable for the program that it runs.
             (("-k", "exec:SEEN; : env:FOURTH"), {"THIRD"}),
         ):
             with self.subTest(arguments=arguments):
@@ -136,7 +136,7 @@ class KeyProgram(KeyedTest):
             self.assertNotIn(f"{self.directory}/{name}\n", text)
 
     def test_the_name_that_messages_show_is_certain(self):
-        """A word of a quoted secret is not mistaken for the program's name."""
+        """A word of a quoted secret is not mistaken for the name of the program."""
         for command, name in (
             ("false x", "false …"),
             ("TOKEN='correct horse battery' false", "false"),
@@ -178,7 +178,7 @@ class KeyProgram(KeyedTest):
                     self.assertNotIn(word, message)
 
     def test_no_message_repeats_its_arguments(self):
-        """A key among the arguments causes a warning."""
+        """A key among the arguments causes a warning, which does not repeat it."""
         secret = KEYS[256]
         result = self.run_command(WARPAES, "decrypt", "-k", f"exec:printf %s {secret}; exit 1", "notes.warpaes")
         self.assertEqual(result.returncode, READ)
@@ -189,7 +189,7 @@ class KeyProgram(KeyedTest):
         self.refused(ARGUMENT, "must be a file", "keys", "add", "exec:cat keyset")
 
     def test_signals_that_warpaes_ignores_end_the_program_as_ever(self):
-        """SIGPIPE has its default action; otherwise a program whose reader ends early would print an error."""
+        """SIGPIPE has its default action. Otherwise, a program whose reader ends early would print an error."""
         command = "exec:yes | head -n 1 >/dev/null; cat keyset"
         result = self.run_command(WARPAES, "decrypt", "-k", command, "notes.warpaes")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, data(9000), b""))
@@ -200,7 +200,7 @@ class KeyProgram(KeyedTest):
         self.refused(READ, f"ended by signal {int(signal.SIGXFSZ)}", "decrypt", "-k", command, "notes.warpaes")
 
     def test_interrupted_when_it_begins_to_wait(self):
-        """The signal arrives just before the command waits, and is not lost."""
+        """The signal arrives just before the command starts to wait. It must not be lost."""
         for _ in range(20):
             command = "exec:kill -TERM $PPID; exec sleep 1000"
             result = self.run_command(WARPAES, "decrypt", "-k", command, "notes.warpaes")

@@ -1,4 +1,4 @@
-"""Tests keysets, and inspection of files without a key: `warpaes keygen`, `keys` and `inspect`."""
+"""Tests keysets, and the inspection of files without a key: `warpaes keygen`, `keys` and `inspect`."""
 
 import base64
 import contextlib
@@ -42,7 +42,7 @@ class Keygen(CommandTest):
             self.assertEqual((key["outputPrefixType"], key["keyData"]["keyMaterialType"]), ("RAW", "SYMMETRIC"))
             value = base64.b64decode(key["keyData"]["value"], validate=True)
             size = 16 if "AES128" in name else 32
-            self.assertEqual(value[2 + value[1] :][:2], bytes([0x1A, size]))  # after the parameters
+            self.assertEqual(value[2 + value[1] :][:2], bytes([0x1A, size]))  # the key follows the parameters
             self.assertEqual(len(value), 4 + value[1] + size)
             listed = json.loads(self.warpaes("keys", "list", name, "--json"))
             self.assertEqual([entry["template"] for entry in listed], [name])
@@ -86,14 +86,14 @@ class Keygen(CommandTest):
                 self.assertEqual(result.returncode, 0)
                 self.assertNotEqual(self.read("keys"), b"")
                 self.assertEqual(f"mode {mode:o}".encode() in result.stderr, warned, result.stderr)
-        self.assertNotIn(b"mode", self.run_command(WARPAES, "keygen").stderr)  # a pipe
+        self.assertNotIn(b"mode", self.run_command(WARPAES, "keygen").stderr)  # the output is a pipe
 
     def recorded(self, **more):
-        # A sanitizer's runtime would have to be loaded first, which these calls do not need.
+        # A sanitizer's runtime would have to be loaded first, but these calls do not need it.
         asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         return {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "ASAN_OPTIONS": asan, **more}
 
-    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this")
+    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this test")
     def test_a_file_of_keys_is_durable_before_it_has_its_name_and_then_the_name(self):
         def calls(*arguments):
             self.write("calls", b"")
@@ -111,7 +111,7 @@ class Keygen(CommandTest):
             self.assertRegex(renamed, rf"^rename ({folder}/)?{arguments[-1]}$")
             self.assertEqual(settled, f"fsync {folder}")
 
-    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this")
+    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this test")
     def test_a_file_of_keys_on_an_old_file_system(self):
         self.warpaes("keygen", "-o", "keyset", env=self.recorded(OLD_FILE_SYSTEM="1"))
         self.assertIn("link ", self.read("calls").decode())
@@ -120,9 +120,9 @@ class Keygen(CommandTest):
         self.warpaes("keys", "list", "keyset")
         self.refused(EXISTS, "never overwritten", "keygen", "-o", "keyset", env=self.recorded(OLD_FILE_SYSTEM="1"))
 
-    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this")
+    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this test")
     def test_another_file_is_not_replaced(self):
-        """Another user replaces directories above the keyset while it is being changed."""
+        """Another user replaces directories above the keyset while the command changes it."""
         for there in ("mv mine was; ln -s victims mine", "mv mine was; cp -r victims mine",
                       "ln -sf ../victims/keyset mine/keyset", "mv victims/keyset mine/keyset"):  # fmt: skip
             with self.subTest(there):
@@ -131,13 +131,13 @@ class Keygen(CommandTest):
                 self.warpaes("keygen", "-o", "mine/keyset")
                 self.private("victims/keyset", b"precious")
                 result = self.run_command(WARPAES, "keys", "add", "mine/keyset", env=self.recorded(BEFORE_NAME=there))
-                if there.startswith("mv mine"):  # the opened folder is the same
+                if there.startswith("mv mine"):  # the opened folder has not changed
                     self.assertEqual(result.returncode, 0, result.stderr)
                     self.assertEqual(len(json.loads(self.warpaes("keys", "list", "--json", "was/keyset"))), 2)
                     shutil.rmtree(self.path("was"))
                     self.assertEqual(self.read("mine/keyset"), b"precious")
                 else:
-                    # Between the last check and the rename, only the name in this folder can be replaced.
+                    # Between the last check and the rename, another user can replace only the name in this folder.
                     self.assertEqual(result.returncode, 0, result.stderr)
                 if os.path.exists(self.path("victims/keyset")):
                     self.assertEqual(self.read("victims/keyset"), b"precious")
@@ -148,12 +148,12 @@ class Keygen(CommandTest):
                     shutil.rmtree(self.path("mine"))
                 shutil.rmtree(self.path("victims"))
 
-    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this")
+    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this test")
     def test_no_memory_has_a_status_of_its_own(self):
         long = "x" * 120_000
         little = self.recorded(LITTLE_MEMORY="1")
         self.refused(OUT_OF_MEMORY, "out of memory", "verify", "--aad", long, env=little)
-        # Wherever it ends.
+        # Any allocation may fail.
         self.warpaes("keygen", "-o", "keyset")
         self.write("plain", data(3_000_000))
         self.warpaes("encrypt", "-k", "keyset", "plain", "-o", "sealed")
@@ -226,7 +226,7 @@ class Rotation(CommandTest):
             self.refused(ARGUMENT, "ID", "keys", "promote", "keyset", number)
         self.refused(ARGUMENT, "raw keys", "keys", "add", "keyset", "-t", "C2SP_CHUNKED_256")
         self.refused(ARGUMENT, "nonsense", "keys", "add", "keyset", "-t", "nonsense")
-        self.refused(ARGUMENT, "there is no action; give one of list, add", "keys")
+        self.refused(ARGUMENT, "no action; give one of list, add", "keys")
 
     def test_secrets_are_not_listed(self):
         secret = json.loads(self.read("keyset"))["key"][0]["keyData"]["value"]
@@ -257,7 +257,7 @@ class Rotation(CommandTest):
         self.assertEqual(os.listdir(self.directory), ["keyset"])
 
     def test_interrupted_while_another_changes_it(self):
-        """The interrupt arrives before the command reads the keyset, so the command does not report a missing key."""
+        """The interrupt arrives before the command reads the keyset, so the command does not report the missing key."""
         before = self.read("keyset")
         with open(self.path("keyset"), "rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
@@ -272,11 +272,11 @@ class Rotation(CommandTest):
         self.assertEqual(self.read("keyset"), before)
 
     def wait_until_opened(self, process, seconds=20):
-        """Wait until the process has opened the keyset, and a little longer until it waits for the lock."""
+        """Wait until the process has opened the keyset, and then until it probably waits for the lock."""
         deadline = time.monotonic() + seconds
         descriptors = f"/proc/{process}/fd"
         while time.monotonic() < deadline:
-            with contextlib.suppress(FileNotFoundError):  # closed in between
+            with contextlib.suppress(FileNotFoundError):  # the file was closed in the meantime
                 if self.path("keyset") in [os.readlink(f"{descriptors}/{fd}") for fd in os.listdir(descriptors)]:
                     break
             time.sleep(0.01)
@@ -316,7 +316,7 @@ class Rotation(CommandTest):
 
 
 class NearMisses(CommandTest):
-    """No message repeats text that could be a key or most of a key, wherever it was given."""
+    """No message repeats a text that could be a key or most of a key, wherever the text was passed."""
 
     def keys(self):
         key = data(32, b"near miss")
@@ -419,12 +419,13 @@ class NearMisses(CommandTest):
         self.warpaes("keygen", "-o", "keyset")
         for name in ("keyset.json", "/home/nobody/my-keys/keyset2025", "1234567", "backup_keyset_of_december_2025"):
             self.refused(NOT_FOUND, f"'{name}'", "encrypt", "-k", name)
-        # Messages repeat text that is too short for a key, or a number. With one more character they do not.
+        # Messages repeat numbers, and texts that are too short for a key. With one more character, they do not repeat
+        # them.
         for longest, after in (("ab0123456789cde", "f"), ("2025" * 5 + "123", "4"), ("Ab0-" * 5 + "A", "b")):
             self.refused(NOT_FOUND, f"'{longest}'", "encrypt", "-k", longest)
             result = self.refused(ARGUMENT, "looks like a key", "encrypt", "-k", longest + after)
             self.assertNotIn(longest.encode(), result.stderr)
-        digest = data(32).hex()  # treated as a name, because its directory exists
+        digest = data(32).hex()  # treated as a name, because a directory of this name exists
         os.mkdir(self.path("store"))
         self.refused(NOT_FOUND, f"'store/{digest}'", "decrypt", "-k", "keyset", f"store/{digest}")
         self.refused(ARGUMENT, "'AES256_CTR_HMAC_SHA512_1MB'", "keygen", "-t", "AES256_CTR_HMAC_SHA512_1MB")
@@ -433,7 +434,7 @@ class NearMisses(CommandTest):
 
 
 def tink_file(bits, size, seed=b"file"):
-    """Return this many bytes that begin like a Tink file."""
+    """Return this many bytes, starting like a Tink file."""
     header = bits // 8 + 8
     return (bytes([header]) + data(size, seed))[:size]
 
@@ -443,7 +444,8 @@ class Inspect(CommandTest):
         return json.loads(self.warpaes("inspect", *arguments, "--json"))
 
     def test_lengths_by_template(self):
-        # For each template: header, tag, bytes of a segment, and plaintext bytes of the first and of later segments.
+        # Computed for each template: the header, the tag, the bytes of a segment, and the plaintext bytes of the first
+        # and of later segments.
         for bits in (128, 256):
             header = bits // 8 + 8
             for construction, tag in (("GCM_HKDF", 16), ("CTR_HMAC_SHA256", 32)):
@@ -477,7 +479,7 @@ class Inspect(CommandTest):
     def test_text_for_people(self):
         self.write("file", tink_file(256, 1 << 20))
         text = self.warpaes("inspect", "file").decode()
-        for words in ("Tink streaming AEAD, AES-256", "1048576 bytes", "does not name its key", "AES256_GCM_HKDF_1MB"):
+        for words in ("Tink streaming AEAD, AES-256", "1048576 bytes", "do not name their key", "AES256_GCM_HKDF_1MB"):
             self.assertIn(words, text)
         self.assertNotIn("AES128", text)
 
@@ -496,7 +498,7 @@ class Inspect(CommandTest):
         self.write("file", tink_file(128, 4096))
         self.refused(FORMAT, "AES256_GCM_HKDF_4KB", "inspect", "--format", "AES256_GCM_HKDF_4KB", "file")
         self.refused(NOT_FOUND, "nowhere", "inspect", "nowhere")
-        self.refused(FORMAT, "is a directory: give the files", "inspect", ".")
+        self.refused(FORMAT, "is a directory; give the files", "inspect", ".")
         self.refused(FORMAT, "not a regular file", "inspect", "/dev/null")
         os.mkfifo(self.path("pipe"))
         self.refused(FORMAT, "not a regular file", "inspect", "pipe")
@@ -514,7 +516,7 @@ class Inspect(CommandTest):
     def test_a_closed_standard_output_is_an_error(self):
         self.write("good", tink_file(128, 5000))
         with open("/dev/full", "wb") as full:
-            # The outputs fit into the buffer, or are larger.
+            # The outputs fit in the buffer or are larger.
             for names in (["good"], ["good"] * 200):
                 self.refused(WRITE, "cannot write to |: No space left", "inspect", *names, stdout=full)
 
@@ -527,7 +529,7 @@ class RawKeys(CommandTest):
             plain = self.write("plain", data(50_000))
             self.warpaes("encrypt", "-k", template, "-o", f"{template}.file", plain)
             self.assertEqual(self.warpaes("decrypt", "-k", template, f"{template}.file"), data(50_000))
-            # The bare key works like the line if its template is given.
+            # If its template is given, the bare key works like the line.
             self.write("bare", self.read(template).split()[1])
             os.chmod(self.path("bare"), 0o600)
             again = self.warpaes("decrypt", "-k", "bare", "--format", template, f"{template}.file")

@@ -1,4 +1,4 @@
-"""Text in place of a raw key, and byte order marks, wherever the command reads a key."""
+"""Tests text in place of a raw key, and byte-order marks, wherever the command reads a key."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from support import ARGUMENT, KEY_LENGTH, KEYSET, WARPAES, KeyedTest, main
 
 PACKAGE = os.environ.get("WARPAES_PYTHON_PACKAGE")
 
-#: Text of 16 or 32 bytes as editors, shells and programs write it to a file.
+#: Texts of 16 or 32 bytes that editors, shells and programs may write to a key file.
 TEXTS = [
     b"000102030405060708090a0b0c0d0e0\n",  # a truncated hexadecimal key
     b"0001020304050607\n"[:15] + b"\n",
@@ -26,7 +26,7 @@ TEXTS = [
     b"hunter2".ljust(32, b"\0"),
     b"AQIDBAUGBwgJCgsMDQ4PEBESExQVFhc=",
 ]
-#: Raw keys that are not random, but are not text either.
+#: Raw keys that are neither random nor text.
 KEYS = [bytes(16), bytes(32), bytes(range(16)), bytes(range(32)), b"\x01" * 16, b"\xff" * 32, bytes(range(128, 144))]
 
 PROGRAM = """
@@ -57,7 +57,7 @@ class Text(KeyedTest):
             self.refused(KEYSET, "not a raw key", "reencrypt", "-k", "keyset", "--to", "key", "plain")
             self.refused(KEYSET, "not a raw key", "keygen", "--kek", "key", "-o", "new")
             cipher = ("enc", f"-aes-{8 * len(text)}-ctr", "-iv", "00" * 16, "-in", "plain", "-K", "file:key")
-            if text.strip().isalnum() and text.strip()[:4] == b"0001":  # here the number of bytes is wrong
+            if text.strip().isalnum() and text.strip()[:4] == b"0001":  # here, the number of bytes is wrong
                 self.refused(KEY_LENGTH, "hexadecimal digits", *cipher)
             else:
                 self.refused(KEYSET, "not a raw key|--raw", *cipher)
@@ -93,7 +93,7 @@ class Text(KeyedTest):
 
     def test_python_key_sources_refuse_it(self):
         if PACKAGE is None:
-            self.skipTest("the Python package is not built; a build with WARPAES_PYTHON=ON runs this")
+            self.skipTest("the Python package is not built; a build with WARPAES_PYTHON=ON runs this test")
         for text in [*TEXTS, *KEYS]:
             self.private("key", text)
             done = self.run_command(sys.executable, "-B", "-c", PROGRAM, env={"PYTHONPATH": PACKAGE})

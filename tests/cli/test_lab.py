@@ -1,4 +1,5 @@
-"""Tests `warpaes lab`: the list, interrupted and resumed runs, the page, comparisons, and bad arguments."""
+"""Tests `warpaes lab`: the list of experiments, interrupted and resumed runs, the page, comparisons, and bad
+arguments."""
 
 import json
 import os
@@ -20,7 +21,7 @@ class Lab(CommandTest):
         return self.warpaes("lab", *arguments, **options).decode()
 
     def run_quickly(self, *keys, output="out"):
-        """Tests that run on the CPU."""
+        """Run experiments that need only the CPU."""
         return self.lab("run", *keys, *self.quick(output))
 
     def quick(self, output):
@@ -50,7 +51,7 @@ class Lab(CommandTest):
             ],
             [],
         )
-        # The whole run takes less than an hour, and three minutes with --quick.
+        # A complete run takes less than an hour, and three minutes with --quick.
         self.assertLess(sum(e["seconds"] for e in experiments), 3600)
         self.assertLess(sum(e["quick_seconds"] for e in experiments), 180)
 
@@ -58,7 +59,7 @@ class Lab(CommandTest):
         out = self.run_quickly("p.random")
         self.assertRegex(out, r"(?m)^P\.random_access +measured +[\d.]+ s")
         self.assertIn("A range of an encrypted file costs", out)
-        # The end of the output counts each paper's conclusions.
+        # The end of the output contains the number of conclusions of each paper.
         self.assertRegex(out, r"(?m)^\[P\] +\d+ conclusions: +\d+ hold, +\d+ in part, +\d+ do not, +\d+ open$")
         self.assertRegex(out, r"(?m)^\[W\] .*\(ours\)$")
         record = self.record()
@@ -75,7 +76,7 @@ class Lab(CommandTest):
             self.assertEqual(len(series["values"]), len(panel["x"]["values"]))
             for value, (low, high) in zip(series["values"], series["spread"]):
                 self.assertTrue(0 < low <= value <= high, series)
-        # The page contains the record. No other file is left.
+        # The page contains the record, and no other file remains.
         self.assertIn(b"P.random_access", self.read("out/report.html"))
         self.assertEqual(sorted(os.listdir(self.path("out"))), ["record.json", "report.html"])
         self.assertEqual(os.listdir(self.directory), ["out"])
@@ -124,13 +125,13 @@ class Lab(CommandTest):
             self.assertTrue(claim["experiment"] in keys or (claim["kind"] == "unmeasured" and claim["rule"]), claim)
 
     def test_where_a_page_goes(self):
-        """A link stays a link, a FIFO and a device are written to, and - is standard output. None of them is
+        """A link stays a link, FIFOs and devices are written to, and - is standard output. None of these is
         replaced."""
         self.run_quickly("N")
         page = self.lab("report", "out/record.json", "-o", "-")
         self.assertTrue(page.startswith("<!DOCTYPE html>"))
         self.assertFalse(os.path.lexists(self.path("-")))
-        # The folder contains links, so that a concurrent build can replace these files.
+        # The folder contains links, so that a concurrent build may replace these files.
         os.symlink("/dev/stdout", self.path("stdout"))
         self.assertEqual(self.lab("report", "out/record.json", "-o", "stdout"), page)
         for there in (True, False):
@@ -146,7 +147,7 @@ class Lab(CommandTest):
                 self.assertTrue(os.path.islink(self.path("link.html")))
                 self.assertEqual(self.read("elsewhere/page.html").decode(), page)
         with self.subTest("open files"):
-            # The descriptor is positioned as with `(echo before; warpaes lab report … -o NAME) > page.html`.
+            # The descriptor has the same position as in `(echo before; warpaes lab report … -o NAME) > page.html`.
             os.symlink("/dev/fd/1", self.path("link to the descriptor"))
             for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "stdout", "link to the descriptor"):
                 with open(self.path("both.html"), "wb") as both:
@@ -215,7 +216,7 @@ class Lab(CommandTest):
         run.communicate(timeout=60)
         left = list(Path(self.directory).glob("warpaes-lab-*"))
         if not left:
-            self.skipTest("the run ended before the signal; a slower machine runs this")
+            self.skipTest("the run ended before the signal; a slower machine runs this test")
         self.run_quickly("N")
         self.assertEqual(list(Path(self.directory).glob("warpaes-lab-*")), [])
 
@@ -252,7 +253,7 @@ class Lab(CommandTest):
         self.assertGreater(out["seconds"], 0)
 
     def test_a_run_that_is_to_end_in_time(self):
-        # P.random_access is started, because it is the first. P.modes would exceed the remaining time.
+        # P.random_access runs, because it is the first experiment. P.modes would exceed the remaining time.
         command = [WARPAES, "lab", "run", "P.random_access", "P.modes", *self.quick("out"), "--seconds", "0.5"]
         run = subprocess.run(command, cwd=self.directory, capture_output=True, timeout=60, check=False)
         self.assertEqual(run.returncode, CANCELLED, run.stderr)

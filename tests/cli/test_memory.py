@@ -1,4 +1,4 @@
-"""The command leaves no keys or passphrases in its memory."""
+"""Tests that the command leaves no keys or passphrases in its memory."""
 
 import base64
 import json
@@ -8,15 +8,17 @@ import unittest
 from support import ARGUMENT, KEYS, TEMPLATES, WARPAES, CommandTest, data, main
 
 RECORDER = os.environ.get("RECORDED_CALLS_LIBRARY")
-# Freed memory stays in the heap, including large blocks.
+# With these settings, freed memory stays in the heap, including large blocks.
 HEAP = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "33554432"}
 
 
-@unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this")
-@unittest.skipIf("ASAN_OPTIONS" in os.environ, "AddressSanitizer replaces the command's heap; `make test` runs this")
+@unittest.skipUnless(RECORDER, "CTest sets the path of the library that records calls; `make test` runs this test")
+@unittest.skipIf(
+    "ASAN_OPTIONS" in os.environ, "AddressSanitizer replaces the command's heap; `make test` runs this test"
+)
 class Memory(CommandTest):
     def left(self, *arguments, status=0, **options):
-        """Return the memory at the end of a run."""
+        """Return the command's memory at the end of a run."""
         env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "MEMORY_LEFT": self.path("memory"), **HEAP}
         result = self.run_command(WARPAES, *arguments, env=env, **options)
         self.assertEqual(result.returncode, status, (arguments, result.stderr))
@@ -30,10 +32,10 @@ class Memory(CommandTest):
             self.assertEqual(memory.count(secret), 0, (what, arguments))
 
     def secrets_of(self, name):
-        """Return every representation of a file's keys that can occur in memory."""
+        """Return every representation of a file's keys that may occur in memory."""
         text = self.read(name)
         if not text.startswith(b"{"):
-            digits = text.split()[-1]  # the template's name precedes it
+            digits = text.split()[-1]  # the template's name precedes the digits
             return {"digits": digits, "bytes": bytes.fromhex(digits.decode())}
         found = {}
         for number, key in enumerate(json.loads(text)["key"]):
@@ -114,7 +116,8 @@ class Memory(CommandTest):
         cbc = ("enc", "-aes-256-cbc", "-in", "plain", "-out", "cipher", "-f")
         key = {"digits": KEYS[256].encode(), "bytes": bytes.fromhex(KEYS[256])}
         self.assert_nothing_left(key, *cbc, "-K", "file:key", "-iv", "00" * 16)
-        # Secrets that other processes could have read are not left either, once the command has taken them.
+        # After the command has read secrets that other processes could have seen, these secrets must not remain in
+        # memory either.
         self.assert_nothing_left(key, *cbc, "-K", KEYS[256], "-iv", "00" * 16)
         self.assert_nothing_left(key, "encrypt", "-k", KEYS[256], "-o", "sealed", "plain", status=ARGUMENT)
         passphrase = {"passphrase": b"correct horse battery staple"}

@@ -1,4 +1,4 @@
-"""Error messages, and checks before the work begins: files, options, space, names, and links."""
+"""Tests error messages, and checks before the work begins: files, options, space, names and links."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class Names(KeyedTest):
 
     def test_errors_of_a_single_file_name_it(self):
         os.mkfifo(self.path("pipe"))
-        self.refused(2, "'pipe': is not a regular file", "reencrypt", "-k", "keyset", "pipe")
+        self.refused(2, "'pipe': not a regular file", "reencrypt", "-k", "keyset", "pipe")
         for command in ("decrypt", "verify", "cat", "reencrypt"):
             for name, status in (("cut", AUTHENTICATION), ("plain", FORMAT), ("nowhere", NOT_FOUND)):
                 said = self.refused(status, f"'{name}'", command, "-k", "keyset", name).stderr
@@ -39,12 +39,12 @@ class Names(KeyedTest):
         self.refused(AUTHENTICATION, "standard input: ", "verify", "-k", "keyset", stdin=self.read("cut"))
 
     def test_that_it_is_not_encrypted_comes_before_byte_offsets(self):
-        said = self.refused(FORMAT, "'plain': does not look encrypted: ", "verify", "-k", "keyset", "plain").stderr
+        said = self.refused(FORMAT, "'plain': does not look encrypted (", "verify", "-k", "keyset", "plain").stderr
         self.assertLess(said.index(b"encrypted"), said.index(b"byte 0"))
 
-    @unittest.skipIf(OPENSSL is None, "there is no openssl; a machine that has it runs this")
+    @unittest.skipIf(OPENSSL is None, "there is no openssl; a machine with openssl runs this test")
     def test_enc_gives_a_file_the_sentence_of_its_own_call(self):
-        """The command inspects the file again to give a hint, which must not replace the message."""
+        """To give a hint, the command inspects the file again. The hint must not replace the message."""
         env = {"PW": "x"}
         whole = self.openssl(*ENC, "-in", "plain", env=env)
         text = self.openssl(*ENC, "-a", "-in", "plain", env=env)
@@ -83,7 +83,7 @@ class Names(KeyedTest):
                 self.assertEqual((done.returncode, record["status"], record["files"]), (status, status, []))
                 self.assertIn(key, record["error"])
         done = self.run_command(WARPAES, "decrypt", "--json", "-k", "nowhere", "sealed")
-        self.assertEqual(done.stdout, b"")  # standard output is for plaintext
+        self.assertEqual(done.stdout, b"")  # standard output is reserved for plaintext
         self.assertEqual(json.loads(done.stderr.splitlines()[0])["status"], NOT_FOUND)
 
 
@@ -95,7 +95,7 @@ class Places(KeyedTest):
         done = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in")
         self.assertEqual(done.returncode, WRITE)
         self.assertEqual(done.stderr.count(b"the name is too long for .warpaes"), 2)
-        self.assertIn(b"-o with a shorter name, or encrypt a tar archive", done.stderr)
+        self.assertIn(b"-o and a shorter name, or encrypt a tar archive", done.stderr)
         self.assertEqual(sorted(len(name) for name in os.listdir(self.path("out/in"))), [254, 255])
         long = "in/" + "n" * 255
         self.refused(WRITE, "too long for .warpaes", "encrypt", "-k", "keyset", long)
@@ -104,15 +104,15 @@ class Places(KeyedTest):
         self.assertEqual(self.read("n" * 255), b"x")
 
     def test_space_is_looked_at_before_the_work(self):
-        """The result of a sparse input would fit on no disk. The input is not read."""
+        """The result of a sparse input would not fit on any disk. The command must not read the input."""
         with open(self.path("huge"), "wb") as file:
             file.truncate(1 << 43)
         for command in (["encrypt", "-k", "keyset", "-o", "out", "huge"], [*ENC, "-in", "huge", "-out", "out"]):
             self.refused(WRITE, "'out' needs|free; free some space", *command, env={"PW": "x"})
-        self.refused(WRITE, "--output-dir|nothing was done", "encrypt", "-k", "keyset", "--output-dir", "out", "huge")
+        self.refused(WRITE, "--output-dir|Nothing was done", "encrypt", "-k", "keyset", "--output-dir", "out", "huge")
 
     def test_a_folder_that_becomes_a_link_is_not_followed(self):
-        """Another user replaces a listed folder by a link to files that only root can read."""
+        """Another user replaces a listed folder with a link to files that only root can read."""
         for name, content in (("in/a", b"x"), ("in/sub/c", b"x"), ("elsewhere/c", b"secret")):
             os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
             self.write(name, content)

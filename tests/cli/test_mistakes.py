@@ -1,4 +1,4 @@
-"""Tests common mistakes and their messages, each one line with the next step."""
+"""Tests common mistakes and their messages. Each message is one line and names the next step."""
 
 import json
 import os
@@ -45,7 +45,7 @@ class Misspelt(CommandTest):
             self.assertIn("did you mean '--skip-existing'?", self.said(command, "--skip-exist", "x"))
         self.assertIn("did you mean '--no-progress'?", self.said("verify", "--noprogress"))
         self.assertNotIn("did you mean", self.said("encrypt", "--frobnicate"))
-        # A correct option is not suggested.
+        # The message does not suggest a correct option.
         self.assertNotIn("did you mean", self.said("encrypt", "--output", "x", "--output-dir", "y"))
 
     def test_flags_and_modes_of_enc(self):
@@ -54,7 +54,7 @@ class Misspelt(CommandTest):
         self.assertIn("did you mean 'ctr'?", self.said("enc", "-aes-256-crt"))
 
     def test_the_nearest_of_several_and_the_first_of_equals(self):
-        # Two transposed letters are one mistake.
+        # Two transposed letters count as one mistake.
         for name in ("quarrrly.txt", "quarterlx.txt", "quarterlz.txt", "quarteryl.txt", "quartzzly.txt"):
             self.write(name, b"text")
         self.warpaes("keygen", "-o", "keyset")
@@ -66,7 +66,7 @@ class Misspelt(CommandTest):
 
 
 class Neighbour(CommandTest):
-    """`warpaes lab` runs the program warpaes-lab next to warpaes."""
+    """`warpaes lab` runs the program warpaes-lab, which is next to warpaes."""
 
     def setUp(self):
         super().setUp()
@@ -83,7 +83,7 @@ class Neighbour(CommandTest):
         self.assertEqual(status, NOT_FOUND)
         self.assertEqual(
             message,
-            f"warpaes: there is no '{self.lab}'; `make install-lab` installs it; run it where warpaes was built\n",
+            f"warpaes: '{self.lab}': not installed; run `make install-lab` in the folder where warpaes was built\n",
         )
 
     def test_one_that_cannot_run(self):
@@ -91,10 +91,10 @@ class Neighbour(CommandTest):
         os.chmod(self.lab, 0o755)
         status, message = self.refusal()
         self.assertEqual(status, INTERNAL)
-        self.assertEqual(message, f"warpaes: '{self.lab}' cannot be run: Exec format error\n")
+        self.assertEqual(message, f"warpaes: '{self.lab}': cannot be run: Exec format error\n")
 
     def test_records_need_none(self):
-        """Actions that need neither a GPU nor kernels are in the command itself."""
+        """Actions that need neither a GPU nor kernels are part of the command itself."""
         record = next((Path(__file__).resolve().parents[2] / "bench/results/lab").glob("nvidia-*.json"))
         for arguments, said in (
             (["judge", record], b"published"),
@@ -125,7 +125,7 @@ class DisabledKeys(CommandTest):
         said = f"the disabled key {old['key_id']} opens it|warpaes keys enable KEYSET {old['key_id']}"
         for command in ("decrypt", "verify"):
             self.refused(AUTHENTICATION, said, command, "-k", "keyset", "plain.warpaes")
-        # The hint does not appear for damage or different associated data.
+        # The hint does not appear for damaged files or wrong associated data.
         self.warpaes("keys", "enable", "keyset", str(old["key_id"]))
         unused = self.warpaes("keys", "add", "keyset").decode().strip()
         self.warpaes("keys", "disable", "keyset", unused)

@@ -1,5 +1,5 @@
-"""Tests encrypted names of an output directory: round trips, key rotation, hostile names, and an adversary in the
-storage."""
+"""Tests encrypted names in an output directory: round trips, key rotation, hostile names, and an adversary who controls
+the storage."""
 
 import json
 import os
@@ -321,7 +321,7 @@ class Rotation(NamesTest):
         shutil.copytree(self.path("out"), self.path("copy"))
         self.warpaes("keys", "add", "--primary", "keyset")
         self.assertEqual(self.rotate().returncode, 0)
-        for path in self.before:  # an old copy reappears, in full
+        for path in self.before:  # an old copy of the whole dataset reappears
             source = os.path.join(os.fsencode(self.path("copy")), path)
             target = os.path.join(os.fsencode(self.path("out")), path)
             if os.path.isdir(source):
@@ -339,7 +339,8 @@ class Adversary(NamesTest):
         self.encrypt()
 
     def check(self, lost, words, status):
-        """Check that decryption fails with such a message, and writes all files but ``lost`` and nothing else."""
+        """Check that decryption fails with this message, and that it writes all files except ``lost`` and nothing
+        else."""
         code, made, messages = self.decrypt_all()
         self.assertEqual(code, status, messages)
         self.assertIn(words, messages)
@@ -403,9 +404,9 @@ class Adversary(NamesTest):
         photos = os.path.dirname(self.stored(b"photos/a.jpg"))
         folder = b"v" * 142 + b"-"
         for plant, words in (
-            (lambda path: os.symlink("/etc/passwd", path), b"is a symbolic link"),
-            (lambda path: os.symlink("/etc", path), b"is a symbolic link"),
-            (os.mkfifo, b"is not a regular file"),
+            (lambda path: os.symlink("/etc/passwd", path), b"a symbolic link"),
+            (lambda path: os.symlink("/etc", path), b"a symbolic link"),
+            (os.mkfifo, b"not a regular file"),
         ):
             note = self.stored(b"notes.txt")
             os.rename(note, self.path("note"))
@@ -425,7 +426,7 @@ class Adversary(NamesTest):
             if name != b"-":  # one of the files is called "-"
                 self.assertEqual(self.decrypt_all("--exclude", name)[:2], (0, FILES))
             os.unlink(path)
-        # Incomplete parts of a long name count as deleted.
+        # Incomplete parts of a long name count as deleted entries.
         os.makedirs(os.path.join(photos, *[folder] * 3))
         self.assertEqual(self.decrypt_all()[:2], (0, FILES))
         deep = photos
@@ -442,13 +443,14 @@ class Adversary(NamesTest):
         get = ("-k", "key", "--encrypted-names", "--name", "photos/a.jpg", "out")
         result = self.run_command(WARPAES, "cat", *get)
         self.assertEqual((result.returncode, result.stdout), (NOT_FOUND, b""), result.stderr)
-        self.check({name for name in FILES if name != b"notes.txt"}, b"is a symbolic link", FORMAT)
+        self.check({name for name in FILES if name != b"notes.txt"}, b"a symbolic link", FORMAT)
         before = everything_below(self.path("elsewhere"))
         self.run_command(WARPAES, "reencrypt", "-k", "key", "--to", "other", "--encrypted-names", "out")
         self.assertEqual(everything_below(self.path("elsewhere")), before)
 
     def test_links_below_the_target_are_not_written_through(self):
-        """A second encryption creates nothing in another folder, changes no permissions there, and replaces no file."""
+        """A second encryption creates nothing in a different folder, changes no permissions there, and replaces no
+        file."""
         victim = self.path("victim")
         os.mkdir(victim, 0o700)
         self.write("victim/own", b"secret")
@@ -499,7 +501,7 @@ class Adversary(NamesTest):
 
     @unittest.skipIf(names_oracle is None, WITHOUT_ORACLE)
     def test_authentic_names_that_lead_elsewhere(self):
-        """The names are made with the key, as by a careless or malicious writer."""
+        """These names were created with the key, as a careless or malicious writer may do."""
         root = os.fsencode(self.path("out"))
         photos = os.path.dirname(self.stored(b"photos/a.jpg"))
         for name in (b"..", b".", b"../../evil", b"/tmp/evil", b"a\0b", b"\0"):
@@ -534,7 +536,8 @@ class Adversary(NamesTest):
                 self.assertEqual(content, FILES.get(name), (name, acts))
             missing_names = set(FILES) - set(made)
             if any(act != "delete" for act in acts if act) and status == 0:
-                # Nothing authentic is in a wrong place, so the acts cancelled out or affected deleted entries.
+                # No authentic file is in a wrong place, so the changes cancelled each other out or affected deleted
+                # entries.
                 self.assertEqual(self.run_command(WARPAES, "list", "-k", "key", "out").returncode, 0, messages)
             elif status == 0:
                 self.assertFalse(missing_names and not any(acts))
@@ -588,7 +591,7 @@ class Refused(NamesTest):
             ("--name: '' is not the plain path", "cat", *key, names, "--name", "", "out"),
             ("--name: 'photos' is a folder|--include 'photos/'", "cat", *key, names, "--name", "photos", "out"),
             ("--range: requires exactly one --name", "decrypt", *key, names, "-r", "0:1", "out", "--output-dir", "new"),
-            ("standard input has no name", "verify", *key, names),
+            ("standard input, which has no name", "verify", *key, names),
             ("--kek: has no effect on the key of a dataset", "list", "-k", "dataset:key", "--kek", "key", "out"),
             ("--passphrase-from: has no effect", "list", "-k", "dataset:key", "--passphrase-from", "key", "out"),
             ("--raw: has no effect", "list", "-k", "dataset:key", "--raw", "out"),
@@ -597,11 +600,19 @@ class Refused(NamesTest):
         ):  # fmt: skip
             self.refused(ARGUMENT, words, *arguments)
         for words, *arguments in (
-            ("there is no 'photos/none' in 'out' under these keys", "cat", *key, names, "--name", "photos/none", "out"),
-            ("there is no 'notes.txt' in 'out'", "cat", "-k", "other", names, "--name", "notes.txt", "out"),
-            ("takes the directory that `encrypt --output-dir` wrote", "verify", *key, names, "in/notes.txt"),
-            ("takes the directory that `encrypt --output-dir` wrote", "verify", *key, names, "nothing"),
-            ("is not a directory", "list", *key, "in/notes.txt"),
+            (
+                "'photos/none' does not exist in 'out' under these keys",
+                "cat",
+                *key,
+                names,
+                "--name",
+                "photos/none",
+                "out",
+            ),
+            ("'notes.txt' does not exist in 'out'", "cat", "-k", "other", names, "--name", "notes.txt", "out"),
+            ("requires the directory that `encrypt --output-dir` wrote", "verify", *key, names, "in/notes.txt"),
+            ("requires the directory that `encrypt --output-dir` wrote", "verify", *key, names, "nothing"),
+            ("not a directory", "list", *key, "in/notes.txt"),
         ):
             self.refused(NOT_FOUND, words, *arguments)
         self.refused(FORMAT, "does not have the form of an encrypted name", "list", *key, "plain")
@@ -613,7 +624,7 @@ class Refused(NamesTest):
         self.encrypt()
         result = self.run_command(WARPAES, "verify", "-k", "key", "out")
         self.assertEqual(result.returncode, AUTHENTICATION)
-        self.assertIn(b"its name looks encrypted: give --encrypted-names and the complete directory", result.stderr)
+        self.assertIn(b"its name looks encrypted, so give --encrypted-names and the complete directory", result.stderr)
 
 
 if __name__ == "__main__":

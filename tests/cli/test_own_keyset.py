@@ -1,4 +1,4 @@
-"""Tests files with their own keyset: creation, every way to open them, changes in place, and alteration by the
+"""Tests files that contain their own keyset: creation, every way to open them, changes in place, and changes by the
 storage."""
 
 import json
@@ -115,7 +115,7 @@ class Passphrase(OwnKeyset):
         before = self.under_all()
         change = ("keys", "passphrase", *QUICK)
         names = ["first", "second"]
-        for _ in range(5):  # more changes than fit unless freed room is reused
+        for _ in range(5):  # more changes than fit unless freed space is reused
             self.warpaes(*change, "--passphrase-from", names[0], "--new-passphrase-from", names[1], "plain.warpaes")
             refusal = ("decrypt", "--passphrase-from", names[0], "plain.warpaes")
             self.refused(AUTHENTICATION, "passphrase: is wrong", *refusal)
@@ -123,7 +123,7 @@ class Passphrase(OwnKeyset):
             self.opens("--kek", "other")
             names.reverse()
         after = self.read("plain.warpaes")
-        self.assertEqual(after[ROUND:], before[ROUND:], "the ciphertext was not touched")
+        self.assertEqual(after[ROUND:], before[ROUND:], "the ciphertext is unchanged")
         self.assertEqual(len(self.slots(after)), 3)
 
     def test_stays_when_it_was_wrong(self):
@@ -158,7 +158,7 @@ class Passphrase(OwnKeyset):
 
 
 class Altered(OwnKeyset):
-    """Files altered by an attacker who controls the storage."""
+    """Files that an attacker who controls the storage has altered."""
 
     def refused_as(self, content, status, *words, by=("--passphrase-from", "first")):
         self.write("altered", content)
@@ -197,7 +197,7 @@ class Altered(OwnKeyset):
         for n in (1 << 40, 1 << 24):
             costly = re.sub(rb'"n":\d+', b'"n":%d' % n, slot)
             self.refused_as(content[:21] + costly.ljust(ROUND - 22) + b"\n" + content[ROUND:], KEYSET, "keyset")
-        # Each slot is within the limits, but together they exceed them.
+        # Each slot is within the limits, but the slots together exceed them.
         dear = re.sub(rb'"p":1\b', b'"p":6', re.sub(rb'"n":\d+', b'"n":1048576', slot))
         self.assertNotEqual(dear, slot)
         many = (dear + b"\n") * 2

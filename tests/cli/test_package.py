@@ -1,4 +1,5 @@
-"""Tests commands written in Python and run by the program, with the package, without it, and with a planted module."""
+"""Tests commands that are written in Python and that the program runs: with the package, without it, and with a planted
+module."""
 
 import os
 import sys
@@ -12,7 +13,7 @@ COMMANDS = ("bulk", "keysources", "model", "parquet", "qkd")
 class Package(CommandTest):
     def there(self):
         if PACKAGE is None:
-            self.skipTest("the Python package is not built; a build with it runs this")
+            self.skipTest("the Python package is not built; a build with the package runs this test")
         return {"WARPAES_PYTHON": sys.executable, "PYTHONPATH": PACKAGE, "COLUMNS": "80"}
 
     def test_help(self):
@@ -51,9 +52,9 @@ class Package(CommandTest):
         environment = {"WARPAES_PYTHON": sys.executable, "PYTHONPATH": ""}
         probe = self.run_command(sys.executable, "-P", "-c", "import warpaes", env=environment)
         if probe.returncode == 0:
-            self.skipTest("the package is installed for this Python; another Python runs this")
+            self.skipTest("the package is installed for this Python; a different Python runs this test")
         for name in COMMANDS:
-            words = f"`warpaes {name}` is in the Python package|pip install"
+            words = f"`warpaes {name}`: requires the Python package|pip install"
             self.assertNotIn(b"Traceback", self.refused(NOT_FOUND, words, name, env=environment).stderr)
 
     def test_without_python(self):

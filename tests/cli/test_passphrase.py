@@ -1,4 +1,4 @@
-"""Tests keysets under a passphrase that is prompted or read from a place, and keysets opened by other programs."""
+"""Tests keysets under a passphrase, which is prompted or read from a place, and keysets from other programs."""
 
 import base64
 import fcntl
@@ -52,7 +52,7 @@ class Passphrases(CommandTest):
         self.private("second", b"battery staple")
 
     def keygen(self):
-        """Return a keyset under the first passphrase. All tests share it, because each guess is slow."""
+        """Return a keyset under the first passphrase. All tests share it, because each passphrase guess is slow."""
         if Passphrases.made is None:
             keygen = ("keygen", "--passphrase-from", "first", *QUICK, "-t", "AES128_GCM_HKDF_4KB")
             self.warpaes(*keygen, "-o", "keyset")
@@ -60,8 +60,8 @@ class Passphrases(CommandTest):
         self.private("keyset", Passphrases.made)
 
     def on_a_terminal(self, *arguments, answers, stdin=subprocess.DEVNULL):
-        """Run `warpaes` with a separate terminal, which answers its prompts with `answers`. Return the exit status, the
-        output to the terminal, standard output and standard error, and whether an answer was visible."""
+        """Run `warpaes` on a separate terminal and answer its prompts with `answers`. Return the exit status, the
+        terminal's output, standard output and standard error, and whether an answer was visible."""
         leader, follower = pty.openpty()
         self.addCleanup(os.close, leader)
         with subprocess.Popen(
@@ -77,7 +77,7 @@ class Passphrases(CommandTest):
             for answer in answers:
                 asked = len(shown)
                 deadline = time.monotonic() + 60
-                # Answer only after the prompt and after the echo is off, because earlier input is discarded.
+                # Answer only after the prompt has appeared and the echo is off, because earlier input is discarded.
                 while b": " not in shown[asked:] or termios.tcgetattr(follower)[3] & termios.ECHO:
                     self.assertLess(time.monotonic(), deadline, shown)
                     self.assertIsNone(command.poll(), shown)
@@ -117,14 +117,14 @@ class Asked(Passphrases):
             ["New passphrase of the new keyset: ", "New passphrase of the new keyset (again): "],
         )
         self.assertRegex(
-            said, r"A guess at the passphrase takes \d+\.\d\d s here and 128 MiB \(scrypt, n = 131072, r = 8, p = 1\)"
+            said, r"A passphrase guess takes \d+\.\d\d s here and 128 MiB \(scrypt, n = 131072, r = 8, p = 1\)"
         )
         self.assertEqual(os.stat(self.path("keyset")).st_mode & 0o777, 0o600)
         code, shown, output, said = self.on_a_terminal("encrypt", "-k", "keyset", "plain", answers=[b"correct horse"])
         self.assertEqual((code, shown, said), (0, "Passphrase of 'keyset': \r\n", ""))
         code, _, output, _ = self.on_a_terminal("decrypt", "-k", "keyset", "plain.warpaes", answers=[b"correct horse"])
         self.assertEqual((code, output), (0, data(9000)))
-        # The data may come from standard input, because the prompt uses the terminal.
+        # The data may come from standard input, because the prompt uses the terminal directly.
         with open(self.path("plain.warpaes"), "rb") as sealed:
             code, _, output, _ = self.on_a_terminal("decrypt", "-k", "keyset", answers=[b"correct horse"], stdin=sealed)
         self.assertEqual((code, output), (0, data(9000)))
@@ -203,7 +203,7 @@ class Places(Passphrases):
         self.assertEqual(self.read("keyset"), b"mine")
 
     def test_one_for_several_keysets(self):
-        """The source is read only once."""
+        """The passphrase source is read only once."""
         self.keygen()
         sealed = self.warpaes("encrypt", "-k", "keyset", "--passphrase-from", "first", stdin=data(5000))
         self.warpaes("keygen", "--passphrase-from", "first", *QUICK, "-t", "AES128_GCM_HKDF_4KB", "-o", "another")
@@ -234,9 +234,7 @@ class Places(Passphrases):
         self.refused(ARGUMENT, nowhere, "verify", "-k", "keyset", "--passphrase-from", "env:NOWHERE")
         self.private("bad", b"x")
         self.refused(AUTHENTICATION, WRONG, "verify", "-k", "keyset", "--passphrase-from", "bad")
-        self.refused(
-            ARGUMENT, "there is no terminal to ask for it|--passphrase-from FILE", "verify", "-k", "keyset", stdin=b""
-        )
+        self.refused(ARGUMENT, "no terminal for a prompt|--passphrase-from FILE", "verify", "-k", "keyset", stdin=b"")
         os.chmod(self.path("first"), 0o644)
         result = self.run_command(WARPAES, "keys", "list", "--passphrase-from", "first", "keyset")
         self.assertIn(b"'first' is open to other users", result.stderr)
@@ -258,10 +256,10 @@ class Places(Passphrases):
             self.assertNotIn(b"hunter2", result.stderr)
         result = self.refused(NOT_FOUND, "place of a passphrase", "keygen", "--passphrase-from", "hunter2", "-o", "new")
         self.assertNotIn(b"hunter2", result.stderr)
-        self.refused(ARGUMENT, "there is no terminal|--passphrase-from", "encrypt", "--passphrase", "first")
+        self.refused(ARGUMENT, "no terminal|--passphrase-from", "encrypt", "--passphrase", "first")
         self.refused(
             ARGUMENT,
-            "a passphrase protects a keyset|warpaes keygen --passphrase|warpaes keys passphrase FILE",
+            "not an option|warpaes keygen --passphrase|warpaes keys passphrase FILE",
             "reencrypt",
             "--passphrase",
             "first",
@@ -296,7 +294,7 @@ class Subcommands(Passphrases):
         self.assertEqual((key["state"], key["primary"], key["template"]), ("enabled", True, "AES128_GCM_HKDF_4KB"))
         result = self.run_command(WARPAES, "keys", "list", "keyset")
         self.assertIn(b"(under the passphrase)", result.stdout)
-        self.assertIn(b"takes 128 MiB (scrypt, n = 131072, r = 8, p = 1)", result.stderr)
+        self.assertIn(b"requires 128 MiB (scrypt, n = 131072, r = 8, p = 1)", result.stderr)
 
     def test_rotation(self):
         self.keygen()
@@ -336,7 +334,7 @@ class Subcommands(Passphrases):
         both = ("--passphrase-from", "second", "--remove")
         self.refused(ARGUMENT, "--remove: cannot be combined with --new-passphrase-from", *change, "first", *both)
         self.assertEqual(self.read("keyset"), before)
-        # The command prompts for the old passphrase, and twice for the new one.
+        # The command prompts once for the old passphrase and twice for the new passphrase.
         code, shown, _, said = self.on_a_terminal(
             "keys", "passphrase", *QUICK, "keyset", answers=[b"battery staple", b"third one", b"third one"]
         )
@@ -356,7 +354,7 @@ class Subcommands(Passphrases):
 
 
 def key_of(wrapped, passphrase):
-    """Derive the key-encryption key as described in docs/formats.md."""
+    """Derive the key-encryption key as docs/formats.md describes."""
     how = wrapped["keyEncryptionKey"]
     assert how["kdf"] == "scrypt"
     memory = 128 * how["n"] * how["r"]
@@ -367,7 +365,7 @@ def key_of(wrapped, passphrase):
 
 
 class KeyEncryptionKey(aead.Aead if aead else object):
-    """An AEAD for Tink, which calls it with empty associated data."""
+    """An AEAD for Tink. Tink calls it with empty associated data."""
 
     def __init__(self, key):
         self.cipher = AESGCM(key)
@@ -411,7 +409,7 @@ class OtherPrograms(Passphrases):
         clear = json.loads(json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN))
         (listed,) = json.loads(self.warpaes("keys", "list", "--json", "theirs"))
         self.assertEqual(listed["key_id"], clear["primaryKeyId"])
-        # The command writes it with at least the cost of new keysets.
+        # The command writes the keyset with at least the cost of a new keyset.
         self.warpaes("keys", "add", "theirs", "--passphrase-from", "word")
         self.assertEqual(json.loads(self.read("theirs"))["keyEncryptionKey"]["n"], 131072)
         self.assertEqual(self.warpaes("decrypt", *common, stdin=sealed), data(9000))

@@ -1,4 +1,4 @@
-"""Tests `warpaes plan` and `warpaes calibrate`. The tests do not check durations."""
+"""Tests `warpaes plan` and `warpaes calibrate`, without checking durations."""
 
 import json
 import os
@@ -59,7 +59,7 @@ class Plan(CommandTest):
         text = self.warpaes("plan", "--mode", "gcm", "--bytes", "1500", "--messages", "1000", env=NONE).decode()
         for words in ("1000 messages of 1.46 KiB", "gcm encryption", "AES-128", "libcrypto", "plan: ", "why: "):
             self.assertIn(words, text)
-        for place, words in (("host", "in pageable host memory"), ("page-locked", "in page-locked host memory")):
+        for place, words in (("host", "in pageable memory"), ("page-locked", "in page-locked memory")):
             text = self.warpaes("plan", "--mode", "gcm", "--size", "1500", "--from", place, env=NONE).decode()
             self.assertEqual(text.splitlines()[0], f"1 message of 1.46 KiB, gcm encryption, AES-128, {words}")
 
@@ -126,7 +126,7 @@ class Calibration(CommandTest):
         plan = json.loads(self.warpaes(*arguments, env=env))["plan"]
         self.assertTrue(plan["calibrated"])
         self.assertIn("(calibrated)", plan["reason"])
-        # With other figures, the plan chooses another backend.
+        # With different figures, the plan chooses a different backend.
         for favourite in ("libcrypto", "aesni", "armv8"):
             costs = [
                 COST % (name, "ctr", ", ".join(["1e-12" if name == favourite else "1e-6"] * 8))
@@ -138,7 +138,7 @@ class Calibration(CommandTest):
             usable = [p["backend"] for p in record["predictions"] if p["possible"]]
             if favourite in usable:
                 self.assertEqual(record["plan"]["backend"], favourite)
-        # A calibration that is damaged or from a different machine is ignored and reported.
+        # A calibration that is damaged or from a different machine is ignored, and the command reports it.
         for text in (b"{", b"", json.dumps(stored | {"cpu": "another"}).encode()):
             self.write("calibration.json", text)
             plan = json.loads(self.warpaes(*arguments, env=env))["plan"]
@@ -153,7 +153,7 @@ class Calibration(CommandTest):
 
     def test_what_a_person_reads_of_it(self):
         path = self.path("calibration.json")
-        for env, where in ((NONE, "stored nowhere"), ({"WARPAES_CALIBRATION": path}, f"stored in {path}")):
+        for env, where in ((NONE, "not stored"), ({"WARPAES_CALIBRATION": path}, f"stored in {path}")):
             measured, stored = self.warpaes("calibrate", "--quick", "--cpu-only", env=env).decode().splitlines()
             self.assertRegex(
                 measured,

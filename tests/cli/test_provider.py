@@ -31,7 +31,8 @@ MinProtocol = TLSv1.2
 
 
 def setUpModule():
-    """Root's configurations refuse modules that another user can replace, as in some build trees."""
+    """Copy the module to a folder in root's home directory, because root's configurations refuse modules that another
+    user can replace, as in some build trees."""
     global MODULE
     if os.geteuid() == 0 and MODULE:
         folder = tempfile.mkdtemp(prefix=".warpaes-test-", dir=Path.home())
@@ -39,8 +40,8 @@ def setUpModule():
         MODULE = shutil.copy(MODULE, folder)
 
 
-@unittest.skipIf(OPENSSL is None, "the command openssl is missing; a machine that has it runs this")
-@unittest.skipIf(not MODULE, "built without the provider; a build with WARPAES_PROVIDER=ON runs this")
+@unittest.skipIf(OPENSSL is None, "the command openssl is missing; a machine with openssl runs this test")
+@unittest.skipIf(not MODULE, "built without the provider; a build with WARPAES_PROVIDER=ON runs this test")
 class Provider(CommandTest):
     def setUp(self):
         super().setUp()
@@ -55,7 +56,7 @@ class Provider(CommandTest):
         return self.warpaes("provider", "install", *self.config(text), "--module", MODULE, *more)
 
     def used(self):
-        """Return AES-256-GCM's provider, and check that the usual algorithms exist."""
+        """Return the provider of AES-256-GCM, and check that the usual algorithms exist."""
         environment = {**os.environ, "OPENSSL_CONF": str(Path("openssl.cnf").resolve())}
 
         def run(*a):
@@ -82,7 +83,9 @@ class Provider(CommandTest):
             record = json.loads(self.warpaes("provider", "check", "--json", *given))
             self.assertEqual(len(record["idle"]), 0 if words is None else 1)
 
-    @unittest.skipIf(os.geteuid() != 0, "only root can create a configuration of root; any build as root runs this")
+    @unittest.skipIf(
+        os.geteuid() != 0, "only root can create a configuration that belongs to root; any build as root runs this test"
+    )
     def test_root_takes_no_module_that_others_can_replace(self):
         given = self.config(DEBIAN)
         home = Path(tempfile.mkdtemp(prefix=".warpaes-test-", dir=Path.home()))
@@ -104,8 +107,8 @@ class Provider(CommandTest):
             before = place.stat().st_mode & 0o7777
             for mode in (before | 0o020, before | 0o002, 0o1777):
                 place.chmod(mode)
-                refused(f"'{place}' can be written by other users (mode {mode:04o})")
-                refused(f"'{place}' can be written by other users", folder / "link.so")
+                refused(f"'{place}' is writable by other users (mode {mode:04o})")
+                refused(f"'{place}' is writable by other users", folder / "link.so")
             place.chmod(before)
             os.chown(place, nobody, -1)
             refused(f"'{place}' belongs to user {nobody}")
@@ -113,14 +116,14 @@ class Provider(CommandTest):
             place.chmod(before)
         Path("here.so").write_bytes(module.read_bytes())  # below /tmp
         if tempfile.gettempdir() == "/tmp":
-            self.refused_as(STATE, "'/tmp' can be written by other users (mode 1777)",
+            self.refused_as(STATE, "'/tmp' is writable by other users (mode 1777)",
                             "install", *given, "--module", "here.so")  # fmt: skip
         self.warpaes("provider", "install", *given, "--module", str(folder / "link.so"))
         self.assertIn(f"module = {module}\n", Path("openssl.cnf").read_text())
         self.warpaes("provider", "check", *given)
-        # A module that was installed earlier is found, and is not loaded.
+        # The command finds a module that was installed earlier, but does not load it.
         folder.chmod(0o777)
-        self.refused_as(STATE, f"module '{module}': '{folder}' can be written by other users", "check", *given)
+        self.refused_as(STATE, f"module '{module}': '{folder}' is writable by other users", "check", *given)
         # Another user's configuration is not checked.
         os.chown("openssl.cnf", nobody, -1)
         self.warpaes("provider", "check", *given)
@@ -128,7 +131,8 @@ class Provider(CommandTest):
         self.assertEqual(os.stat("openssl.cnf").st_uid, nobody)
 
     def test_the_module_is_removed_before_the_block(self):
-        """As by `apt-get remove`. OpenSSL works without it, and the message names the remedy."""
+        """`apt-get remove` may remove the module first. OpenSSL then works without it, and the message names the
+        remedy."""
         folder = Path(tempfile.mkdtemp(prefix=".warpaes-test-", dir=Path.home()))
         self.addCleanup(shutil.rmtree, folder)
         module = Path(shutil.copy(MODULE, folder))
@@ -157,7 +161,7 @@ class Provider(CommandTest):
         }
         for name, text in configs.items():
             with self.subTest(name):
-                # A second run rewrites the block.
+                # A second run replaces the block.
                 for _ in range(2):
                     self.install(text)
                     text_with = Path("openssl.cnf").read_text()
@@ -174,7 +178,9 @@ class Provider(CommandTest):
                 file = os.stat("openssl.cnf").st_ino
                 again = self.run_command(WARPAES, "provider", "remove", "--config", "openssl.cnf")
                 self.assertEqual(again.returncode, 0)
-                self.assertRegex(again.stderr, rb"^'.*openssl.cnf' has no block from warpaes; nothing to do\n$")
+                self.assertRegex(
+                    again.stderr, rb"^'.*openssl.cnf' contains no block of warpaes; nothing was changed\n$"
+                )
                 self.assertEqual(os.stat("openssl.cnf").st_ino, file)
                 self.assertEqual(Path("openssl.cnf").read_text(), text)
         os.remove("openssl.cnf")
@@ -182,7 +188,7 @@ class Provider(CommandTest):
     def test_an_openssl_that_does_not_say_where_its_configuration_is(self):
         os.mkdir("bin")
         for script, words in (
-            (None, "the command openssl, which is needed to test the configuration, is missing; install it"),
+            (None, "the `openssl` command, which tests the configuration, is not installed; install it"),
             ("#!/bin/sh\n", "openssl does not report the path of its configuration; give --config FILE"),
             ("#!/bin/sh\necho 'OPENSSLDIR: \"'\n", "openssl does not report the path of its configuration"),
         ):
@@ -237,7 +243,7 @@ class Provider(CommandTest):
             (cbc,) = [row for row in record["counts"] if row["mode"] == "CBC"]
             self.assertEqual((cbc["where"], cbc["bytes"]), ("kernels", 100016))
             self.assertGreater(record["loads"], 0)
-        # Programs in any folder are counted.
+        # The counters include programs in any folder.
         os.mkdir("elsewhere")
         subprocess.run(enc, env=environment, input=bytes(1000), stdout=subprocess.DEVNULL, check=True, cwd="elsewhere")
         record = json.loads(self.warpaes("provider", "stats", *given, "--json"))
@@ -250,8 +256,8 @@ class Provider(CommandTest):
         os.remove("openssl.cnf")
 
     def test_parameters_that_mean_nothing(self):
-        """OpenSSL does not report unknown parameters to the provider. The command warns of them, whatever the section's
-        name."""
+        """OpenSSL does not report unknown parameters to the provider. The command warns of them, whatever the section
+        is called."""
         self.install(DEBIAN, "--threshold", "1M", "--cbc", "--threads", "auto", "--backend", "aesni")
         check = ("provider", "check", "--config", "openssl.cnf")
         done = self.run_command(WARPAES, "provider", "check", "--config", "openssl.cnf")
@@ -282,7 +288,7 @@ class Provider(CommandTest):
         os.remove("openssl.cnf")
 
     def refused_as(self, status, sentence, *arguments, text=None):
-        """The configuration stays unchanged."""
+        """Check that the command is refused and the configuration is unchanged."""
         self.refused(status, sentence, "provider", *arguments)
         if text is not None:
             self.assertEqual(Path("openssl.cnf").read_text(), text)
@@ -298,13 +304,13 @@ class Provider(CommandTest):
         }
         for verb, options in idle.items():
             for option in options:
-                self.refused_as(ARGUMENT, f"{option[0]}: has no effect on `provider {verb}`; leave it out",
+                self.refused_as(ARGUMENT, f"{option[0]}: has no effect on `provider {verb}`; omit it",
                                 verb, *given, *option, text=DEBIAN)  # fmt: skip
 
     def test_no_place_for_temporary_files(self):
         self.install(DEBIAN)
         check = ("provider", "check", "--config", "openssl.cnf")
-        self.refused(WRITE, "cannot make a temporary file", *check, env={"TMPDIR": "/proc"})
+        self.refused(WRITE, "cannot create a temporary file", *check, env={"TMPDIR": "/proc"})
 
     def test_what_is_refused_changes_nothing(self):
         given = ("--config", "openssl.cnf", "--module", MODULE)
@@ -326,12 +332,10 @@ class Provider(CommandTest):
         self.refused_as(STATE, "is unchanged", "install", *given, "--threshold", "huge", text=DEBIAN)
         module = Path(MODULE).with_name("module") if os.geteuid() == 0 else Path("module")
         shutil.copy("openssl.cnf", module)
-        self.refused_as(
-            STATE, "not among the active", "install", "--config", "openssl.cnf", "--module", str(module), text=DEBIAN
-        )
+        self.refused_as(STATE, "not active", "install", "--config", "openssl.cnf", "--module", str(module), text=DEBIAN)
         self.refused_as(
             NOT_FOUND,
-            "--module: there is no file 'nothing'",
+            "--module: the file 'nothing' does not exist",
             "install",
             "--config",
             "openssl.cnf",
@@ -339,7 +343,7 @@ class Provider(CommandTest):
             "nothing",
         )
         self.refused_as(NOT_FOUND, "nothing.cnf", "install", "--config", "nothing.cnf", "--module", MODULE)
-        self.refused_as(STATE, "not among the active", "check", "--config", "openssl.cnf", text=DEBIAN)
+        self.refused_as(STATE, "not active", "check", "--config", "openssl.cnf", text=DEBIAN)
         self.refused_as(NOT_FOUND, "names no counters file", "stats", "--config", "openssl.cnf")
         self.refused_as(FORMAT, "not a counters file of the provider", "stats", "--counters", "openssl.cnf")
         self.refused_as(ARGUMENT, "did you mean 'install'", "instal")

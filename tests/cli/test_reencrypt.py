@@ -1,4 +1,5 @@
-"""Tests re-encrypting files in place under a new key, several keys at a time, and plaintext written to a pipe."""
+"""Tests re-encrypting files in place under a new key, several keys at a time, and plaintext that is written to a
+pipe."""
 
 import json
 import os
@@ -33,7 +34,7 @@ class Reencrypt(KeyedTest):
         return record["key_id"], record["template"]
 
     def rotated(self, size=9000):
-        """Make a file under an old key, and return the new key's number."""
+        """Encrypt a file under an old key, and return the ID of the new key."""
         self.write("plain", data(size))
         self.encrypt("plain")
         os.unlink(self.path("plain"))
@@ -50,7 +51,7 @@ class Reencrypt(KeyedTest):
         self.assertEqual(self.decrypt("plain.warpaes"), data(9000))
         self.assertEqual(os.stat(self.path("plain.warpaes")).st_mode & 0o777, 0o640)
         self.assertEqual(sorted(os.listdir(self.directory)), ["keyset", "plain.warpaes"])
-        # Files that already use the key stay unchanged, unless a new encryption is requested.
+        # Files that already use the key stay unchanged unless the caller requests a new encryption.
         before = self.read("plain.warpaes")
         result = self.run_command(WARPAES, "reencrypt", "-k", "keyset", "plain.warpaes")
         self.assertEqual((result.returncode, result.stderr), (0, b"1 of 1 already had the new key\n"))
@@ -112,7 +113,7 @@ class Reencrypt(KeyedTest):
         for path in ("fifo", "/dev/null"):
             for force in ([], ["-f"]):
                 command = ["reencrypt", *force, "-k", "keyset", "--to", "new.json", path]
-                self.refused(ARGUMENT, "is not a regular file and cannot be replaced", *command)
+                self.refused(ARGUMENT, "not a regular file, so it cannot be replaced", *command)
         self.refused(NOT_FOUND, "cannot open 'nothing'", "reencrypt", "-k", "keyset", "nothing")
 
     def test_after_any_failure_the_file_is_as_it_was(self):
@@ -134,7 +135,7 @@ class Reencrypt(KeyedTest):
         self.assertEqual(self.decrypt("plain.warpaes"), data(300_000))
 
     def test_what_is_counted(self):
-        """Bytes read from a file that stays unchanged are not counted."""
+        """The bytes of a file that stays unchanged are not counted as read."""
         self.rotated(9000)
         sealed = self.read("plain.warpaes")
         self.write("damaged.warpaes", sealed[:-1] + bytes([sealed[-1] ^ 1]))
@@ -145,9 +146,11 @@ class Reencrypt(KeyedTest):
         self.assertEqual([file["status"] for file in record["files"]], [0, AUTHENTICATION])
         self.assertEqual(record["bytes_read"], len(sealed))
 
-    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that changes the file; `make test` runs this")
+    @unittest.skipUnless(
+        RECORDER, "CTest sets the path of the library that changes the file; `make test` runs this test"
+    )
     def test_what_was_changed_meanwhile_stays(self):
-        """A file is changed in place, with the same length, in the same second."""
+        """A file is changed in place, without changing its length, in the same second."""
         self.rotated()
         os.utime(self.path("plain.warpaes"), ns=(0, 10**18))
         env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "CHANGED_MEANWHILE": "plain.warpaes"}
@@ -159,15 +162,17 @@ class Reencrypt(KeyedTest):
         self.assertEqual(after.st_mtime_ns - before.st_mtime_ns, 500_000_000)
 
     def raced(self, *arguments, status=READ, **commands):
-        """Tests where another user changes the targets of names in a folder."""
+        """Run a command while another user changes the targets of names in a folder."""
         environment = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls")} | commands
         result = self.run_command(WARPAES, *arguments, env=environment)
         self.assertEqual(result.returncode, status, result.stderr)
         return result
 
-    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that changes the folder; `make test` runs this")
+    @unittest.skipUnless(
+        RECORDER, "CTest sets the path of the library that changes the folder; `make test` runs this test"
+    )
     def test_another_file_is_not_replaced(self):
-        """The name may lead to another file at any time, even if it leads back at the end."""
+        """The name may lead to a different file at any time, even if it leads to the first file again at the end."""
         self.rotated()
         os.mkdir(self.path("victims"))
         self.write("victims/real", b"precious")
@@ -197,7 +202,7 @@ class Reencrypt(KeyedTest):
                     if begin == "BEFORE_WRITER":
                         self.assertEqual(result.returncode, READ, result.stderr)
                         self.assertIn(b"was changed while it was read; it was not replaced", result.stderr)
-                    else:  # the folder is open: its file is the one that was read, or stays unchanged
+                    else:  # the folder is open, so its file is the one that was read, or is unchanged
                         self.assertIn(result.returncode, (0, READ), result.stderr)
                     left = [*os.listdir(self.path("victims")), *os.listdir(self.path("inbox"))]
                     self.assertEqual([file for file in left if file.startswith(".warpaes")], [])
@@ -210,9 +215,12 @@ class Reencrypt(KeyedTest):
                         if os.path.lexists(self.path(path)):
                             os.unlink(self.path(path))
 
-    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that changes the folder; `make test` runs this")
+    @unittest.skipUnless(
+        RECORDER, "CTest sets the path of the library that changes the folder; `make test` runs this test"
+    )
     def test_a_folder_that_changed_since_it_was_listed_leads_nowhere_else(self):
-        """While the first file is written, the folder of the second one becomes a link to another folder."""
+        """While the command writes the first file, the folder of the second file becomes a link to a different
+        folder."""
         self.rotated()
         sealed = self.read("plain.warpaes")
         for name in ("inbox", "inbox/sub", "victims"):
@@ -227,9 +235,12 @@ class Reencrypt(KeyedTest):
         self.assertNotEqual(self.read("inbox/a.warpaes"), sealed)
         self.assertEqual(self.read("victims/b.warpaes"), sealed)
 
-    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that changes the folder; `make test` runs this")
+    @unittest.skipUnless(
+        RECORDER, "CTest sets the path of the library that changes the folder; `make test` runs this test"
+    )
     def test_a_result_appears_in_the_folder_that_was_opened(self):
-        """The result appears there even if the name leads to another folder when the result is complete."""
+        """The result appears in the opened folder, even if the name leads to a different folder by the time the result
+        is complete."""
         self.write("plain", data(9000))
         self.encrypt("plain")
         for flags, victim in (((), None), (("-f",), b"precious")):
@@ -251,9 +262,12 @@ class Reencrypt(KeyedTest):
                     shutil.rmtree(self.path("was"))
                     shutil.rmtree(self.path("victims"))
 
-    @unittest.skipUnless(RECORDER, "CTest sets the path of the library that changes the folder; `make test` runs this")
+    @unittest.skipUnless(
+        RECORDER, "CTest sets the path of the library that changes the folder; `make test` runs this test"
+    )
     def test_permissions_and_times_are_for_the_results(self):
-        """Files or folders that replace the results before the command ends do not get them."""
+        """Files or folders that replace the results before the command ends must not receive the results' permissions
+        and times."""
         os.mkdir(self.path("in"))
         self.write("in/x", data(100))
         os.chmod(self.path("in/x"), 0o644)
@@ -300,7 +314,7 @@ class Reencrypt(KeyedTest):
                 said = command.stderr.read()
             ended.append(command.returncode)
             self.assertIn(command.returncode, (0, -signal.SIGINT), said)
-            # Whenever the signal arrived, the file is complete: the old one, or at the very end the new one.
+            # Whenever the signal arrives, the file is complete: either the old file or, at the very end, the new file.
             after = os.stat(self.path("plain.warpaes"))
             untouched += (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
             self.assertTrue(self.decrypt("plain.warpaes") == data(100_000_000))
@@ -324,7 +338,7 @@ class SeveralKeys(KeyedTest):
         every = ("-k", "keyset", "-k", "raw", "-k", "c2sp", "-k", "second")
         for key in ("keyset", "raw", "c2sp", "second"):
             self.write(key + ".sealed", self.warpaes("encrypt", "-k", key, stdin=data(5000)))
-            # This also works from a pipe, which cannot be read twice.
+            # Decryption also works from a pipe, which cannot be read twice.
             self.assertEqual(self.warpaes("decrypt", *every, stdin=self.read(key + ".sealed")), data(5000))
             record = json.loads(self.warpaes("verify", "--json", *every, key + ".sealed"))
             self.assertEqual(record["files"][0]["key_id"] is None, key in ("raw", "c2sp"))
@@ -342,10 +356,10 @@ class SeveralKeys(KeyedTest):
         self.warpaes("keys", "enable", "keyset", str(key["key_id"]))
         listed = json.loads(self.warpaes("keys", "list", "--json", "keyset"))
         self.assertEqual([key["primary"] for key in listed], [False, True])
-        self.refused(ARGUMENT, "KEYSET: is missing", "keys", "add")
-        self.refused(ARGUMENT, "KEYSET: is given twice", "keys", "add", "-k", "keyset", "keyset")
-        self.refused(ARGUMENT, "KEYSET: is given twice", "keys", "list", "keyset", "keyset")
-        self.refused(ARGUMENT, "ID: is missing", "keys", "promote")
+        self.refused(ARGUMENT, "KEYSET: missing", "keys", "add")
+        self.refused(ARGUMENT, "KEYSET: given twice", "keys", "add", "-k", "keyset", "keyset")
+        self.refused(ARGUMENT, "KEYSET: given twice", "keys", "list", "keyset", "keyset")
+        self.refused(ARGUMENT, "ID: missing", "keys", "promote")
         self.refused(ARGUMENT, "ID: 'keyset' is not the ID of a key", "keys", "promote", "keyset")
         self.refused(ARGUMENT, "must be a file", "keys", "add", "env:NAME")
 
@@ -404,7 +418,7 @@ class Manners(KeyedTest):
                     calls = self.read("calls") if os.path.exists(self.path("calls")) else b""
                     self.assertEqual(calls.count(b"fsync"), 0 if options else 4, calls)
 
-    @unittest.skipUnless(shutil.which("tar"), "tar is missing; a machine that has it runs this")
+    @unittest.skipUnless(shutil.which("tar"), "tar is missing; a machine with tar runs this test")
     def test_as_tar_calls_it(self):
         os.mkdir(self.path("photos"))
         self.write("photos/one", data(1000))

@@ -1,4 +1,5 @@
-"""Tests `warpaes decrypt --salvage`: damaged files keep their authentic segments, and the other ranges are listed."""
+"""Tests `warpaes decrypt --salvage`. Damaged files keep their authentic segments, and the command lists all other
+ranges."""
 
 import json
 import os
@@ -92,7 +93,7 @@ class Salvage(KeyedTest):
         self.refused(EXISTS, "out", "decrypt", "-k", "keyset", "--salvage", "-o", "out", "damaged")
         self.refused(ARGUMENT, "pipe", "decrypt", "-k", "keyset", "--salvage", "-o", "new", stdin=bytes(self.sealed))
         self.refused(ARGUMENT, "--range", "decrypt", "-k", "keyset", "--salvage", "-r", "0:1", "-o", "new", "damaged")
-        self.sealed[5] ^= 1  # the salt
+        self.sealed[5] ^= 1  # alters the salt
         self.damage()
         self.refused(
             AUTHENTICATION,

@@ -1,4 +1,4 @@
-"""Progress of long work on a terminal: one line, which never wraps."""
+"""Tests the progress display on a terminal. It is one line, which never wraps."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ class Terminal(CommandTest):
         self.warpaes("keygen", "-o", "keyset")
 
     def seen(self, columns, *arguments, pause=0.6):
-        """Return the output on a terminal of this width while an input arrives slowly through a pipe."""
+        """Return the output on a terminal of this width while the input arrives slowly through a pipe."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -66,8 +66,8 @@ class Terminal(CommandTest):
             self.assertNotIn(b"\n", shown)
 
     def test_how_far_a_file_is(self):
-        """Progress shows bytes done and in total, percentage, speed and remaining time. The result goes to a slow
-        pipe."""
+        """Progress shows the bytes done, the total bytes, the percentage, the speed and the remaining time. The result
+        goes to a slow pipe."""
         with open(self.path("long"), "wb") as file:
             file.truncate(64 << 20)
         master, slave = pty.openpty()
@@ -122,7 +122,7 @@ class Terminal(CommandTest):
 
 class Colours(CommandTest):
     def said(self, **environment):
-        """Return a failing command's output on a terminal."""
+        """Return the output of a failing command on a terminal."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         with subprocess.Popen(

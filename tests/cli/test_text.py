@@ -1,4 +1,4 @@
-"""Text output agrees with JSON output; the self-test reports a faulty library."""
+"""Tests that text output agrees with JSON output, and that the self-test reports a faulty library."""
 
 import json
 import os
@@ -126,7 +126,7 @@ class Texts(CommandTest):
                 ],
             )
             self.assertEqual(record["file_bytes"], os.stat(self.path("out")).st_size)
-        # Without keys, inspect lists the lengths for every possible template.
+        # Without keys, `inspect` lists the lengths for every possible template.
         self.warpaes("encrypt", "-k", "keyset", "-f", "-o", "out", "in")
         (record,) = json.loads(self.warpaes("inspect", "--json", "out"))
         lines = self.warpaes("inspect", "out").decode().splitlines()
@@ -216,7 +216,7 @@ class Texts(CommandTest):
         self.assertNotIn("GB/s", self.run_command(WARPAES, *seal, "--no-progress").stderr.decode())
 
 
-@unittest.skipUnless(RECORDER, "CTest sets the path of the faulty library; `make test` runs this")
+@unittest.skipUnless(RECORDER, "CTest sets the path of the faulty library; `make test` runs this test")
 class SelfTest(CommandTest):
     def test_says_what_is_wrong(self):
         asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"

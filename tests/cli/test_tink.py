@@ -1,4 +1,4 @@
-"""The command and Tink's library (PyPI `tink`) read each other's files and keysets."""
+"""Tests that the command and Tink's library (PyPI `tink`) read each other's files and keysets."""
 
 import hashlib
 import io
@@ -32,7 +32,7 @@ def lengths(template):
 
 
 class KeepOpen(io.BytesIO):
-    """Keep the content, because Tink closes the given file."""
+    """A file that keeps its content when Tink closes it."""
 
     def close(self):
         pass
@@ -59,7 +59,7 @@ class Tink(CommandTest):
         return json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN)
 
     def both_ways(self, keyset, plains):
-        """Check `plains` by name, with one run of the command in each direction."""
+        """Check all of `plains`, which are indexed by name, with one run of the command in each direction."""
         primitive = self.primitive(keyset)
         self.private("keyset", keyset.encode())
         for folder in ("plain", "theirs"):
@@ -73,7 +73,7 @@ class Tink(CommandTest):
         for name, plain in plains.items():
             ours = self.read(f"ours/plain/{name}.warpaes")
             self.assertEqual(len(ours), os.stat(self.path(f"theirs/{name}.warpaes")).st_size, name)
-            # assertEqual would print the difference of megabytes.
+            # assertEqual would print a difference of several megabytes.
             self.assertTrue(self.decrypt(primitive, ours) == plain, name)
             self.assertTrue(self.read(f"decrypted/theirs/{name}") == plain, name)
 
@@ -92,7 +92,7 @@ class Tink(CommandTest):
                 self.both_ways(keyset, {str(length): data(length) for length in (0, 1, 10_000)})
 
     def test_large_files(self):
-        # The lengths have a hundred segments and end with a partial or a full one.
+        # The files have a hundred segments and end with a partial or a full segment.
         for template, length in (
             ("AES256_GCM_HKDF_1MB", 100 * MIB),
             ("AES128_CTR_HMAC_SHA256_1MB", 20 * (MIB - 32) - 24),

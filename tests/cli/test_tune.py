@@ -1,4 +1,4 @@
-"""Tests `warpaes tune`, on the simulated GPU (WARPAES_LIBRARY). The tests make no assumption about times."""
+"""Tests `warpaes tune` on the simulated GPU (WARPAES_LIBRARY), without assumptions about times."""
 
 import json
 import os
@@ -19,18 +19,18 @@ FIGURES = [
 ]
 
 
-#: A line of the self-test's output.
+#: Matches a line in the output of the self-test.
 RIGHT = r"(?m)^cuda\[0\] +(\d+) of \1 passed$"
 
 
 class Simulated(CommandTest):
-    """Tests of the command with the simulated GPU's library."""
+    """Tests that run the command with the simulated GPU's library."""
 
     def setUp(self):
         super().setUp()
         libraries = self.path("lib")
         os.mkdir(libraries)
-        # The loader finds this library before the command's own library of the same name.
+        # The loader finds this library before the command's own library, which has the same name.
         os.symlink(os.environ["WARPAES_LIBRARY"], os.path.join(libraries, "libwarpaes.so.1"))
         self.file = self.path("calibration.json")
         self.env = {"LD_LIBRARY_PATH": libraries, "WARPAES_CALIBRATION": self.file}
@@ -38,7 +38,7 @@ class Simulated(CommandTest):
 
 class Devices(Simulated):
     def test_confidential_computing(self):
-        """A driver that cannot pin ordinary memory is reported, and the commands work."""
+        """If a driver cannot page-lock ordinary memory, the commands report this and still work."""
         said = "page-locks only memory that the driver allocates"
         self.assertNotIn(said, self.warpaes("devices", env=self.env).decode())
         confidential = self.env | {"WARPAES_SIMT_CONFIDENTIAL": "1"}
@@ -60,14 +60,14 @@ class Tune(Simulated):
         return json.loads(self.warpaes("tune", *options, "--json", env=self.env | variables))
 
     def tuned(self):
-        """The stored result of one tuning run, shared by all tests."""
+        """Return the stored result of a tuning run, which all tests share."""
         if Tune.text is None:
             self.tune("--quick")
             Tune.text = self.read("calibration.json")
         self.write("calibration.json", Tune.text)
 
     def stored(self, change):
-        """Return the stored tuning with the GPU's launches altered by `change`."""
+        """Store the tuning with changes that `change` makes to the GPU's launches."""
         self.tuned()
         record = json.loads(Tune.text)
         change(record["launches"][0])
@@ -89,7 +89,7 @@ class Tune(Simulated):
         self.assertEqual([f["value"] for f in shown["figures"]], [f["value"] for f in record["figures"]])
         self.assertNotIn("measurements", shown)
 
-        # Launches use the stored parameters, and other parameters give the same bytes.
+        # Launches use the stored parameters. Different parameters produce the same bytes.
         self.stored(lambda launches: launches.update(threads=384, tables=2))
         shown = {f["name"]: f["value"] for f in self.tune("--show")["figures"]}
         self.assertEqual((shown["threads"], shown["tables"]), (384, 2))
@@ -120,7 +120,7 @@ class Tune(Simulated):
             self.assertIn(words, text)
 
     def test_selftest_tells_what_fails_from_what_is_wrong(self):
-        """A GPU that fails at any example has not computed a wrong result."""
+        """A GPU that fails during an example has not computed a wrong result."""
         for launch in range(5, 125, 15):
             failing = self.env | {"WARPAES_SIMT_FAIL": f"cudaLaunchKernelEx:{launch}:719"}
             done = self.run_command(os.environ["WARPAES"], "selftest", env=failing)
@@ -154,7 +154,7 @@ class Tune(Simulated):
             self.assertIn("warpaes tune", shown.stderr.decode())
             self.assertEqual([f["value"] for f in json.loads(shown.stdout)["figures"]], built_in)
         self.assertRegex(self.warpaes("selftest", env=self.env).decode(), RIGHT)
-        # The figure exceeds the device's shared memory.
+        # This figure exceeds the device's shared memory.
         small = {"WARPAES_SIMT_COMPUTE_CAPABILITY": "8.9"}
         self.stored(
             lambda launches: launches.update(

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs warpaes bulk over a dataset on a Ray cluster in one machine, with every kind of failure.
+"""Runs `warpaes bulk` on a dataset, on a Ray cluster in one machine, with every kind of failure.
 
 ray.cluster_utils starts the nodes. moto's S3 server is behind a proxy that injects faults (resets, 503, slow, truncated
-and lost responses). Workers and the driver are killed at random. At the end every object is correct according to
-tink-py, which shares no code with warpaes; no upload is left, the target contains no plaintext, and the manifest lists
-all objects. The test runs encrypt, rekey and rewrap.
+and lost responses). Workers and the driver are killed at random. At the end, tink-py, which shares no code with
+warpaes, must confirm that every object is correct. No upload remains, the target contains no plaintext, and the
+manifest lists all objects. The test runs encrypt, rekey and rewrap.
 
     cluster_test.py [--objects N] [--largest SIZE] [--kills N] [--rate R] [--nodes N] [--seed N]
 """
@@ -41,8 +41,8 @@ MEGABYTE = 1 << 20
 
 
 def sizes_of(count: int, largest: int, generator: random.Random) -> list[int]:
-    """Return sizes from 0 to the largest: mostly small, as in datasets, and every length near a segment or window
-    boundary."""
+    """Return sizes from 0 to the largest. Most of them are small, as in real datasets, and the sizes include every
+    length near a segment or window boundary."""
     around = [
         edge + i for edge in (0, 4096, MEGABYTE, storage.WINDOW) for i in (-57, -41, -40, -1, 0, 1) if edge + i >= 0
     ]
@@ -76,7 +76,7 @@ def processes_below(ancestor: int) -> dict[int, str]:
 
 
 class Killer(threading.Thread):
-    """Kills actors' processes while a driver runs."""
+    """Kills the processes of actors while a driver runs."""
 
     def __init__(self, seed: int, interval: float) -> None:
         super().__init__(daemon=True)
@@ -135,7 +135,7 @@ class Test:
     # ------------------------------------------------------------------------------------------------------- runs
 
     def bulk(self, *options: str, kill_driver: bool = False, faulty: bool = True) -> dict[str, Any]:
-        """Run the command until it succeeds. Kill the driver once midway if requested."""
+        """Run the command until it succeeds. If requested, kill the driver once midway."""
         proxy = self.store.proxy
         command = [
             sys.executable,
@@ -206,7 +206,7 @@ class Test:
         return handle.primitive(streaming_aead.StreamingAead)
 
     def data_keyset(self, record: dict[str, Any], key: pathlib.Path) -> bytes:
-        """Return the data key of a record as a Tink keyset, unwrapped by tink-py."""
+        """Return a record's data key as a Tink keyset, unwrapped by tink-py."""
         bound = json.dumps([record[name] for name in keys.BOUND], separators=(",", ":"))
         label = keys.RECORD_LABEL + hashlib.sha256(bound.encode()).hexdigest().encode()
         sealed = io.BytesIO(base64.b64decode(record["wrapped"]))
@@ -214,7 +214,7 @@ class Test:
             return warpaes.Keyset.from_raw(record["template"], stream.read()).to_json()
 
     def check(self, key: pathlib.Path, envelope: str) -> set[str]:
-        """Check all conditions after a job, and return the digests of all objects."""
+        """Check all conditions after a job and return the digests of all objects."""
         there = manifest.Manifest.load(self.direct, keys.KeySpec.read(str(key)).holders())
         assert there is not None and there.signer is not None and there.job.finished
         self.record_keys.add(there.signer.record_key)
@@ -223,10 +223,10 @@ class Test:
         names = {name.removeprefix("sealed/") for name in self.store.keys("sealed/")}
         own = {name for name in names if name.startswith(storage.FOLDER) or name.endswith(storage.KEY_SUFFIX)}
         assert names - own == self.sizes.keys(), (names - own) ^ self.sizes.keys()
-        assert storage.FOLDER + storage.LOCK not in names, "a lock is left"
+        assert storage.FOLDER + storage.LOCK not in names, "a lock remains"
         shards = {name for name in names if name.startswith(manifest.SHARDS)}
         assert shards == {shard.file for shard in there.shards}, "a shard is not listed in the manifest"
-        assert self.store.uploads() == [], "uploads are left"
+        assert self.store.uploads() == [], "uploads remain"
         shared = {key_id: self.tink_of(self.data_keyset(record, key)) for key_id, record in there.job.keys.items()}
         direct = self.tink_of(key.read_bytes())
         for name, length in self.sizes.items():
@@ -249,17 +249,17 @@ class Test:
             with primitive.new_decrypting_stream(io.BytesIO(sealed), associated) as stream:
                 assert stream.read() == plain, f"{name} decrypts to different content"
             for offset in range(0, length - 16, max(1, length // 8)):
-                assert plain[offset : offset + 16] not in sealed, f"{name} holds plaintext"
+                assert plain[offset : offset + 16] not in sealed, f"{name} contains plaintext"
         if envelope == "object":
             assert len({row.key_id for row in there.rows}) == len(rows), "two objects share a data key"
         print(
-            f"  {len(rows)} objects are correct according to tink-py, the manifest is consistent, nothing is left over",
+            f"  {len(rows)} objects are correct according to tink-py, and nothing else remains",
             flush=True,
         )
         return {row.sha256 for row in there.rows}
 
     def check_ray(self) -> None:
-        """Check that Ray's logs and spilled objects contain no key."""
+        """Check that Ray's logs and spilled objects do not contain keys."""
         secrets = [json.loads(path.read_text())["key"][0]["keyData"]["value"] for path in (self.key, self.key2)]
         needles = [secret.encode() for secret in secrets] + [base64.b64decode(secret)[-32:] for secret in secrets]
         needles += self.record_keys
@@ -282,7 +282,7 @@ class Test:
         self.bulk("rekey", "-k", str(self.key2), "--envelope", "object", "s3://bucket/sealed")
         before = self.check(self.key2, "object")
         self.bulk("rewrap", "-k", str(self.key2), "--new-key", str(self.key), "s3://bucket/sealed")
-        assert self.check(self.key, "object") == before, "rewrap has changed objects"
+        assert self.check(self.key, "object") == before, "rewrap changed objects"
         turns = 0
         while self.killer.kills < self.arguments.kills:
             turns += 1
@@ -307,7 +307,7 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--largest", type=size, default=200 << 20)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--interval", type=float, default=3, help="approximate seconds between kills")
+    parser.add_argument("--interval", type=float, default=3, help="approximate seconds between two kills")
     parser.add_argument("--rate", type=float, default=0.5, help="failure rate; at 1, 8 %% of requests fail")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))

@@ -1,5 +1,5 @@
-// Keys and texts are marked as undefined for valgrind's memcheck. It follows all values computed from them, and reports
-// every branch and address that depends on one.
+// Marks keys and texts as undefined for valgrind's memcheck, which tracks all values computed from them and reports
+// every branch and address that depends on such a value.
 #include <dlfcn.h>
 #include <valgrind/memcheck.h>
 
@@ -13,7 +13,7 @@
 #include "warpaes/drbg.h"
 #include "warpaes/files.h"
 
-// The result of comparing two secrets is public: whether a tag is right, and whether XTS's two keys are equal.
+// The results of two comparisons of secrets are public: whether a tag is right, and whether XTS's two keys are equal.
 #pragma GCC visibility push(default)
 extern "C" int CRYPTO_memcmp(const void* a, const void* b, std::size_t bytes) {
     static const auto real = reinterpret_cast<decltype(&CRYPTO_memcmp)>(dlsym(RTLD_NEXT, "CRYPTO_memcmp"));
@@ -30,7 +30,7 @@ constexpr std::uint64_t messages = 9;
 
 int failures = 0;
 
-/// Checks that `work` has no branch on a secret or, with `planted`, that it has one.
+/// Checks that `work` does not branch on a secret or, with `planted`, that it does.
 void check(const std::string& name, const std::function<void()>& work, bool planted = false) {
     const auto before = VALGRIND_COUNT_ERRORS;
     work();
@@ -46,13 +46,13 @@ void expect(warpaes_status status, const char* what) {
     std::printf("%s: status %d, %s\n", what, status, warpaes_last_error());
 }
 
-/// IV lengths in bytes. From IVs that are not 12 bytes long, GCM derives a counter that is as secret as H.
+/// IV lengths in bytes. If an IV is not 12 bytes long, GCM derives a counter from it that is as secret as H.
 std::vector<std::size_t> iv_lengths(int mode) {
     if (mode == WARPAES_GCM) return {12, 1, 8, 16, 20};
     return {mode == WARPAES_ECB || mode == WARPAES_CMAC ? 0u : mode == WARPAES_CCM ? 12u : 16u};
 }
 
-/// Secrets, created again before each operation. Parts of a result that the test reads become public first.
+/// Secrets that are created again before each operation. Parts of a result become public before the test reads them.
 struct Secrets {
     std::uint8_t key[32], tweak_key[32], keys[messages][32];
     std::uint8_t plain[text_bytes], sealed[text_bytes + 64], opened[text_bytes + 64];
@@ -119,7 +119,7 @@ void crypt(int mode, int direction, std::size_t key_bytes, std::size_t iv_bytes,
     expect(warpaes_crypt(engine, &m, nullptr), "crypt");
 }
 
-/// Runs the modes that are composed of others.
+/// Runs the modes that are composed of other modes.
 void composed(int mode, int direction, std::size_t key_bytes, std::size_t length) {
     const Keys keys(key_bytes);
     const bool encrypts = direction == WARPAES_ENCRYPT, wraps = mode == WARPAES_KW || mode == WARPAES_KWP;
@@ -205,7 +205,7 @@ void context(int mode, int direction, std::size_t key_bytes, std::size_t iv_byte
     o.iv_len = iv_bytes;
     if (mode == WARPAES_XTS) {
         o.tweak_key = keys.tweak_key;
-        o.data_unit_len = 490;  // and the last has 28 bytes
+        o.data_unit_len = 490;  // the last unit has 28 bytes
     }
     if (mode == WARPAES_CCM) {
         o.text_len = 1008;
@@ -222,7 +222,7 @@ void context(int mode, int direction, std::size_t key_bytes, std::size_t iv_byte
     warpaes_context_destroy(c);
 }
 
-/// Runs the operations of a file's reader and writer on the keyset's key, without the file.
+/// Runs the operations of a file's reader and writer on the keyset's key, without a file.
 void streams(const char* name) {
     static std::vector<std::uint8_t> file;
     file.clear();
@@ -253,7 +253,7 @@ void streams(const char* name) {
     warpaes_keyset_destroy(keyset);
 }
 
-/// Checks that a dependence is detected.
+/// Checks that memcheck detects a dependence.
 void planted() {
     static volatile int target = 0;
     (void)target;
@@ -276,7 +276,7 @@ void planted() {
 }
 
 void mode_of_length(int mode, std::size_t key_bytes, std::size_t iv_bytes, const std::string& backend) {
-    // The ciphertext is decrypted immediately.
+    // Runs encryption and immediately decrypts the ciphertext.
     const auto both = [&](const std::string& what, const std::function<void(int)>& work) {
         for (const int direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
             check(backend + ", " + std::to_string(8 * key_bytes) + " bits, mode " + std::to_string(mode) + ", IV of " +
@@ -286,9 +286,8 @@ void mode_of_length(int mode, std::size_t key_bytes, std::size_t iv_bytes, const
     };
     std::vector<std::size_t> lengths{64, 1008};
     if (mode != WARPAES_CFB1 && mode != WARPAES_CFB8)
-        lengths.push_back(20000);                       // modes of single bits or bytes take
-                                                        // long
-    if (mode == WARPAES_GCM) lengths.push_back(70000);  // enough for separate tables
+        lengths.push_back(20000);                       // the modes of single bits or bytes are slow
+    if (mode == WARPAES_GCM) lengths.push_back(70000);  // long enough for separate tables
     for (const std::size_t length : lengths) {
         both(", message of " + std::to_string(length),
              [&](int direction) { crypt(mode, direction, key_bytes, iv_bytes, length); });
@@ -301,8 +300,8 @@ void mode_of_length(int mode, std::size_t key_bytes, std::size_t iv_bytes, const
         both(", batch of long messages",
              [&](int direction) { batch(mode, direction, key_bytes, iv_bytes, 8192, own_keys); });
     }
-    // EVP processes a stretch with an IV that is solved from H (libcrypto_gcm.cpp). It counts up from the counter that
-    // it derives from this IV. The counter is public, but memcheck cannot detect that.
+    // EVP processes a stretch with an IV that the library solves for with H (libcrypto_gcm.cpp). EVP counts up from the
+    // counter that it derives from this IV. The counter is public, but memcheck cannot detect that.
     if (mode == WARPAES_GCM && iv_bytes == 12 && backend == "libcrypto") return;
     both(", context", [&](int direction) { context(mode, direction, key_bytes, iv_bytes); });
 }

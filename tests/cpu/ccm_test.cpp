@@ -1,5 +1,5 @@
 // Tests the blocks that precede a CCM message (SP 800-38C, appendix A), for lengths of every width, without allocating
-// that much memory.
+// messages of these lengths.
 #include <gtest/gtest.h>
 
 #include <span>

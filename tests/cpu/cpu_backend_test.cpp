@@ -21,7 +21,7 @@
 
 namespace {
 
-/// The number of freed aligned blocks, and of bytes equal to `mark` in them.
+/// Counts freed aligned blocks, and the bytes in them that are equal to `mark`.
 constexpr std::uint8_t mark = 0x3c;
 std::atomic<bool> watching{false};
 std::atomic<std::size_t> freed{0}, marked{0};
@@ -79,8 +79,8 @@ TEST(CpuBackend, PrefersTheWiderVaes) {
 }
 
 #if defined(__x86_64__)
-// Machines with only one of two related features are rare, so the test sets bits one by one, as numbered in Intel's
-// manual.
+// Machines with only one of two related features are rare, so the test sets the bits one by one. Bits are numbered as
+// in Intel's manual.
 TEST(CpuBackend, EveryBitOfTheCpuCounts) {
     using cpu::CpuWords;
     constexpr CpuWords all{~0u, ~0u, ~0u, ~0u, ~0ul};
@@ -207,7 +207,7 @@ TEST(CpuLane, MayHaveNoStaging) {
 
 TEST(CpuLane, TooMuchStagingIsOutOfMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "sanitizers end the process at such an allocation; builds without them run this";
+    GTEST_SKIP() << "sanitizers end the process at such an allocation; builds without sanitizers run this test";
 #endif
     EXPECT_EQ(status_of_opening(libcrypto_backend(), std::numeric_limits<std::size_t>::max() / 4),
               WARPAES_ERROR_OUT_OF_MEMORY);

@@ -1,4 +1,5 @@
-// The backends for this CPU architecture, with both widths of VAES, and a run between guard bytes.
+// Provides the backends for this CPU architecture, with both widths of VAES, and a function that runs messages between
+// guard bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +45,7 @@ inline std::vector<NamedBackend> cpu_backends() {
 #endif
 }
 
-/// Returns the reason for a test that this machine cannot run.
+/// Returns the reason why this machine cannot run a backend's test.
 inline std::string why_not(const NamedBackend& b) {
     const std::string& reason = b.backend->info().front().reason;
     return b.backend->name() == "cuda" ? needs_gpu(reason) : reason + "; a machine whose CPU has it runs this";
@@ -68,8 +69,8 @@ inline const char* mode_name(Mode mode) {
     return names[static_cast<std::size_t>(mode)];
 }
 
-/// Placement of a run's buffers: offset in bytes from a 64-byte boundary, and whether input and output are the same
-/// buffer.
+/// The placement of a run's buffers: their offsets in bytes from a 64-byte boundary, and whether input and output are
+/// the same buffer.
 struct Placement {
     std::size_t input_shift;
     std::size_t output_shift;

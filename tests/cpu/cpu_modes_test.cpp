@@ -12,8 +12,8 @@ namespace {
 
 class CpuModes : public testing::TestWithParam<std::tuple<NamedBackend, Mode, Direction>> {};
 
-/// Lengths on both sides of every boundary where a kernel changes its step: the 1 to 32 blocks of an unrolled step of
-/// any vector width, several such steps, and the 256 blocks that share a correction in CTR.
+/// Returns lengths on both sides of every boundary where a kernel changes its step: the 1 to 32 blocks of an unrolled
+/// step for any vector width, several such steps, and the 256 blocks that share a correction in CTR.
 std::vector<std::uint64_t> lengths_for(Mode mode) {
     std::vector<std::uint64_t> blocks;
     for (std::uint64_t n = 0; n <= 70; ++n) blocks.push_back(n);
@@ -79,7 +79,8 @@ protected:
     std::uint32_t turn_ = 0;
 };
 
-/// Returns a counter `blocks` blocks before the carry out of byte `byte`; byte 0: before 2^128.
+/// Returns a counter that carries out of byte `byte` after `blocks` blocks; if `byte` is 0, a counter that wraps at
+/// 2^128.
 Bytes counter_before_carry(std::size_t byte, std::uint64_t blocks) {
     Bytes counter = random_bytes(16, 7);
     if (byte != 0) counter[byte - 1] = 0x3c;
@@ -162,8 +163,8 @@ private:
 
 class CpuLength : public testing::TestWithParam<NamedBackend> {};
 
-// EVP takes lengths as int. The test maps 2 GiB of address space to 16 MiB of memory, which contains the run's last
-// window afterwards.
+// EVP accepts lengths as int. The test maps 2 GiB of address space to 16 MiB of memory. Afterwards, this memory
+// contains the last window of the run.
 TEST_P(CpuLength, MayExceedTheLargestInt) {
     if (!GetParam().backend->usable()) GTEST_SKIP() << why_not(GetParam());
     constexpr std::size_t window = std::size_t{8} << 20, windows = 257;

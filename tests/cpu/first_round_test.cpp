@@ -1,4 +1,4 @@
-// Compares the table of the first round with the S-box as defined in FIPS 197.
+// Compares the first-round table with the S-box as defined in FIPS 197.
 #include "aes/first_round.hpp"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(HashKey, IsMadeForAKeyThatIsUsedAgainAndAgain) {
     EXPECT_EQ(made, &key.hash_key());
     const ExpandedKey other(random_bytes(16, 2));
     const HashKey& its = other.hash_key();
-    EXPECT_EQ(other.hash_key_if_worth(1), &its) << "it was made already";
+    EXPECT_EQ(other.hash_key_if_worth(1), &its) << "the table already exists";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// GCM runs of every backend compared with the readable reference and libcrypto: stretches, segments, tags, and digests.
+// Compares GCM runs on every backend with the readable reference and with libcrypto: stretches, segments, tags and
+// digests.
 #include <gtest/gtest.h>
 
 #include "aes/ghash.hpp"
@@ -20,12 +21,12 @@ std::vector<NamedBackend> tested_backends() {
 }
 #endif
 
-/// The parameters of a run except its direction; sizes in bytes.
+/// The parameters of a run except its direction. Sizes are in bytes.
 struct Shape {
     std::size_t count = 1;
     std::size_t segment = 0;
     std::size_t last = 0;
-    std::size_t input_gap = 0;  ///< between segments
+    std::size_t input_gap = 0;  ///< gap between segments
     std::size_t output_gap = 0;
     std::uint64_t first_block = 0;
     std::size_t aad = 0;
@@ -40,7 +41,7 @@ Bytes slice(const Bytes& bytes, std::size_t offset, std::size_t n) {
     return {first, first + static_cast<std::ptrdiff_t>(n)};
 }
 
-/// The slow parts of the expected result, computed with libcrypto's ECB and with the arithmetic that ghash_test.cpp
+/// Computes the slow parts of the expected result with libcrypto's ECB and with the arithmetic that ghash_test.cpp
 /// compares with the reference.
 class Expectation {
 public:
@@ -91,8 +92,8 @@ protected:
         lane_ = GetParam().backend->open_lane(GetParam().backend->info().front().device, 0);
     }
 
-    /// Compares one run with the expected result. `j0` belongs to the first segment; those of later segments differ in
-    /// their first bytes.
+    /// Compares one run with the expected result. `j0` belongs to the first segment. The values for later segments
+    /// differ in their first bytes.
     void check(Direction direction, const Bytes& key_bytes, Block j0, const Shape& shape, const Bytes& source) {
         for (const bool public_counters : {true, false}) {
             if (!HasFailure()) check(direction, key_bytes, j0, public_counters, shape, source);
@@ -273,7 +274,7 @@ TEST_P(Gcm, HashesOfManySegments) {
     }
 }
 
-// The text is long enough that a GPU's hash has several levels with several chunks each.
+// The text is so long that a GPU's hash has several levels with several chunks each.
 TEST_P(Gcm, LongMessagesAndManySegments) {
     const Bytes source = random_bytes(700100, 8);
     for (const std::size_t misalignment : {0u, 3u}) {
@@ -394,7 +395,7 @@ TEST_P(Gcm, OfTextBeyondTheCaches) {
     }
 }
 
-// A table of counters lasts for at most 65,536 blocks.
+// A table of counters is used for at most 65,536 blocks.
 TEST_P(Gcm, SeveralMebibytes) {
     const Bytes source = random_bytes((std::size_t{5} << 19) + 77, 8);
     for (const Direction direction : both_directions) {
@@ -407,7 +408,7 @@ TEST_P(Gcm, SeveralMebibytes) {
     }
 }
 
-// The expected result above shares arithmetic with the library. This one does not.
+// The expected result of the tests above shares arithmetic with the library. The result in this test does not.
 TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     for (std::size_t length = 0; length <= 400; length += length < 80 ? 1 : 29) {
         const auto seed = static_cast<std::uint32_t>(length);
@@ -450,12 +451,13 @@ TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     }
 }
 
-/// Tests the path for messages that a call processes directly. Every length has a different last group of vectors.
+/// Tests the code for messages that the calling thread processes directly. Every length has a different last group of
+/// vectors.
 TEST_P(Gcm, ShortWayAtEveryLength) {
     std::vector<std::size_t> lengths;
     for (std::size_t n = 0; n <= 1700; ++n) lengths.push_back(n);
     for (const std::size_t n : {2047u, 2048u, 2049u, 2559u, 4000u, 4095u, 4608u, 20'001u}) lengths.push_back(n);
-    for (const bool has_table : {false, true}) {  // a key gets a first-round table once it pays off
+    for (const bool has_table : {false, true}) {  // a key receives a first-round table once the table pays off
         for (const std::size_t length : lengths) {
             const auto seed = static_cast<std::uint32_t>(length);
             const Bytes key_bytes = random_bytes(key_lengths[length % 3], seed), iv = random_bytes(12, seed + 1);
@@ -466,7 +468,7 @@ TEST_P(Gcm, ShortWayAtEveryLength) {
             const Bytes sealed = oracle::evp_gcm(key_bytes, iv, text, aad);
             for (const Direction direction : both_directions) {
                 const ShortFunction function = GetParam().backend->short_function(Mode::gcm, direction, key.rounds());
-                if (function == nullptr) GTEST_SKIP() << "it has no short way; the others have";
+                if (function == nullptr) GTEST_SKIP() << "this backend has no short path; other backends do";
                 const bool encrypts = direction == Direction::encrypt, in_place = length % 2 != 0;
                 GuardedBuffer in(length, length % 17), out(length, length % 13), tag(16, 0);
                 std::copy_n(encrypts ? text.begin() : sealed.begin(), length, in.data());

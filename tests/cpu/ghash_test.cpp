@@ -114,7 +114,7 @@ struct Derived {
     }
 };
 
-/// The powers are computed once for all threads, belong to this key, and live as long as it does.
+/// The powers are computed once for all threads. They belong to this key and exist as long as the key.
 TEST(Key, KeepsWhatABackendDerives) {
     const Bytes bytes = random_bytes(16, 8);
     const ExpandedKey key(bytes), other(random_bytes(16, 9));

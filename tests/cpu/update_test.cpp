@@ -52,11 +52,11 @@ class Update : public testing::TestWithParam<Width> {
 protected:
     void SetUp() override {
         const std::string why = GetParam().why_not(cpu::this_cpu());
-        if (!why.empty()) GTEST_SKIP() << why << "; a machine whose CPU has it runs this";
+        if (!why.empty()) GTEST_SKIP() << why << "; a machine whose CPU supports it runs this test";
     }
 };
 
-/// The vector registers after a function has returned; in_use() lists those that are not zero.
+/// The contents of the vector registers after a function has returned. in_use() lists the registers that are not zero.
 struct Registers {
     alignas(16) std::array<std::array<std::uint8_t, 16>, 24> bytes{};
 
@@ -87,7 +87,7 @@ struct Registers {
     }
 };
 
-// No later code wipes them after these kernels.
+// No code after these kernels wipes the registers.
 TEST_P(Update, OfASchedulesMakingNothingStaysInVectorRegisters) {
     for (const std::size_t bytes : {16u, 24u, 32u}) {
         const Bytes key = random_bytes(bytes, static_cast<std::uint32_t>(bytes));
@@ -129,7 +129,7 @@ TEST_P(Update, GcmGoesOnFromItsState) {
         for (const bool encrypt : {true, false}) {
             for (const bool public_counters : {true, false}) {
                 Block counter = to_block(random_bytes(16, 6));
-                counter[12] = counter[13] = 0xff;  // the counter wraps midway
+                counter[12] = counter[13] = 0xff;  // the counter wraps in the middle of the message
                 Block digest = to_block(random_bytes(16, 7)), few_digest = digest, few_counter = counter;
                 Block expected_counter = counter;
                 FieldElement expected = load_element(digest);
@@ -161,7 +161,7 @@ TEST_P(Update, GcmGoesOnFromItsState) {
                     ASSERT_TRUE(out == wanted) << blocks;
                     ASSERT_EQ(digest, store_element(expected)) << blocks;
                     ASSERT_EQ(counter, expected_counter);
-                    // The kernel for few blocks is also correct for many.
+                    // The kernel for few blocks must also be correct for many blocks.
                     update.counter = few_counter.data();
                     update.digest = few_digest.data();
                     Bytes in_place = in;
@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Update, testing::ValuesIn(widths), [](const auto& 
 
 TEST(SerialUpdate, ModesAreLibcryptos) {
     const std::string why = widths[0].why_not(cpu::this_cpu());
-    if (!why.empty()) GTEST_SKIP() << why << "; a machine whose CPU has it runs this";
+    if (!why.empty()) GTEST_SKIP() << why << "; a machine whose CPU supports it runs this test";
     for (const std::size_t key_bytes : {16u, 24u, 32u}) {
         const Bytes key = random_bytes(key_bytes, 9), chain = random_bytes(16, 10);
         const Schedule s(key);
@@ -229,7 +229,7 @@ TEST(SerialUpdate, ModesAreLibcryptos) {
             run("CBC", false, [&](P c, C i, P o) { s.serial->cbc_inverse(d, c, i, o, blocks); });
             run("CTR", true, [&](P c, C i, P o) { s.serial->ctr(e, c, i, o, blocks); });
         }
-        // A 128-bit counter wraps.
+        // Tests a 128-bit counter that wraps.
         Bytes last(16, 0xff), zeros(32), out(32);
         last[15] = 0xfe;
         s.serial->ctr(s.encrypt.data(), last.data(), zeros.data(), out.data(), 2);

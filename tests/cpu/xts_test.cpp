@@ -1,5 +1,5 @@
-// Compares XTS on every CPU backend with libcrypto unit by unit: unit sizes, stealing, alignment, and carries of unit
-// numbers.
+// Compares XTS on every CPU backend with libcrypto, unit by unit. Covers unit sizes, stealing, alignment, and carries
+// of unit numbers.
 #include "aes/xts.hpp"
 
 #include <tuple>
@@ -97,7 +97,7 @@ protected:
     std::uint32_t turn_ = 0;
 };
 
-/// Covers every remainder of a step of any vector width, with and without stealing.
+/// Covers every remainder after steps of any vector width, with and without stealing.
 TEST_P(CpuXts, OneUnitOfAnySize) {
     for (std::size_t bytes = 16; bytes <= 1200; ++bytes) {
         for (int i = 0; i < 4; ++i) check(bytes, bytes, random_bytes(16, static_cast<std::uint32_t>(bytes)));
@@ -124,7 +124,7 @@ TEST_P(CpuXts, ManyUnitsAndAShorterLast) {
 TEST_P(CpuXts, NumbersCarryAndWrapAround) {
     for (std::size_t byte = 0; byte <= 16; ++byte) {
         for (const std::uint64_t before : {0u, 1u, 2u, 3u, 5u, 31u, 32u, 33u, 64u}) {
-            // The number starts this many units before the carry into `byte`, or before 2^128 if `byte` is 16.
+            // The number carries into `byte` after this many units, or wraps at 2^128 if `byte` is 16.
             Bytes number(16, 0);
             if (byte < 16) number[byte] = 1;
             for (std::uint64_t i = 0; i < before; ++i) {
@@ -141,7 +141,7 @@ TEST_P(CpuXts, NumbersCarryAndWrapAround) {
     }
 }
 
-/// The longest data unit exceeds the 2^16 blocks that other modes' counters allow, in every backend.
+/// On every backend, the longest data unit exceeds the 2^16 blocks that other modes' counters allow.
 TEST_P(CpuXts, TheLongestUnit) {
     input_ = random_bytes(xts_most_unit + 16, 3);
     check(xts_most_unit, xts_most_unit, random_bytes(16, 4));

@@ -1,4 +1,4 @@
-// Compares <warpaes/device.cuh> with the standards and libcrypto. The same tests run on a real and on the simulated
+// Compares <warpaes/device.cuh> with the standards and libcrypto. The same tests run on a real GPU and on the simulated
 // GPU.
 #include <gtest/gtest.h>
 
@@ -34,12 +34,12 @@ Bytes ecb(const Bytes& key, const Bytes& blocks, bool encrypt = true) {
     return *oracle::evp("ECB", encrypt, key, {}, blocks);
 }
 
-/// Returns the CTR key stream.
+/// Returns blocks of the CTR key stream.
 Bytes ctr(const Bytes& key, const Bytes& counter, std::size_t blocks) {
     return *oracle::evp("CTR", true, key, counter, Bytes(16 * blocks));
 }
 
-/// Returns a 128-bit big-endian number plus n.
+/// Returns the sum of a 128-bit big-endian number and n.
 Bytes plus(Bytes counter, std::uint64_t n) {
     for (std::size_t i = 16; i-- > 0;) {
         n += counter[i];
@@ -86,7 +86,7 @@ TEST_F(DeviceCuh, Fips197AppendixC) {
     }
 }
 
-/// The expanded keys of appendix A, word by word.
+/// Compares the expanded keys with FIPS 197, appendix A, word by word.
 TEST_F(DeviceCuh, Fips197AppendixA) {
     const std::vector<std::pair<std::string, std::string>> examples{
         {"2b7e151628aed2a6abf7158809cf4f3c",
@@ -176,7 +176,7 @@ TEST_F(DeviceCuh, EveryBlockAKeyOfItsOwn) {
     }
 }
 
-/// Any number of warps can fill the tables, at any address, in thread blocks of any shape.
+/// Any number of warps can fill the tables, in thread blocks of any shape and at any address.
 TEST_F(DeviceCuh, TablesAreTheSameWhoeverLoadsThem) {
     const std::vector<Shape> shapes{{1, {32, 1, 1}, 0},  {2, {96, 1, 1}, 0},  {1, {1024, 1, 1}, 0},
                                     {1, {8, 4, 5}, 256}, {1, {16, 8, 1}, 16}, {1, {64, 1, 1}, 128}};
@@ -192,7 +192,7 @@ TEST_F(DeviceCuh, TablesAreTheSameWhoeverLoadsThem) {
                         << shape.threads[2] << " threads, at " << shape.tables_at;
                 }
             }
-            // T0[0] = S(0) * (02, 01, 01, 03); of the inverse cipher S^-1(0) * (0e, 09, 0d, 0b).
+            // T0[0] is S(0) * (02, 01, 01, 03) or, for the inverse cipher, S^-1(0) * (0e, 09, 0d, 0b).
             const Bytes first = inverse ? Bytes{0x51, 0xf4, 0xa7, 0x50} : Bytes{0xc6, 0x63, 0x63, 0xa5};
             for (std::size_t lane = 0; lane < 32; ++lane) EXPECT_EQ(slice(expected, 4 * lane, 4), first) << lane;
         }
@@ -264,7 +264,7 @@ TEST_F(DeviceCuh, HashesOfTables) {
                     to.insert(to.end(), block.begin(), block.end());
                 };
                 append(cr, sum(ecb(fixed, x), x));
-                Bytes s = slice(x, 8, 8);  // the lower half is l, the upper half l ^ r
+                Bytes s = slice(x, 8, 8);  // the lower half is l, and the upper half is l ^ r
                 append(s, sum(slice(x, 0, 8), slice(x, 8, 8)));
                 append(ccr, sum(ecb(fixed, s), s));
                 const Bytes p = ecb(fixed, x);
@@ -280,7 +280,7 @@ TEST_F(DeviceCuh, HashesOfTables) {
     }
 }
 
-/// Threads with interleaved blocks produce the CTR key stream in order.
+/// The threads' interleaved blocks form the CTR key stream in order.
 TEST_F(DeviceCuh, StreamsTogetherAreCtr) {
     const Shape shape{2, {32, 1, 1}};
     for (const int key_bytes : key_lengths) {

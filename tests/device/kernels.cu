@@ -90,7 +90,7 @@ __global__ void decrypt_fresh_kernel(const unsigned char* keys, const uint4* in,
     }
 }
 
-template <int KeyBits, int Count>  // no tables: Count 0
+template <int KeyBits, int Count>  // Count is 0 if there are no tables
 __global__ void schedule_kernel(const unsigned char* keys, std::uint32_t* out, unsigned n, bool inverse) {
     for (unsigned i = thread_of_grid(); i < n; i += threads_of_grid()) {
         const auto key = aes::make_key<KeyBits>(keys + i * (KeyBits / 8));
@@ -183,7 +183,7 @@ template <int KeyBits>
 __global__ void __launch_bounds__(256)
     ctr_planes_kernel(const __grid_constant__ aes::bitsliced_key<KeyBits> key, uint4 counter, uint4* out) {
     const unsigned warp = thread_of_grid() / 32, lane = threadIdx.x % 32;
-    // Adds 1,024 to the last 32 bits for each earlier warp.
+    // Adds 1,024 for each earlier warp to the last 32 bits.
     counter.w = __byte_perm(__byte_perm(counter.w, 0, 0x0123) + 1024 * warp, 0, 0x0123);
     uint4 blocks[32];
     std::uint32_t planes[128];

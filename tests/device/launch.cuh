@@ -1,4 +1,4 @@
-// Shared code for the tests' kernels: buffers, launches, and dynamic shared memory, on a real or the simulated GPU.
+// Shared code for the tests' kernels: buffers, launches and dynamic shared memory, on a real GPU or the simulated GPU.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,7 +29,8 @@ inline void check(cudaError_t error, const char* what) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// Device memory that contains a copy of host memory, or poison. The guard after fetched bytes must be unchanged.
+/// Device memory that contains a copy of host memory or poison. The guard after the bytes must be unchanged when they
+/// are fetched.
 class Buffer {
 public:
     explicit Buffer(const Bytes& from) : Buffer(from.size()) {

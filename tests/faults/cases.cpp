@@ -33,7 +33,7 @@ warpaes_file_job job_between(const Ends& ends) {
 
 using Configure = std::function<void(warpaes_file_job&)>;
 
-/// Runs a job from memory to memory without a failing call.
+/// Runs a job from memory to memory without a failing call and returns its output.
 Bytes clean_run(const Bytes& input, const Configure& configure) {
     static const Engine engine = make_engine("libcrypto", 1);
     const int in = ::memfd_create("in", 0);
@@ -69,7 +69,7 @@ Case file_case(std::string name, Bytes input, Bytes exact, Configure configure) 
     return c;
 }
 
-/// An encryption whose output differs every time. `decrypt` checks it.
+/// Returns an encryption whose output is different each time. `decrypt` checks the output.
 Case random_case(std::string name, const Bytes& text, Configure encrypt, const Configure& decrypt) {
     Case c = file_case(std::move(name), text, {}, std::move(encrypt));
     c.is_whole = [text, decrypt](const Bytes& output) { return clean_run(output, decrypt) == text; };
@@ -146,7 +146,8 @@ Keyset make_keyset(const char* template_name) {
 
 constexpr char aad[] = "associated";
 
-/// Reads a file that is not seekable. Bytes read before a failure are authentic, and are wiped for the comparison.
+/// Reads a file that is not seekable. Bytes that were read before a failure are authentic. They are wiped for the
+/// comparison.
 warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
     memory.clear();
     Bytes piece(1000);
@@ -161,7 +162,7 @@ warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
     return WARPAES_OK;
 }
 
-/// Reads the file in three pieces. A failed call wipes its own output, not that of earlier calls.
+/// Reads the file in three pieces. A failed call wipes its own output but not the output of earlier calls.
 warpaes_status read_all(warpaes_engine* engine, const warpaes_keyset* keyset, const Ends& ends) {
     warpaes_source source{};
     source.struct_size = sizeof source;
@@ -172,7 +173,7 @@ warpaes_status read_all(warpaes_engine* engine, const warpaes_keyset* keyset, co
     if (status != WARPAES_OK) return status;
     const std::uint64_t size = warpaes_reader_size(opened);
     Bytes& memory = *ends.memory;
-    if (size == WARPAES_UNKNOWN) return read_forward(opened, memory);  // lseek() has failed
+    if (size == WARPAES_UNKNOWN) return read_forward(opened, memory);  // lseek() failed
     memory.resize(size);
     for (const auto& [from, to] : {std::pair{size / 2, size}, {size / 3, size / 2}, {std::uint64_t{0}, size / 3}}) {
         std::uint64_t n = 0;

@@ -1,4 +1,4 @@
-// Jobs of the fault matrix, over files, descriptors and pipes, each with its permitted outputs.
+// The jobs of the fault matrix, which use files, descriptors and pipes, and their permitted outputs.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ Engine make_engine(const char* backend, std::uint32_t threads);
 Bytes some_bytes(std::size_t n, unsigned seed);
 
 enum class EndKind {
-    file,         ///< paths; the output file does not exist
+    file,         ///< paths; the output file does not exist yet
     replacement,  ///< paths; the output file exists and is replaced
     descriptor,   ///< descriptors of regular files
     pipe,

@@ -1,5 +1,5 @@
-// Each CUDA call of a job fails in turn. If the engine chose the GPU, the CPU finishes the work. If the caller chose
-// it, the failure is reported and no data remains.
+// Makes each CUDA call of a job fail in turn. If the engine chose the GPU, the CPU finishes the work. If the caller
+// chose the GPU, the job reports the failure and no data remains.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -43,7 +43,8 @@ constexpr const char* functions[] = {"cudaEventCreateWithFlags",
                                      "cudaStreamWaitEvent",
                                      "cudaThreadExchangeStreamCaptureMode"};
 
-/// Returns an engine that always uses the GPU: by request (`forced`) or by its own choice.
+/// Returns an engine that always uses the GPU, because the caller requests it (`forced`) or because the engine chooses
+/// it.
 Engine make_gpu_engine(bool forced) {
     const warpaes::EngineOptions options{.backend = forced ? "cuda" : "auto",
                                          .device = -1,
@@ -54,7 +55,7 @@ Engine make_gpu_engine(bool forced) {
     return Engine(new warpaes_engine(options));
 }
 
-/// The list includes cudaGetDevice, because memory is freed while its device is current.
+/// The list includes cudaGetDevice, because freeing memory requires its device to be current.
 bool is_for_freeing(std::string_view function) {
     return function.find("Free") != std::string_view::npos || function.find("Destroy") != std::string_view::npos ||
            function == "cudaGetDevice" || function == "cudaSetDevice";
@@ -72,7 +73,7 @@ protected:
     static const Work& work() { return std::get<0>(GetParam()); }
     static bool forced() { return std::get<1>(GetParam()); }
 
-    /// Runs a case once on a new engine. With `failing`, calls during the engine's creation can also fail.
+    /// Runs a case once on a new engine. With `failing`, calls that create the engine can also fail.
     Result run() {
         const Engine engine = make_gpu_engine(forced());
         return stage_->run(*work().work, engine.get());
@@ -98,13 +99,13 @@ protected:
                 wrong = "another status than DEVICE or DEVICE_MEMORY";
             }
         }
-        // Memory that could not be freed remains allocated. A lost device loses all its memory.
+        // Memory that could not be freed remains allocated. A lost device loses all of its memory.
         if (!is_for_freeing(function) && failure.times == 1 && simt::usage() != before) {
             wrong = "memory or handles are left on the device";
         }
         ++injected_;
         missed_ += happened ? 0 : 1;
-        EXPECT_TRUE(happened || nth != 1) << description << ": nothing was injected";
+        EXPECT_TRUE(happened || nth != 1) << description << ": no fault was injected";
         noted_ += (result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0;
         EXPECT_EQ(wrong, "") << description << ": " << warpaes_status_message(result.status) << ": " << result.sentence;
         count(name_of(work()) + (forced() ? "_cuda" : "_auto"), function,
@@ -132,7 +133,7 @@ TEST_P(Device, EveryCallAtEveryPosition) {
     }
     if (simt::calls("cudaLaunchKernelEx") == 0) {
         EXPECT_FALSE(forced());
-        return;  // serial work or work of unknown length runs on the CPU unless the GPU is requested
+        return;  // serial work and work of unknown length run on the CPU unless the caller requests the GPU
     }
     const std::uint64_t unnamed = simt::calls("cudaGetLastError") + simt::calls("cudaGetErrorString");
     ASSERT_EQ(simt::calls("*"), known + unnamed) << "a function is missing from the list";
@@ -141,7 +142,7 @@ TEST_P(Device, EveryCallAtEveryPosition) {
             for (const simt::Failure& failure : simt::failures) check(function, nth, failure);
         }
     }
-    // The second lane may open too late or not at all. Its calls are missing then.
+    // The second lane may open too late or not at all. In this case, its calls are missing.
     EXPECT_LE(missed_, injected_ / 2) << "of " << injected_ << " faults";
     const bool tells = work().ends != EndKind::memory && work().work->name.find("_writer") == std::string::npos;
     if (!forced() && tells) {

@@ -78,7 +78,7 @@ std::optional<Injection> next(const char* call) {
     return std::nullopt;
 }
 
-/// `run(bytes)` is the real call, `bytes` the requested length.
+/// `run(bytes)` makes the real call, and `bytes` is the requested length.
 template <typename Run>
 auto call(const char* name, std::size_t bytes, Run run) -> decltype(run(bytes)) {
     const auto injection = next(name);
@@ -202,7 +202,7 @@ int open_in(int directory, const char* name, int flags, mode_t mode) {
         return fd;
     });
 }
-/// A descriptor is closed regardless of the result of close().
+/// A descriptor is closed whatever close() returns.
 int close(int fd) {
     faults::note_closed(fd);
     const int result = ::close(fd);

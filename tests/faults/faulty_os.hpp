@@ -1,5 +1,4 @@
-// Replacements for the system calls of src/base/os.hpp that fail on request. The tests in this folder link
-// them.
+// Replacements for the system calls in src/base/os.hpp, which fail on request. The tests in this folder link them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ enum class Effect {
     fail,      ///< returns -1 with `error` and does nothing
     one_byte,  ///< reads or writes one byte of the request
     half,      ///< reads or writes half of the request
-    end,       ///< a read reaches the end of the file; a poll finds nothing ready
+    end,       ///< a read returns the end of the file; a poll finds nothing ready
     slow,      ///< takes three milliseconds
     raise      ///< the process sends itself signal `error` before the call
 };
@@ -31,15 +30,15 @@ struct Injection {
 
 /// Removes all injections and sets all counts to 0.
 void reset();
-/// WARPAES_FAULT="pwrite:3:fail:28" injects a fault from outside: call, nth, effect (fail, one_byte, half, end, slow,
-/// raise), error.
+/// Adds an injection. WARPAES_FAULT="pwrite:3:fail:28" injects a fault from outside the process. Its fields are call,
+/// nth, effect (fail, one_byte, half, end, slow or raise) and error.
 void inject(const Injection& injection);
-/// The number of calls since the last reset, by name; "*" for all calls.
+/// Returns the number of calls since the last reset, by name. "*" counts all calls.
 std::map<std::string, unsigned> counts();
 /// Returns whether any injection has taken effect since the last reset.
 bool happened();
-/// Returns whether anything was written since the last reset to a file created with permissions for others, who may
-/// have opened it before the permissions were removed.
+/// Returns whether, since the last reset, anything was written to a file that was created with permissions for other
+/// users. Such users may have opened the file before the permissions were removed.
 bool exposed();
 /// Returns the names of files that were renamed since the last reset.
 std::set<std::string> earlier_names();

@@ -1,4 +1,4 @@
-// Each system call of a job fails, is short or is slow, at every position.
+// Makes each system call of a job fail, transfer less than requested or take longer, at every position.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -51,7 +51,7 @@ std::vector<Fault> faults_of(const std::string& call) {
     if (call == "read") list = transfer_faults({EIO});
     if (call == "pread") {
         list = transfer_faults({EIO});
-        list.push_back({Effect::end});  // the file became shorter; of a pipe that is its end
+        list.push_back({Effect::end});  // the file became shorter, or the pipe ended
         list.push_back({Effect::end, 0, for_ever});
     }
     if (call == "write" || call == "pwrite") list = transfer_faults({ENOSPC, EIO, EPIPE, EFBIG});
@@ -103,7 +103,7 @@ protected:
         const bool happened = faults::happened();
         missed_ = !happened;
         EXPECT_FALSE(exposed()) << description;
-        // The name is hidden, recognizable after a SIGKILL, and unpredictable, so that no other process can create the
+        // The name is hidden, recognizable after a SIGKILL and unpredictable, so that another process cannot create the
         // file first.
         static const std::regex temporary(R"(\.warpaes-[a-z0-9]{10})");
         for (const std::string& name : earlier_names()) {
@@ -122,7 +122,7 @@ protected:
         return result.status;
     }
 
-    bool missed_ = false;  ///< by the last check
+    bool missed_ = false;  ///< whether the last check missed its fault
     const Case* case_ = nullptr;
     std::unique_ptr<Stage> stage_;
     Engine engine_;
@@ -141,7 +141,7 @@ TEST_P(Io, EveryCallAtEveryPosition) {
     const auto calls = counts();
     const EndKind ends = std::get<0>(GetParam()).ends;
     if (ends == EndKind::file || ends == EndKind::replacement) {
-        EXPECT_EQ(calls.at("fsync"), 2U) << "the file, and the folder that its name is in";
+        EXPECT_EQ(calls.at("fsync"), 2U) << "the file and the folder that contains its name";
     }
     std::set<std::string> seen;
     for (const auto& [call, n] : calls) {
@@ -153,9 +153,9 @@ TEST_P(Io, EveryCallAtEveryPosition) {
             for (const Fault& f : faults) {
                 const Injection injection{call, nth, f.effect, f.error, f.times};
                 const warpaes_status status = check(call, {injection}, describe(injection));
-                // Threads may make one call less than when the calls were counted.
-                EXPECT_TRUE(!missed_ || nth == n) << describe(injection) << ": nothing was injected";
-                // The content is right, but it is not on the disk.
+                // Threads may make one call fewer than in the run that counted the calls.
+                EXPECT_TRUE(!missed_ || nth == n) << describe(injection) << ": no fault was injected";
+                // The content is right but not on the disk.
                 if (call == "fsync" && nth == 1 && (f.error == EIO || f.error == ENOSPC)) {
                     EXPECT_EQ(status, WARPAES_ERROR_WRITE) << describe(injection);
                 }
@@ -163,9 +163,10 @@ TEST_P(Io, EveryCallAtEveryPosition) {
         }
     }
     if (!seen.contains("link")) return;
-    // On a file system without unnamed files, the calls used instead also fail, with and without RENAME_NOREPLACE.
-    std::vector<Injection> named{{"open", 2, Effect::fail, EOPNOTSUPP}};                // the first opens the input
-    if (ends == EndKind::file) named.push_back({"open", 4, Effect::fail, EOPNOTSUPP});  // the third is for permissions
+    // On a file system without unnamed files, the calls that replace them also fail, with and without RENAME_NOREPLACE.
+    std::vector<Injection> named{{"open", 2, Effect::fail, EOPNOTSUPP}};  // the first call opens the input
+    // The third call is for permissions.
+    if (ends == EndKind::file) named.push_back({"open", 4, Effect::fail, EOPNOTSUPP});
     for (const std::string call : {"open", "rename", "link", "unlink"}) {
         for (const Fault& f : faults_of(call)) {
             for (unsigned nth = 1; nth <= 2; ++nth) {

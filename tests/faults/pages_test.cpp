@@ -1,4 +1,4 @@
-// Many threads write to a file in memory: whole pages are copied to a mapping, and the rest is written with pwrite().
+// Many threads write to a file in memory. Whole pages are copied to a mapping, and the rest is written with pwrite().
 #include <gtest/gtest.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
@@ -34,7 +34,8 @@ protected:
     }
     void TearDown() override { reset(); }
 
-    /// Divides the file into pieces that end `over` bytes past a page boundary, and writes each in a separate thread.
+    /// Divides the file into pieces that end `over` bytes past a page boundary and writes each piece in a separate
+    /// thread.
     [[nodiscard]] Bytes written(std::size_t pieces, std::size_t over, std::uint64_t* least_piece = nullptr) {
         const oracle::Folder folder("/dev/shm");
         warpaes::FileSink sink(folder / "out", false, nullptr);
@@ -81,7 +82,7 @@ TEST_F(Pages, WhatCannotBeMappedIsWritten) {
     reset();
     inject({.call = "fstatfs", .effect = Effect::fail, .error = EIO});
     EXPECT_EQ(written(2, 77), text_);
-    EXPECT_EQ(counts()["copy_to_pages"], 0U) << "who does not know where the file is does not map it";
+    EXPECT_EQ(counts()["copy_to_pages"], 0U) << "a writer that does not know where the file is does not map it";
 }
 
 TEST_F(Pages, AFullFileSystemIsAnErrorAndNoSignal) {

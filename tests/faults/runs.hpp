@@ -1,4 +1,4 @@
-// The runs of a fault: counts their outcomes, and aborts one that hangs.
+// Counts the outcomes of a fault's runs and aborts a run that hangs.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@ namespace faults {
 enum class Outcome {
     completed,  ///< the output is right
     refused,    ///< the job reported an error and left no file
-    missed,     ///< the run made fewer calls than the counted run, so no fault was injected; tests limit their number
+    missed,     ///< the run made fewer calls than the counted run, so no fault was injected; tests limit the number of
+                ///< such runs
     wrong
 };
 
-/// If WARPAES_FAULTS_RECORD names a file, the counts are written to it as JSON.
+/// Counts an outcome. If WARPAES_FAULTS_RECORD names a file, the counts are written to it as JSON.
 void count(const std::string& work, const std::string& call, Outcome outcome);
 
-/// Aborts a test that hangs, and names the run. The run named `running` may take one minute during the object's
-/// lifetime.
+/// Aborts a test that hangs and prints the name of the run. During the object's lifetime, the run named `running` may
+/// take one minute.
 class Watchdog {
 public:
     explicit Watchdog(const std::string& running);

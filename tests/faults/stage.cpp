@@ -34,7 +34,7 @@ Result result_of(const Case& c, warpaes_engine* engine, const Ends& ends) {
     return result;
 }
 
-/// Every byte is right or was never written.
+/// Returns whether every byte is right or was never written.
 bool is_part(const Bytes& exact, const Bytes& output) {
     if (output.size() > exact.size()) return false;
     for (std::size_t i = 0; i < output.size(); ++i) {
@@ -154,7 +154,7 @@ std::string Stage::fault_in(const Case& c, const Result& result) const {
         if (!result.position_right) return "success, but the descriptor does not stand behind the output";
         return "";
     }
-    // A cancelled call names no argument; every other error does.
+    // The error of a cancelled call does not name an argument. Every other error does.
     const bool named = result.sentence.find(": ") != std::string::npos;
     if (!named && (result.status != WARPAES_ERROR_CANCELLED || result.sentence.empty()))
         return "no sentence: '" + result.sentence + "'";

@@ -1,4 +1,4 @@
-// A directory with an input, an output of some kind, and checks of the files that a run leaves.
+// A directory with an input and an output of some kind, and checks of the files that a run leaves.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace faults {
 
-/// One case with one kind of input and output.
+/// One case with one kind of input and one kind of output.
 struct Work {
     const Case* work;
     EndKind ends;
@@ -22,7 +22,7 @@ struct Result {
     warpaes_status status = WARPAES_OK;
     std::uint32_t notes = 0;
     std::string sentence;
-    std::optional<Bytes> output;  ///< none: the file does not exist
+    std::optional<Bytes> output;  ///< empty if the file does not exist
     bool left_over = false;       ///< whether a new file other than the output remains
     bool position_right = true;   ///< whether a shared descriptor is positioned after the output
 };
@@ -32,7 +32,8 @@ public:
     explicit Stage(EndKind ends);
 
     [[nodiscard]] Result run(const Case& c, warpaes_engine* engine);
-    /// Returns "" if `result` is the whole output or an error without output, otherwise a description.
+    /// Returns "" if `result` is the whole output, or an error without output. Otherwise, returns a description of the
+    /// fault.
     [[nodiscard]] std::string fault_in(const Case& c, const Result& result) const;
 
 private:
@@ -44,7 +45,7 @@ private:
 
     EndKind ends_;
     oracle::Folder folder_;
-    Bytes old_;  ///< the content that is replaced
+    Bytes old_;  ///< the content of the file that is replaced
 };
 
 }  // namespace faults

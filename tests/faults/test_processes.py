@@ -1,6 +1,6 @@
-"""The command is stopped at every system call and at random moments, and runs with a GPU whose calls fail in turn.
+"""Stops the command at every system call and at random moments, and runs it with a GPU whose calls fail in turn.
 
-WARPAES_LIBRARY is a library with failing system calls and a simulated GPU.
+WARPAES_LIBRARY names a library with failing system calls and a simulated GPU.
 """
 
 import collections
@@ -22,7 +22,7 @@ LIBRARY = Path(os.environ["WARPAES_LIBRARY"])
 ENC = ("enc", "-aes-256-ctr", "-K", "11" * 32, "-iv", "22" * 16)
 MOMENTS = int(os.environ.get("WARPAES_FAULT_MOMENTS", "15"))
 OLD = b"what was there before"
-#: The number of processes by test. If WARPAES_FAULTS_RECORD names a file, they are written to it.
+#: The number of processes by test. If WARPAES_FAULTS_RECORD names a file, these numbers are written to it.
 runs = collections.Counter()
 
 
@@ -40,7 +40,7 @@ class Processes(unittest.TestCase):
         parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.directory = Path(tempfile.mkdtemp(prefix="warpaes-processes-", dir=parent))
         self.addCleanup(shutil.rmtree, self.directory)
-        # The loader finds this library, which has the same name, before the command's own.
+        # The loader finds this library before the command's own library, which has the same name.
         libraries = self.directory / "lib"
         libraries.mkdir()
         (libraries / "libwarpaes.so.1").symlink_to(LIBRARY)
@@ -101,7 +101,7 @@ class Processes(unittest.TestCase):
         if process.returncode == 0:
             self.assertTrue(content is not None and is_right(content), what)
         elif content != (OLD if replaces else None):
-            # The signal arrived after the file had got its name, so the file is complete.
+            # The signal arrived after the file had received its name, so the file is complete.
             self.assertTrue(content is not None and is_right(content), (what, process.returncode, error))
         if not killed:
             self.assertEqual(names, ["out"] if content is not None else [], what)
@@ -158,7 +158,7 @@ class Processes(unittest.TestCase):
             self.assertEqual([(f["backend"], f["device"]) for f in record["files"]], [(backend, device)])
 
     def test_every_cuda_call_of_the_process_fails(self):
-        """Failures start with the search for devices, which runs once per process."""
+        """Make calls fail, starting with the search for devices, which runs once per process."""
         for command, is_right in self.prepare(100_000):
             failures = 0
             for nth in range(1, 200):

@@ -1,4 +1,4 @@
-// Altered files are refused by every way to open them, and no unauthenticated byte is returned.
+// Tests that every function that opens files refuses altered files and returns no unauthenticated byte.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -23,12 +23,12 @@ struct Sealed {
 class BadFile : public FileJobTest, public testing::WithParamInterface<SegmentCase> {
 protected:
     BadFile() : key_(key_of(GetParam())), keyset_(keyset_of({key_})), layout_(layout_of(GetParam().parameters)) {
-        // The text has several chunks; the last is partial.
+        // The text has several chunks. The last chunk is partial.
         const std::uint64_t segments = 2 * std::max<std::uint64_t>(1, 4096 / (layout_.text + layout_.tag)) + 3;
         plaintext_ = pseudorandom(static_cast<std::size_t>(layout_.text_offset(segments) + layout_.text / 2), 20);
     }
 
-    /// Returns the encrypted plaintext. Salts are random, so the result differs in each call.
+    /// Encrypts the plaintext and returns the file. Salts are random, so the result is different each time.
     Sealed seal_file(const StreamKey& key) const {
         const Bytes file = seal(key, aad_, make_segment_cipher(key, aad_)->header(), plaintext_);
         const auto at = [&](std::uint64_t segment) {
@@ -42,7 +42,7 @@ protected:
         return sealed;
     }
 
-    /// Returns every position in a short file, or the positions near boundaries in a long one.
+    /// Returns every position in a short file, or the positions near boundaries in a long file.
     [[nodiscard]] std::vector<std::size_t> positions(std::size_t bytes) const {
         std::vector<std::size_t> positions;
         for (std::size_t at = 0; at < bytes; ++at) {
@@ -61,7 +61,7 @@ protected:
         return some;
     }
 
-    /// `authentic`: the number of plaintext bytes that reach a pipe, if known.
+    /// `authentic` is the number of plaintext bytes that reach a pipe, if it is known.
     void expect_refused(const Bytes& file, const Keyset& keyset, const Bytes& aad,
                         std::optional<std::uint64_t> authentic = std::nullopt) {
         write_file("bad", file);
@@ -73,7 +73,7 @@ protected:
         const Failure failure = failure_of([&] { run_aead(engine_, open_job); });
         ASSERT_TRUE(refused(failure.status)) << failure.status << ": " << failure.sentence;
         ASSERT_EQ(failure.sentence.substr(0, 7), "input: ");
-        ASSERT_EQ(entries(), 1u) << "something is left in the directory";
+        ASSERT_EQ(entries(), 1u) << "a file remains in the directory";
 
         for (const Bytes* input : {static_cast<const Bytes*>(nullptr), &file}) {
             const Piped piped = run_piped(open_job, input);
@@ -106,7 +106,8 @@ TEST_P(BadFile, ABitFlippedAnywhere) {
         bad[at] = static_cast<std::uint8_t>(bad[at] ^ (1u << (at % 8)));
         std::uint64_t authentic = 0;
         if (at >= layout_.header_bytes) {
-            // Chunks have 4 KiB, or one segment if that is larger. All chunks before the altered byte are authentic.
+            // A chunk has 4 KiB, or one segment if a segment is larger. All chunks before the altered byte are
+            // authentic.
             const std::uint64_t full = layout_.text + layout_.tag, a_chunk = std::max<std::uint64_t>(1, 4096 / full);
             const std::uint64_t segment = (at - layout_.header_bytes + (layout_.text - layout_.first_text)) / full;
             authentic = layout_.text_offset(segment / a_chunk * a_chunk);

@@ -10,9 +10,9 @@ namespace warpaes::test {
 namespace {
 
 constexpr SegmentCase gpu_cases[] = {
-    {"gcm_256_4096", {SegmentFormat::gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}},
-    {"gcm_128_20000", {SegmentFormat::gcm_hkdf, 16, 20000, Hash::sha256, Hash::sha256, 16}},  // more than a chunk
-    {"c2sp_256", {SegmentFormat::c2sp, 32, 16400, Hash::sha512, Hash::sha512, 16}},
+    {"gcm_256_4096", {&gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}},
+    {"gcm_128_20000", {&gcm_hkdf, 16, 20000, Hash::sha256, Hash::sha256, 16}},  // more than a chunk
+    {"c2sp_256", {&c2sp, 32, 16400, Hash::sha512, Hash::sha512, 16}},
 };
 
 class FileDeviceFailure : public FileJobTest {
@@ -26,7 +26,7 @@ protected:
 
     static constexpr int for_good = std::numeric_limits<int>::max() / 2;
 
-    /// Runs `work` on a new engine, with each CUDA call failing in turn.
+    /// Runs `work` on new engines and makes each CUDA call fail in turn.
     template <typename Work>
     void fail_every_call(const char* backend, const Work& work, std::initializer_list<int> how_often = {1, for_good}) {
         simt::reset();

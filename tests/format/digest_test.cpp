@@ -1,4 +1,4 @@
-// Tests a digest when libcrypto cannot allocate memory.
+// Tests digests when libcrypto cannot allocate memory.
 #include "format/digest.hpp"
 
 #include <dlfcn.h>

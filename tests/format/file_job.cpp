@@ -17,7 +17,7 @@ FileResult run_aead(Engine& engine, const AeadJob& job) {
 }
 
 Keyset keyset_of(const std::vector<StreamKey>& keys) {
-    if (keys.front().parameters.format == SegmentFormat::c2sp) {
+    if (keys.front().parameters.format->tink_type.empty()) {
         return Keyset::from_raw(template_name_of(keys.front().parameters), keys.front().key);
     }
     std::string json = "{\"primaryKeyId\":" + std::to_string(keys.front().id) + ",\"key\":[";
@@ -26,7 +26,7 @@ Keyset keyset_of(const std::vector<StreamKey>& keys) {
         Bytes text(value.size() * 2 + 8);
         const int n = EVP_EncodeBlock(text.data(), value.data(), static_cast<int>(value.size()));
         if (json.back() == '}') json += ",";
-        json += "{\"keyData\":{\"typeUrl\":\"" + std::string(tink_type_of(key.parameters.format)) + "\",\"value\":\"" +
+        json += "{\"keyData\":{\"typeUrl\":\"" + std::string(key.parameters.format->tink_type) + "\",\"value\":\"" +
                 std::string(text.begin(), text.begin() + n) +
                 "\",\"keyMaterialType\":\"SYMMETRIC\"},\"status\":\"ENABLED\",\"keyId\":" + std::to_string(key.id) +
                 ",\"outputPrefixType\":\"RAW\"}";

@@ -1,4 +1,4 @@
-// Jobs on files in a separate directory, and keysets whose keys have any parameters.
+// Runs jobs on files in a separate directory, and creates keysets whose keys have any parameters.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,11 +17,12 @@
 
 namespace warpaes::test {
 
-/// A job with the options for authenticated segments.
+/// A job and its options for authenticated segments.
 struct AeadJob : FileJob, AeadOptions {};
 FileResult run_aead(Engine& engine, const AeadJob& job);
 
-/// Keeps the key IDs. The first key is the primary. C2SP requires exactly one key.
+/// Returns a keyset with these keys. The key IDs are kept, and the first key is the primary. C2SP requires exactly one
+/// key.
 Keyset keyset_of(const std::vector<StreamKey>& keys);
 
 class FileJobTest : public testing::Test {
@@ -32,13 +33,14 @@ protected:
     void write_file(const std::string& name, const Bytes& bytes) const;
     [[nodiscard]] Bytes read_file(const std::string& name) const;
     [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(path(name)); }
-    /// Returns the files in the directory, including temporary ones.
+    /// Returns the number of files in the directory, including temporary files.
     [[nodiscard]] std::size_t entries() const { return folder_.names().size(); }
 
-    /// Returns a job from file to file.
+    /// Returns a job that reads and writes files.
     [[nodiscard]] AeadJob job(Direction direction, const Keyset& keyset, const std::string& from,
                               const std::string& to) const;
-    /// The job's output through a pipe, its status and error message. `input`, if given, comes through another pipe.
+    /// The output that a job wrote to a pipe, and its status and error message. `input`, if given, comes through
+    /// another pipe.
     struct Piped {
         warpaes_status status = WARPAES_OK;
         std::string sentence;
@@ -53,7 +55,7 @@ private:
     oracle::Folder folder_;
 };
 
-/// The status and message of the exception that a function throws.
+/// The status and the message of the exception that a function throws.
 struct Failure {
     warpaes_status status = WARPAES_OK;
     std::string sentence;

@@ -1,5 +1,5 @@
-// Tests keysets under a key-encryption key: Tink keysets open with every format of such a key, and only with the right
-// key.
+// Tests keysets that are encrypted under a key-encryption key. Tink keysets open with every format of such a key, and
+// only with the right key.
 #include "format/kek.hpp"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ namespace {
 
 using Text = std::vector<std::uint8_t>;
 
-// tink-py's serialize_encrypted under the first key below, with the associated data "backup": AES128_GCM_HKDF_4KB, key
-// 7, and key 8, which is disabled.
+// The output of tink-py's serialize_encrypted under the first key below, with the associated data "backup". It contains
+// an AES128_GCM_HKDF_4KB key with ID 7, and key 8, which is disabled.
 constexpr const char* sealed_under_kek =
     "AQECAwSdnmUA1AO6OR+Z2LTILfu1vowh4zrIBiEZG2Nnhx7Qt5yk11hDhnj6YSjRcSgflE0UIzrDqTtEoP4uLORPN97aYPq0sI8as7XL9mSKMNXQ"
     "696jn+GMiqpDuYPHebb/PpPTIVj/oLyRXgisKDLG/bvw2XTgacnmm66lWMxAkShNjLPhMGrCG0i3D2cUA7m+4GD16/VJM1mWvZPkn567rSckGPr4"
@@ -48,7 +48,7 @@ Text bytes_of_base64(const std::string& text) {
     return to;
 }
 
-/// The bytes 0, 1, 2, …
+/// Returns the bytes 0, 1, 2, ….
 std::string raw(std::size_t bytes) {
     std::string key;
     for (std::size_t i = 0; i < bytes; ++i) key += static_cast<char>(i);
@@ -61,7 +61,7 @@ std::string hex(const std::string& key, const char* digits = "0123456789abcdef")
     return text;
 }
 
-/// AesGcmKey: key_value = 3.
+/// Returns an AesGcmKey. Its field 3 is key_value.
 std::string aes_gcm_key(const std::string& key) {
     return std::string{'\x1a', static_cast<char>(key.size())} + key;
 }
@@ -104,7 +104,7 @@ TEST(KeysetUnderKek, TinksOpens) {
     EXPECT_EQ(open_under_kek(wrapped_under_kek(), " \n" + kek + "\r\n").entries().size(), 2u);
 }
 
-/// Prefix, nonce, ciphertext and tag, computed by a different AES-GCM implementation.
+/// The test computes prefix, nonce, ciphertext and tag with a different AES-GCM implementation.
 TEST(KeysetUnderKek, EveryFormOfAKey) {
     const Keyset inside = open_under_kek(wrapped_under_kek());
     struct Form {
@@ -136,7 +136,7 @@ TEST(KeysetUnderKek, EveryFormOfAKey) {
             const Text part = sealed_part(json);
             ASSERT_GT(part.size(), form.prefix.size() + 28);
             ASSERT_EQ(Text(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size())), form.prefix);
-            // Decryption repeats the encryption: GCM's key stream is that of CTR.
+            // Decryption repeats the encryption, because GCM's key stream is CTR's.
             const std::string key = raw(form.key_bytes);
             const Text nonce(part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size()),
                              part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size() + 12));
@@ -151,10 +151,10 @@ TEST(KeysetUnderKek, EveryFormOfAKey) {
     }
 }
 
-/// The rules are those of python/warpaes/keysources/_local.py.
+/// The rules are the same as in python/warpaes/keysources/_local.py.
 TEST(KeysetUnderKek, DigitsAreDigitsAndOtherBytesAreBytes) {
     const Keyset inside = open_under_kek(wrapped_under_kek());
-    const std::string digits = hex(raw(16));  // also 32 bytes
+    const std::string digits = hex(raw(16));  // also 32 bytes long
     EXPECT_EQ(text(open_under_kek(wrap(inside, digits), raw(16)).to_json()), text(inside.to_json()));
     const std::string blank = " " + raw(30) + "\n";
     EXPECT_EQ(text(open_under_kek(wrap(inside, blank), blank).to_json()), text(inside.to_json()));
@@ -179,7 +179,7 @@ TEST(KeysetUnderKek, TextIsNoKey) {
             [&] { wrap(inside, std::string("\xff\xfe{\0}\0 \0\n\0", 10)); });
 }
 
-/// The share of random keys that look like text, as stated in the header.
+/// Checks that the share of random keys that look like text is as the header states.
 TEST(KeyText, RandomKeysAreNoText) {
     std::mt19937_64 random(7);
     unsigned taken = 0;
@@ -212,7 +212,7 @@ TEST(KeysetUnderKek, ThePrimaryEncryptsAndEveryEnabledKeyDecrypts) {
     EXPECT_EQ(part, (Text{1, 0, 0, 0, 9}));
     EXPECT_EQ(open_under_kek(now, keyset_json(9, second)).primary_id(), 7u);
     refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(now); });
-    // A key without a prefix is always tried, whatever bytes come first.
+    // A key without a prefix is always tried, whatever the first bytes are.
     EXPECT_EQ(open_under_kek(wrap(inside, std::string(16, '\xb1')), rotated).primary_id(), 7u);
     for (const char* state : {"DISABLED", "DESTROYED"}) {
         const std::string off = replaced(rotated, "ENABLED", state);
@@ -237,7 +237,7 @@ TEST(KeysetUnderKek, AnotherKeyOrWhatWasAlteredIsToldInTheSameWords) {
         altered[i] = altered[i] == 'A' ? 'B' : 'A';
         refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(wrapped_under_kek(altered)); });
     }
-    // 29 to 33 bytes, including the prefix, are too short for a tag.
+    // Lengths of 29 to 33 bytes, including the prefix, leave too few bytes for a tag.
     for (std::size_t length = 40; length < good.size(); length += 4) {
         refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek,
                 [&] { open_under_kek(wrapped_under_kek(good.substr(0, length))); });
@@ -300,10 +300,10 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
     expect("key 7 has an unknown version", of_value("\x08\x01" + aes_gcm_key(raw(16))));
     expect("a key's value does not match its type", of_value(aes_gcm_key(raw(16)).substr(0, 10)));
     expect("a key's value does not match its type", of_value("\x18\x10"));
-    // File keys are not key-encryption keys.
+    // Keys for files are not key-encryption keys.
     expect("key 7 is the primary key but not an AesGcmKey", text(open_under_kek(wrapped_under_kek()).to_json()));
     for (std::size_t length = 1; length < kek.size(); ++length) {
-        if (length == 16 || length == 32) continue;  // these lengths may be keys
+        if (length == 16 || length == 32) continue;  // bytes of these lengths may be keys
         refused(WARPAES_ERROR_KEYSET, "kek: ", [&] { (void)parse_keks(bytes(kek.substr(0, length))); });
     }
 }

@@ -1,4 +1,4 @@
-// Tests JSON as written by Tink, and small deviations from it.
+// Tests JSON that Tink writes, and small deviations from it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,12 +7,13 @@
 #include "base/json_reader.hpp"
 #include "format/keyset.hpp"
 #include "keyset_texts.hpp"
+#include "segment_cases.hpp"
 
 namespace warpaes::test {
 namespace {
 
 constexpr const char* hmac_type = "type.googleapis.com/google.crypto.tink.AesCtrHmacStreamingKey";
-// AES128_GCM_HKDF_4KB and AES256_CTR_HMAC_SHA256_1MB, made by Tink.
+// Keys of the templates AES128_GCM_HKDF_4KB and AES256_CTR_HMAC_SHA256_1MB, created by Tink.
 constexpr const char* gcm_value = "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21QT";
 constexpr const char* hmac_value = "Eg4IgIBAECAYAyIECAMQIBogtiUIKiCL4ViPp9NfhIAYDNzilSCsyBP52FA49ShHNcM=";
 
@@ -80,7 +81,7 @@ TEST(KeysetJson, WhatTinkWrites) {
     EXPECT_EQ(other.key.size(), 32u);
     EXPECT_EQ(other.id, 4294967295u);
     ASSERT_EQ(keyset.usable().size(), 2u);
-    EXPECT_EQ(keyset.usable()[0]->id, 7u);  // the primary first
+    EXPECT_EQ(keyset.usable()[0]->id, 7u);  // the primary key comes first
 }
 
 TEST(KeysetJson, OtherSpellingsOfTheSame) {
@@ -101,8 +102,8 @@ TEST(KeysetJson, OtherSpellingsOfTheSame) {
 
 TEST(KeysetJson, WrittenAndReadAgain) {
     Keyset keyset;
-    for (const StreamTemplate& t : stream_templates()) {
-        if (t.parameters.format != SegmentFormat::c2sp) keyset.add(t.name);
+    for (const StreamTemplate& t : all_templates()) {
+        if (!t.parameters.format->tink_type.empty()) keyset.add(t.name);
     }
     const std::uint32_t destroyed = keyset.entries()[1].key.id, disabled = keyset.entries()[2].key.id;
     keyset.set_state(destroyed, KeyState::destroyed);
@@ -147,7 +148,7 @@ TEST(KeysetJson, AForeignPrimaryDecryptsOnly) {
     EXPECT_EQ(keyset.usable().size(), 1u);
     try {
         (void)keyset.primary();
-        ADD_FAILURE() << "it is no key for files";
+        ADD_FAILURE() << "it is not a key for files";
     } catch (const Error& e) {
         EXPECT_NE(std::string(e.what()).find("the primary key is not for files"), std::string::npos) << e.what();
     }
@@ -174,9 +175,9 @@ TEST(KeysetJson, NotJson) {
     refused_json(replaced(text, "SYMMETRIC", "SYMM\x7fTRIC"), "string");
     refused_json(replaced(text, "SYMMETRIC", "SYMM\\u0080"), "ASCII");
     refused_json(replaced(text, "SYMMETRIC", "SYMM\\u00e4"), "ASCII");
-    // The fault is directly before the key, which the message does not show (refused_json() checks that).
+    // The fault is directly before the key. The message does not show the key, which refused_json() checks.
     refused_json(replaced(text, "\"value\": ", "\"value\": x"), "expected '\"'");
-    // The text is readable, but writing it would require escapes.
+    // The text can be read, but writing it would require escapes.
     for (const char* escape : {"\\u0000", "\\u001f", "\\u007f", "\\n", "\\\"", "\\\\"}) {
         refused_json(replaced(text, "google.crypto", std::string("google") + escape + "crypto"), "has an invalid type");
         refused_json(replaced(replaced(text, "ENABLED", "DESTROYED"), "google.crypto",
@@ -243,17 +244,17 @@ TEST(KeysetJson, ParametersByTinksRules) {
         EXPECT_NO_THROW(Keyset::parse(with_value(hex, type))) << hex;
     };
     usable("1207088020101018031a10" + std::string(32, '5'));
-    usable("1206082910101803" + key16);  // 41 bytes: one byte of plaintext
+    usable("1206082910101803" + key16);  // 41 bytes, which leave room for one byte of plaintext
     refused_json(with_value("12060828101018"
                             "03" +
                             key16),
                  "segments of 40 bytes; they must have 41");
-    usable("1206083910201803" + key32);  // 57 with AES-256
+    usable("1206083910201803" + key32);  // 57 bytes for AES-256
     refused_json(with_value("12060838102018"
                             "03" +
                             key32),
                  "segments of 56 bytes");
-    usable("1209088080802010101803" + key16);  // 64 MiB
+    usable("1209088080802010101803" + key16);  // segments of 64 MiB
     refused_json(with_value("12090881808020101018"
                             "03" +
                             key16),
@@ -271,7 +272,7 @@ TEST(KeysetJson, ParametersByTinksRules) {
                             "03" +
                             key16),
                  "a key is 16 bytes long");
-    usable("120708802010101803" + key32);  // more bytes than AES uses are allowed
+    usable("120708802010101803" + key32);  // more bytes than AES uses
     refused_json(with_value("1207088020101018"
                             "03"),
                  "a key is 0 bytes long");
@@ -303,7 +304,7 @@ TEST(KeysetJson, Protobuf) {
     const std::string key16 = "1a10" + std::string(32, '5'), parameters = "120708802010101803";
     const auto usable = [](const std::string& hex) { EXPECT_NO_THROW(Keyset::parse(with_value(hex))) << hex; };
     usable(key16 + parameters);                // any order is valid
-    usable("1a0100" + parameters + key16);     // the last field counts
+    usable("1a0100" + parameters + key16);     // the last field of a number counts
     usable("1203088020120410101803" + key16);  // parts of a message are merged
     // Unknown fields of every kind are skipped.
     usable(parameters + key16 + "78057a01007900112233445566777d00112233");
@@ -322,7 +323,7 @@ TEST(KeysetJson, Protobuf) {
     refused_json(with_value(parameters + key16 + "78ffffffffffffffffff02"), "too large");
     refused_json(with_value(parameters + key16 + "78ffffffffffffffffff8001"), "too");
     usable(parameters + key16 + "78ffffffffffffffffff01");
-    refused_json(with_value("120a08808080801010101803" + key16), "too large");  // segment size of 2^32
+    refused_json(with_value("120a08808080801010101803" + key16), "too large");  // a segment size of 2^32
 }
 
 }  // namespace

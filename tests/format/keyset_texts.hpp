@@ -1,4 +1,4 @@
-// Shared code of keyset tests: texts, bytes, and checks that a keyset is refused.
+// Shared code for keyset tests: texts, bytes, and checks that a keyset is refused.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace warpaes::test {
 
-/// Replaces the first `from`, which must exist, by `to`.
+/// Replaces the first occurrence of `from`, which must exist, with `to`.
 inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
@@ -47,7 +47,7 @@ inline std::string keyset_json(std::uint32_t primary, const std::string& keys) {
 inline void refused(warpaes_status status, const std::string& words, const std::function<void()>& body) {
     try {
         body();
-        FAIL() << "taken, where this was expected: " << words;
+        FAIL() << "accepted, but this was expected: " << words;
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), status) << e.what();
         EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();

@@ -1,5 +1,5 @@
-// Tests keysets under a passphrase: other programs' keysets open, altered keysets do not, and no file can exhaust
-// memory.
+// Tests keysets that are encrypted under a passphrase. Other programs' keysets open, altered keysets do not, and no
+// file can exhaust the memory.
 #include "format/keyset_wrap.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 namespace warpaes::test {
 namespace {
 
-// Made with Python's hashlib.scrypt, `cryptography` and Tink's protobuf messages (tests/cli/test_passphrase.py tests
-// the other direction): AES128_GCM_HKDF_4KB, and a destroyed key, under "correct horse", n = 1024.
+// Created with Python's hashlib.scrypt, `cryptography` and Tink's protobuf messages. It contains an AES128_GCM_HKDF_4KB
+// key and a destroyed key, under "correct horse" with n = 1024. tests/cli/test_passphrase.py tests the other direction.
 constexpr const char* sealed_under_passphrase =
     "ZGVmZ2hpamtsbW5vo+9VgpcvQH1y1PH8DN9YkRZ8vRnpb3Mf8zwZVK6H8MIzp+34rN/Xs4bHlFWoshO4fn4bsXAJNmzopQoyv+8H"
     "P2TDY5IhSO4uSkpLa7KWFSKBKM+CRmQRfoqOmi3VjFCDKTAy7AD7JiEmUeeO9z134cX3Z2HxkH+3nS9idVAXbu51vQ==";
@@ -101,12 +101,13 @@ TEST(KeysetWrap, WhatEverybodySeesIsWhatIsInside) {
 }
 
 TEST(KeysetWrap, NoCostTakesAllMemoryOrHours) {
-    // Nothing is allocated: the first cost needs a terabyte, and a failed allocation would give another message.
+    // No memory is allocated for these costs. The first cost needs a terabyte, and a failed allocation would produce a
+    // different message.
     for (const auto& [n, r, p] : {std::array{"2147483648", "4", "1"},
                                   {"1048576", "9", "1"},
                                   {"2", "4294967295", "1"},
                                   {"2", "1", "33554432"},
-                                  {"2", "1048576", "1"},  // 640 MiB plus 256 from the formula
+                                  {"2", "1048576", "1"},  // 640 MiB, plus 256 MiB according to the formula
                                   {"2147483648", "4294967295", "4294967295"}}) {
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { open_under_passphrase(wrapped_under_passphrase(n, r, p)); });
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { (void)peek_keyset(wrapped_under_passphrase(n, r, p)); });
@@ -147,18 +148,18 @@ TEST(KeysetWrap, WhatIsNoneIsToldBeforeAnythingIsDerived) {
     }
 }
 
-// Tink's protobuf messages, encoded by hand.
+// Encodes a field of Tink's protobuf messages.
 std::string field(unsigned number, unsigned value) {
     return {static_cast<char>(number << 3), static_cast<char>(value)};
 }
 std::string field(unsigned number, const std::string& content) {
-    const auto length = static_cast<unsigned>(content.size());  // in two bytes
+    const auto length = static_cast<unsigned>(content.size());  // encoded in two bytes
     return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(length | 0x80),
                        static_cast<char>(length >> 7)} +
            content;
 }
 
-/// Returns a file with `message` as its encrypted part, valid or not.
+/// Returns a file whose encrypted part is `message`, which may be invalid.
 std::string sealed_message(const std::string& message) {
     std::vector<std::uint8_t> its_salt(16, 9), key(32), nonce(12, 5);
     EXPECT_EQ(EVP_PBE_scrypt("x", 1, its_salt.data(), its_salt.size(), 2, 1, 1, 0, key.data(), key.size()), 1);
@@ -172,7 +173,7 @@ std::string sealed_message(const std::string& message) {
 }
 
 TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
-    // AES128_GCM_HKDF_4KB
+    // An AES128_GCM_HKDF_4KB key.
     const std::string value =
         field(2, std::string("\x08\x80\x20", 3) + field(2, 16U) + field(3, 3U)) + field(3, std::string(16, 'k'));
     const std::string data = field(1, gcm_type) + field(2, value) + field(3, 1U);
@@ -243,7 +244,7 @@ TEST(KeysetWrap, WhatIsWrittenOpensAndIsNeverTheSame) {
         EXPECT_EQ(text(open_under_passphrase(json, "x").to_json()), text(keyset.to_json()));
     EXPECT_EQ(peek_keyset(a).keyset.primary_id(), first);
     refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase, [&] { open_under_passphrase(a, "y"); });
-    // Without a buffer, only the length is returned.
+    // Without a buffer, the call only returns the length.
     EXPECT_EQ(wrap_keyset(keyset, bytes("x"), least, a.size() - 1).size(), a.size());
 }
 
@@ -261,7 +262,7 @@ TEST(KeysetWrap, WhatCannotBeWritten) {
     refused(WARPAES_ERROR_ARGUMENT, "1024 MiB", [&] {
         (void)wrap_keyset(keyset, bytes("x"), {1u << 21, 8, 1}, plenty);
     });
-    // Products of 2^64, which overflow to 0.
+    // The products are 2^64, which overflows to 0.
     for (const Scrypt& cost : {Scrypt{std::uint64_t{1} << 63, 2, 1}, Scrypt{std::uint64_t{1} << 62, 4, 1}}) {
         refused(WARPAES_ERROR_ARGUMENT, "1024 MiB", [&] { (void)wrap_keyset(keyset, bytes("x"), cost, plenty); });
     }

@@ -1,5 +1,5 @@
-// Compares segments of every format with libcrypto on every backend: they are sealed, opened, and refused if anything
-// is wrong.
+// Compares segments of every format with libcrypto on every backend. Segments are sealed and opened, and refused if
+// anything is wrong.
 #include "format/segment_cipher.hpp"
 
 #include <gtest/gtest.h>
@@ -134,13 +134,13 @@ TEST_P(SegmentCipherTest, AnyAlteredBitIsFoundAndTheWholeRangeWiped) {
             }
             ASSERT_EQ(out, Bytes(out.size(), 0)) << c.name << " " << at;
         }
-        // The segment is opened at the wrong position, or with the wrong end flag.
+        // Opens the segment at a wrong position or with the wrong end flag.
         for (const SegmentRange& wrong : {SegmentRange{2, 3, 5, true}, SegmentRange{4, 3, 5, true}}) {
             Bytes out(text.size(), 0xa5), input = sealed;
             EXPECT_THROW(cipher->process(lane(), Direction::decrypt, wrong, out.data(), input.data()), Error);
             EXPECT_EQ(out, Bytes(out.size(), 0));
         }
-        if (layout.last_is_shorter) continue;  // in this format only the length determines the end of the file
+        if (layout.last_is_shorter) continue;  // in this format, only the length determines the end of the file
         Bytes out(text.size(), 0xa5), input = sealed;
         EXPECT_THROW(cipher->process(lane(), Direction::decrypt, {3, 2, layout.text, true}, out.data(), input.data()),
                      Error);
@@ -154,8 +154,8 @@ TEST_P(SegmentCipherTest, EveryByteOfTheNumberIsInTheNonce) {
         const SegmentLayout& layout = cipher->layout();
         const auto full = static_cast<std::size_t>(layout.text);
         Bytes file_header(cipher->header().begin(), cipher->header().end());
-        // Pairs of a full segment and a short last one, at segment numbers around every carry between bytes, and at the
-        // maximum.
+        // Tests pairs of a full segment and a short last segment, at segment numbers around every carry between bytes,
+        // and at the maximum.
         std::vector<std::uint64_t> numbers{layout.most_segments - 1};
         for (std::uint64_t carry = 1 << 8; carry < layout.most_segments; carry <<= 8) numbers.push_back(carry);
         for (const std::uint64_t number : numbers) {
@@ -213,7 +213,7 @@ TEST_P(SegmentCipherTest, HeadersThatAreNone) {
             EXPECT_EQ(status(key, {}, Bytes(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(n))),
                       WARPAES_ERROR_FORMAT);
         }
-        if (c.parameters.format == SegmentFormat::c2sp) {
+        if (c.parameters.format->commits) {
             EXPECT_EQ(status(key_of(c, 2), {}, header), WARPAES_ERROR_AUTHENTICATION);
             EXPECT_EQ(status(key, {1}, header), WARPAES_ERROR_AUTHENTICATION);
             for (std::size_t at = 0; at < header.size(); ++at) {

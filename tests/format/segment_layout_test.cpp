@@ -1,4 +1,4 @@
-// Compares segment positions with a count from the start of the file.
+// Compares segment positions with positions counted from the start of the file.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -17,13 +17,13 @@ struct Walked {
 
 /// Computes the layout of a plaintext segment by segment.
 Walked walk(const StreamParameters& p, std::uint64_t text) {
-    const bool c2sp = p.format == SegmentFormat::c2sp;
+    const Rules rules = rules_of(p);
     Walked w;
-    w.file_bytes = c2sp ? 56 : 8 + p.aes_key_bytes;
+    w.file_bytes = rules.header_bytes;
     for (;;) {
         const std::uint64_t room =
-            c2sp ? 16384 : p.segment_bytes - p.tag_bytes - (w.segments == 0 ? 8 + p.aes_key_bytes : 0);
-        const bool last = c2sp ? text < room : text <= room;
+            p.segment_bytes - p.tag_bytes - (w.segments == 0 && rules.header_counts ? rules.header_bytes : 0);
+        const bool last = rules.last_is_shorter ? text < room : text <= room;
         ++w.segments;
         w.file_bytes += (last ? text : room) + p.tag_bytes;
         if (last) return w;
@@ -50,7 +50,7 @@ TEST(SegmentLayout, EveryLengthOverSomeSegments) {
             ASSERT_EQ(layout.segments_of(text), walked.segments) << c.name << " " << text;
             ASSERT_EQ(layout.file_bytes(text), walked.file_bytes) << c.name << " " << text;
             ASSERT_EQ(text_bytes_of(layout, walked.file_bytes), text) << c.name << " " << text;
-            // The file lengths in between are invalid, because no plaintext has them.
+            // File lengths between these two are invalid, because no plaintext has such a file.
             for (; next_file < walked.file_bytes; ++next_file) {
                 ASSERT_EQ(text_bytes_of(layout, next_file), std::nullopt) << c.name << " " << next_file;
             }
@@ -63,8 +63,8 @@ TEST(SegmentLayout, EveryLengthOverSomeSegments) {
 TEST(SegmentLayout, TheFirstSegmentHasRoomForText) {
     for (const SegmentCase& c : segment_cases) {
         StreamParameters p = c.parameters;
-        if (p.format == SegmentFormat::c2sp) continue;  // C2SP segments have a fixed size
-        const std::uint64_t least = 8 + p.aes_key_bytes + p.tag_bytes + 1;
+        if (p.format->tink_type.empty()) continue;  // its segments have a fixed size
+        const std::uint64_t least = rules_of(p).header_bytes + p.tag_bytes + 1;
         for (p.segment_bytes = 0; p.segment_bytes < least; ++p.segment_bytes) {
             try {
                 (void)layout_of(p);
@@ -93,12 +93,12 @@ TEST(SegmentLayout, WhereEachByteLies) {
             ASSERT_EQ(layout.text_offset(segment), begin) << c.name;
             ASSERT_EQ(layout.file_offset(segment), file) << c.name;
         }
-        if (c.parameters.format != SegmentFormat::c2sp) {
+        if (const Rules rules = rules_of(c.parameters); rules.header_counts) {
             EXPECT_EQ(layout.file_offset(3), 3ull * c.parameters.segment_bytes) << "as the format's own rule has it";
             EXPECT_EQ(layout.text_offset(3),
                       3ull * (c.parameters.segment_bytes - c.parameters.tag_bytes) - layout.header_bytes);
         } else {
-            EXPECT_EQ(layout.file_offset(3), 56u + 3 * 16400);
+            EXPECT_EQ(layout.file_offset(3), rules.header_bytes + 3ull * c.parameters.segment_bytes);
         }
     }
 }
@@ -106,9 +106,9 @@ TEST(SegmentLayout, WhereEachByteLies) {
 TEST(SegmentLayout, TheLastSegmentThatAFormatHas) {
     for (const SegmentCase& c : segment_cases) {
         const SegmentLayout layout = layout_of(c.parameters);
-        const bool c2sp = c.parameters.format == SegmentFormat::c2sp;
-        const std::uint64_t segments = std::uint64_t{1} << (c2sp ? 38 : 32);
-        const std::uint64_t most = layout.text_offset(segments - 1) + layout.text - (c2sp ? 1 : 0);
+        const Rules rules = rules_of(c.parameters);
+        const std::uint64_t segments = rules.most_segments;
+        const std::uint64_t most = layout.text_offset(segments - 1) + layout.text - (rules.last_is_shorter ? 1 : 0);
         EXPECT_EQ(layout.segments_of(most), segments) << c.name;
         EXPECT_EQ(layout.text_bytes(layout.file_bytes(most)), most) << c.name;
         for (const std::uint64_t beyond : {most + 1, most + (1u << 20), std::numeric_limits<std::uint64_t>::max()}) {
@@ -123,10 +123,10 @@ TEST(SegmentLayout, TheLastSegmentThatAFormatHas) {
 }
 
 TEST(SegmentLayout, TheLargestSegmentsOverflowNothing) {
-    const SegmentLayout layout = layout_of({SegmentFormat::gcm_hkdf, 32, 0xffffffffu, Hash::sha256, Hash::sha256, 16});
+    const SegmentLayout layout = layout_of({&gcm_hkdf, 32, 0xffffffffu, Hash::sha256, Hash::sha256, 16});
     EXPECT_EQ(layout.segments_of(~std::uint64_t{0} >> 1), (~std::uint64_t{0} >> 1) / (0xffffffffu - 16) + 1);
     EXPECT_THROW((void)layout.file_bytes(~std::uint64_t{0}), Error);
-    EXPECT_THROW((void)layout_of({SegmentFormat::gcm_hkdf, 32, 56, Hash::sha256, Hash::sha256, 16}), Error);
+    EXPECT_THROW((void)layout_of({&gcm_hkdf, 32, 56, Hash::sha256, Hash::sha256, 16}), Error);
 }
 
 }  // namespace

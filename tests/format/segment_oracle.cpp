@@ -15,6 +15,10 @@ namespace warpaes::test {
 
 namespace {
 
+bool is_c2sp(const StreamParameters& p) {
+    return p.format->name == "C2SP chunked encryption";
+}
+
 void require(bool ok) {
     if (!ok) throw std::runtime_error("oracle: libcrypto failed");
 }
@@ -35,7 +39,7 @@ const char* digest_name(Hash hash) {
     throw std::runtime_error("oracle: no such hash");
 }
 
-/// libcrypto's HKDF, or only HKDF-Expand without a salt.
+/// Computes HKDF with libcrypto, or only HKDF-Expand if there is no salt.
 Bytes hkdf(const char* digest, Bytes key, Bytes salt, Bytes info, std::size_t length) {
     const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr), EVP_KDF_free);
     const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(EVP_KDF_CTX_new(kdf.get()),
@@ -54,7 +58,7 @@ Bytes hkdf(const char* digest, Bytes key, Bytes salt, Bytes info, std::size_t le
     return out;
 }
 
-/// One AES operation with a 12-byte nonce or a 16-byte counter; GCM appends its tag.
+/// Runs one AES operation with a 12-byte nonce or a 16-byte counter. GCM appends its tag.
 Bytes encrypt(const std::string& name, const Bytes& key, const Bytes& iv, std::span<const std::uint8_t> text) {
     const std::unique_ptr<EVP_CIPHER, decltype(&EVP_CIPHER_free)> cipher(
         EVP_CIPHER_fetch(nullptr, ("AES-" + std::to_string(8 * key.size()) + "-" + name).c_str(), nullptr),
@@ -96,14 +100,14 @@ Bytes part(const Bytes& bytes, std::size_t from, std::size_t to) {
     return {bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.begin() + static_cast<std::ptrdiff_t>(to)};
 }
 
-/// Returns the keys derived from the key and the header: the AES key, then the HMAC key, or the base nonce and
-/// commitment.
+/// Returns the keys derived from the key and the header: the AES key followed by the HMAC key, or by the base nonce and
+/// the commitment.
 Bytes derive(const StreamKey& key, const Bytes& aad, const Bytes& header) {
     const StreamParameters& p = key.parameters;
     const std::size_t n = p.aes_key_bytes;
     const Bytes secret(key.key.begin(), key.key.end());
-    if (p.format != SegmentFormat::c2sp) {
-        const std::size_t mac_bytes = p.format == SegmentFormat::ctr_hmac ? 32 : 0;
+    if (!is_c2sp(p)) {
+        const std::size_t mac_bytes = p.format->hmac ? 32 : 0;
         return hkdf(digest_name(p.hkdf_hash), secret, part(header, 1, 1 + n), aad, n + mac_bytes);
     }
     const Bytes info = join({text_bytes("c2sp.org/chunked-encryption@v1+"),
@@ -119,14 +123,14 @@ Bytes seal_one(const StreamKey& key, const Bytes& derived, const Bytes& header, 
     const StreamParameters& p = key.parameters;
     const std::size_t n = p.aes_key_bytes;
     const Bytes aes_key = part(derived, 0, n);
-    if (p.format == SegmentFormat::c2sp) {
+    if (is_c2sp(p)) {
         Bytes nonce = part(derived, n, n + 12);
         const Bytes counter = big_endian(number, 12);
         for (std::size_t i = 0; i < 12; ++i) nonce[i] = static_cast<std::uint8_t>(nonce[i] ^ counter[i]);
         return encrypt("GCM", aes_key, nonce, text);
     }
     const Bytes nonce = join({part(header, 1 + n, 8 + n), big_endian(number, 4), {std::uint8_t{last}}});
-    if (p.format == SegmentFormat::gcm_hkdf) return encrypt("GCM", aes_key, nonce, text);
+    if (!p.format->hmac) return encrypt("GCM", aes_key, nonce, text);
     const Bytes iv = join({nonce, Bytes(4, 0)});
     const Bytes sealed = encrypt("CTR", aes_key, iv, text), message = join({iv, sealed});
     Bytes mac(64);
@@ -138,6 +142,11 @@ Bytes seal_one(const StreamKey& key, const Bytes& derived, const Bytes& header, 
 
 }  // namespace
 
+Rules rules_of(const StreamParameters& p) {
+    if (is_c2sp(p)) return {24 + 32, false, true, std::uint64_t{1} << 38};
+    return {1 + p.aes_key_bytes + 7, true, false, std::uint64_t{1} << 32};
+}
+
 Bytes seal_segment(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, std::uint64_t number,
                    bool last, const Bytes& text) {
     const Bytes own(header.begin(), header.end());
@@ -146,15 +155,15 @@ Bytes seal_segment(const StreamKey& key, const Bytes& aad, std::span<const std::
 
 Bytes seal(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, const Bytes& plaintext) {
     const StreamParameters& p = key.parameters;
-    const bool c2sp = p.format == SegmentFormat::c2sp;
+    const Rules rules = rules_of(p);
     const Bytes own(header.begin(), header.end()), derived = derive(key, aad, own);
     const std::size_t n = p.aes_key_bytes;
-    Bytes file = c2sp ? join({part(own, 0, 24), part(derived, n + 12, n + 44)}) : own;
+    Bytes file = is_c2sp(p) ? join({part(own, 0, 24), part(derived, n + 12, n + 44)}) : own;
     std::size_t at = 0;
     for (std::uint64_t i = 0;; ++i) {
-        const std::size_t room = p.segment_bytes - p.tag_bytes - (c2sp || i != 0 ? 0 : own.size());
+        const std::size_t room = p.segment_bytes - p.tag_bytes - (i == 0 && rules.header_counts ? own.size() : 0);
         const std::size_t left = plaintext.size() - at;
-        const bool last = c2sp ? left < room : left <= room;
+        const bool last = rules.last_is_shorter ? left < room : left <= room;
         file =
             join({file, seal_one(key, derived, own, i, last, std::span(plaintext).subspan(at, std::min(left, room)))});
         at += std::min(left, room);

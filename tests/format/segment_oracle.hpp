@@ -1,5 +1,5 @@
-// A second implementation of the three formats. It works segment by segment, uses only libcrypto, and stays close to
-// the specifications.
+// A second implementation of the formats, which it distinguishes by name and HMAC. It works segment by segment, uses
+// only libcrypto, and stays close to the specifications.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,15 @@
 namespace warpaes::test {
 
 using Bytes = std::vector<std::uint8_t>;
+
+/// The rules for the positions of segments.
+struct Rules {
+    std::uint64_t header_bytes;
+    bool header_counts;    ///< towards the size of the first segment
+    bool last_is_shorter;  ///< the last segment is never full and may be empty
+    std::uint64_t most_segments;
+};
+Rules rules_of(const StreamParameters& p);
 
 /// Returns the whole encrypted file of a plaintext, with the salt (and Tink's nonce prefix) from `header`.
 Bytes seal(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, const Bytes& plaintext);

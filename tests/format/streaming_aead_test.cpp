@@ -1,4 +1,4 @@
-// Tests whole files of authenticated segments: round trips on every path, ranges, several keys.
+// Tests whole files of authenticated segments: round trips on every path, ranges, and several keys.
 #include "format/streaming_aead.hpp"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ std::span<const std::uint8_t> header_of(const StreamKey& key, const Bytes& file)
     return std::span(file).first(static_cast<std::size_t>(layout_of(key.parameters).header_bytes));
 }
 
-/// Lengths around every boundary of the first segments, and of chunks of 4 KiB.
+/// Returns lengths around every boundary of the first segments, and of chunks of 4 KiB.
 std::vector<std::size_t> lengths_round_segments_and_chunks(const SegmentLayout& layout) {
     std::vector<std::size_t> lengths{0, 1};
     const std::uint64_t a_chunk = std::max<std::uint64_t>(1, 4096 / (layout.text + layout.tag));
@@ -60,7 +60,7 @@ TEST_F(StreamingAead, AFileThatBecameShorterIsNotCalledAltered) {
         seal_job.overwrite = true;
         run_aead(engine_, seal_job);
         AeadJob range_job = job(Direction::decrypt, keyset, "sealed", "opened");
-        range_job.range = ByteRange{length, length};  // past the end, which only the last segment can prove
+        range_job.range = ByteRange{length, length};  // past the end, which only the last segment can show
         const Bytes sealed = read_file("sealed");
         for (const std::size_t missing : {std::size_t{0}, std::size_t{1}, std::size_t{10}}) {
             Shortened source(sealed, sealed.size() - missing);
@@ -171,7 +171,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
         const auto fresh = make_segment_cipher(key, {});
         const Bytes file = seal(key, {}, fresh->header(), plaintext);
         const ByteRange in_segment_2{layout.text_offset(2), layout.text_offset(3) - 1};
-        // C2SP may have one more segment, without text.
+        // C2SP files may have one more segment, which is empty.
         const std::uint64_t segments = layout.segments_of(plaintext.size());
         for (std::uint64_t segment = 0; segment < segments; ++segment) {
             Bytes altered = file;
@@ -182,7 +182,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
             part.range = in_segment_2;
             EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                       segment == 2 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
-            // A range to the end authenticates the end.
+            // A range that extends to the end authenticates the end.
             part.range = ByteRange{layout.text_offset(4)};
             EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                       segment >= 4 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
@@ -192,10 +192,10 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
         AeadJob part = job(Direction::decrypt, keyset, "sealed", "none");
         part.range = ByteRange{layout.text_offset(3)};
         EXPECT_NE(failure_of([&] { run_aead(engine_, part); }).status, WARPAES_OK) << c.name;
-        // A range after the damage is not reported as past the end of the file either.
+        // A range after the damage is also not reported as past the end of the file.
         part.range = ByteRange{layout.text_offset(4)};
         EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
-                  c.parameters.format == SegmentFormat::c2sp ? WARPAES_ERROR_FORMAT : WARPAES_ERROR_AUTHENTICATION);
+                  rules_of(c.parameters).last_is_shorter ? WARPAES_ERROR_FORMAT : WARPAES_ERROR_AUTHENTICATION);
         EXPECT_FALSE(exists("none"));
     }
 }
@@ -236,7 +236,7 @@ TEST_F(StreamingAead, AnyEnabledKeyOpensAndThePrimarySeals) {
     }
 }
 
-/// The error does not depend on the order of keys: a header that matches a key gives the more specific message.
+/// The error does not depend on the order of keys. If the header matches a key, the more specific error is returned.
 TEST_F(StreamingAead, WhereAKeyCouldBeItsTheContentIsWrong) {
     const SegmentCase &its = segment_cases[0], &longer = segment_cases[1];
     const StreamKey key = key_of(its, 1), another = key_of(its, 2), other_header = key_of(longer, 3);
@@ -315,8 +315,7 @@ TEST_F(StreamingAead, APartOfAPipe) {
 }
 
 TEST_F(StreamingAead, LargeSegmentsAreTakenByFewWorkers) {
-    const StreamKey key{
-        {SegmentFormat::gcm_hkdf, 32, 48u << 20, Hash::sha256, Hash::sha256, 16}, secret(pseudorandom(32, 17)), 5};
+    const StreamKey key{{&gcm_hkdf, 32, 48u << 20, Hash::sha256, Hash::sha256, 16}, secret(pseudorandom(32, 17)), 5};
     const Keyset keyset = keyset_of({key});
     const Bytes plaintext = pseudorandom(1000, 18);
     const Piped sealed = run_piped(job(Direction::encrypt, keyset, "", ""), &plaintext);
@@ -328,7 +327,7 @@ struct Plans : FileFormat {
     using FileFormat::fitted;
 };
 
-/// A sink that accepts pieces of 1 MiB.
+/// A sink that accepts pieces of up to 1 MiB.
 class Pieces final : public Sink {
 public:
     bool is_sequential() const noexcept override { return false; }
@@ -369,7 +368,7 @@ TEST(FileJobs, HaveChunksThatTheOutputTakesWell) {
     EXPECT_EQ(chunk(engine, cpu, 2, 4096, long_file), piece);
     EXPECT_EQ(chunk(engine, cpu, 2, 8 * piece, long_file), 8 * piece) << "longer than wanted";
     EXPECT_EQ(chunk(engine, cpu, 2, 4096, 8 * piece), piece) << "four for each worker";
-    EXPECT_EQ(chunk(engine, cpu, 2, 4096, 8 * piece - 1), 4096U) << "some workers would have nothing to do";
+    EXPECT_EQ(chunk(engine, cpu, 2, 4096, 8 * piece - 1), 4096U) << "some workers would be idle";
     EXPECT_EQ(chunk(engine, cpu, 2, 4096, Engine::unknown_length), 4096U);
     EXPECT_EQ(chunk(engine, gpu, 2, 4096, long_file), 4096U);
     EXPECT_EQ(chunk(asked, cpu, 2, 4096, long_file), 4096U) << "the caller's wish";

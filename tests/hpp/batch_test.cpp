@@ -1,4 +1,4 @@
-// Tests of the C++ header of batches.
+// Tests batches in the C++ headers.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,8 @@ protected:
     Vector text_ = Vector(4 * 100), ivs_ = Vector(4 * 16);
 };
 
-/// Blocks the only worker of an engine until `open` is set, or long enough for a test to notice an unwanted wait.
+/// Blocks an engine's only worker until `open` is set, but at most for a time long enough that a test notices an
+/// unwanted wait.
 class HppHeldBatch : public HppBatch {
 protected:
     void SetUp() override {
@@ -98,7 +99,7 @@ TEST_F(HppBatch, SaysWhoDidIt) {
               std::tuple(0U, 6U, 1U, 3U, 0U));
 }
 
-// Without the flag, a repeated nonce is not refused.
+// Without the flag, a repeated nonce is accepted.
 TEST_F(HppBatch, NoncesAreCheckedWhereThatIsAskedFor) {
     Vector tags(2 * 16);
     std::vector<Entry> entries(2, Entry{.mode = Mode::gcm,
@@ -277,7 +278,7 @@ TEST_F(HppBatch, OffsetsInASharedArena) {
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arena.data() + 200));
 }
 
-/// A destroyed key is no longer valid; batches, which get keys by address, detect it.
+/// A destroyed key is no longer valid. Batches, which refer to keys by address, detect this.
 TEST_F(HppBatch, AKeyEndsWithItsObject) {
     auto key = std::make_unique<Key>(key_bytes_);
     warpaes_batch_entry entry = {};
@@ -288,7 +289,7 @@ TEST_F(HppBatch, AKeyEndsWithItsObject) {
     key.reset();
     try {
         Batch::of_entries(engine_, {entry}).get();
-        FAIL() << "it is still there";
+        FAIL() << "the key still exists";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_ARGUMENT);
         EXPECT_STREQ(e.what(), "key: is not a key, or was destroyed");

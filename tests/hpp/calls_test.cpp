@@ -1,5 +1,5 @@
-// Tests calls of the C++ headers to the C ABI and the system that leave no trace in the output. CMakeLists.txt makes
-// the linker replace these functions by __wrap_… in this program's objects.
+// Tests calls that the C++ headers make to the C ABI and to the system and that leave no trace in the output.
+// CMakeLists.txt makes the linker replace these functions with __wrap_… in this program's objects.
 #include <gtest/gtest.h>
 #include <sys/random.h>
 
@@ -16,14 +16,15 @@ namespace {
 
 /// The recorded calls in order.
 std::vector<std::string> calls;
-/// Simulated results of getrandom(): the maximum number of bytes, or an error. If empty, getrandom() works normally.
+/// Simulated results of getrandom(): the maximum number of bytes to return, or an error. If the list is empty,
+/// getrandom() works normally.
 std::vector<ssize_t> random_answers;
 std::uint8_t next_byte = 0;
 
 }  // namespace
 
 extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
+// NOLINTBEGIN(bugprone-reserved-identifier): names that the linker requires
 ssize_t __real_getrandom(void* buffer, size_t length, unsigned flags);
 warpaes_status __real_warpaes_engine_flush_keys(warpaes_engine* engine);
 void __real_warpaes_free(warpaes_engine* engine, void* pointer);
@@ -70,7 +71,7 @@ protected:
     const warpaes::Engine engine;
 };
 
-/// Every byte of a nonce comes from the system, even if the system returns few bytes per call.
+/// Every byte of a nonce comes from the system, even if the system returns only a few bytes per call.
 TEST_F(HppCalls, NoncesAreRandomThroughout) {
     const warpaes::Key key(std::vector<std::uint8_t>(16));
     for (const std::vector<ssize_t>& answers :
@@ -106,7 +107,7 @@ TEST_F(HppCalls, KeysAreFlushed) {
     EXPECT_EQ(calls, Calls{"flush_keys"});
 }
 
-/// By default, one guess at a passphrase takes a second.
+/// By default, each guess at a passphrase takes a second.
 TEST_F(HppCalls, PassphrasesCostASecond) {
     warpaes::Keyset keyset;
     keyset.add("AES128_GCM_HKDF_4KB");

@@ -1,4 +1,4 @@
-// Tests the C++ header: modes composed of others, and the random bit generator.
+// Tests the C++ headers for modes that are composed of other modes, and for the random bit generator.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Tests the parts of the C++ header for GPUs, on the simulated GPU.
+// Tests the C++ headers' functions for GPUs on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Tests AES-GCM in the C++ headers: all arguments are passed on unchanged.
+// Tests AES-GCM in the C++ headers, which must pass on all arguments unchanged.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -114,7 +114,7 @@ TEST_F(HppGcm, Contexts) {
 }
 
 TEST_F(HppGcm, Segments) {
-    // Three segments of 300 bytes and one of 100.
+    // Seals three segments of 300 bytes and one segment of 100 bytes.
     const Bytes nonces = pattern(48, 77);
     Bytes sealed_all(3 * 316 + 116), opened(1000);
     warpaes::Segments segments{.direction = Direction::encrypt,
@@ -156,13 +156,13 @@ TEST_F(HppGcm, Segments) {
     sealed_all[316 + 5] ^= 1;
     try {
         warpaes::crypt_segments(engine, segments);
-        FAIL() << "the last, which is shorter, is not authentic";
+        FAIL() << "the last segment, which is shorter, is not authentic";
     } catch (const warpaes::SegmentsError& e) {
         EXPECT_EQ(e.failures(), 1U);
         EXPECT_EQ(e.first_failure(), 3U);
     }
 
-    // Tags apart.
+    // Tests tags in a separate buffer.
     Bytes tags(64), ciphertext(1000);
     segments = {.direction = Direction::encrypt,
                 .key = &key,
@@ -189,7 +189,7 @@ TEST_F(HppGcm, Segments) {
 }
 
 /// Lengths and strides may come from a container's header that is not yet authenticated. A segment that would overlap
-/// the next one or pass the end of its buffer is refused before any byte is read or written.
+/// the next segment or extend past the end of its buffer is refused before any byte is read or written.
 TEST_F(HppGcm, SegmentsThatReachTooFar) {
     constexpr std::uint64_t most = ~std::uint64_t{0};
     const Bytes nonces = pattern(36, 5);
@@ -232,12 +232,12 @@ TEST_F(HppGcm, SegmentsThatReachTooFar) {
         }
         EXPECT_EQ(output, Bytes(700, 0xa5));
     }
-    EXPECT_EQ(run(Direction::encrypt, true, 1, 4096, 0, 1, 1), "") << "one segment has no stride";
+    EXPECT_EQ(run(Direction::encrypt, true, 1, 4096, 0, 1, 1), "") << "a single segment needs no stride";
     EXPECT_EQ(run(Direction::encrypt, true, 2, 100, 100, 100, 116), "");
     EXPECT_EQ(run(Direction::encrypt, false, 2, 100, 0, 100, 100), "");
 }
 
-/// Bytes past the segments stay unchanged. The error message names a buffer that is too short.
+/// The bytes after the segments stay unchanged. If a buffer is too short, the error message names it.
 TEST_F(HppGcm, RoomForSegments) {
     const Bytes nonces = pattern(36, 5);
     Bytes output(1200, 0xa5), tags(64, 0xa5);
@@ -285,7 +285,7 @@ TEST_F(HppGcm, RoomForSegments) {
     EXPECT_EQ(sentence([&](auto& s) { s.nonces = warpaes::ConstBytes(nonces.data(), 35); }),
               "nonces: must have 12 bytes for each segment");
     EXPECT_EQ(sentence([&](auto& s) { s.last_len = 101; }), "last_len: must be at most segment_len");
-    constexpr std::uint64_t half = std::uint64_t{1} << 59;  // twice
+    constexpr std::uint64_t half = std::uint64_t{1} << 59;  // two segments of this size
     EXPECT_EQ(sentence([&](auto& s) { s.plaintext_stride = half; }), "input: is shorter than its segments");
     EXPECT_EQ(sentence([&](auto& s) { s.plaintext_stride = half + 1; }),
               "nonces: there are too many; the segments would take more than 2^60 bytes");

@@ -1,4 +1,4 @@
-// The C++ header passes arguments on unchanged, owns its handles, and turns statuses into exceptions.
+// Tests that the C++ headers pass on arguments unchanged, own their handles, and turn statuses into exceptions.
 #include <gtest/gtest.h>
 #include <warpaes/planning.h>
 
@@ -26,7 +26,7 @@ using oracle::Bytes;
 using warpaes::Direction;
 using warpaes::Mode;
 
-// The compiler rejects string literals because of their NUL, read-only memory as output, and temporaries.
+// The compiler rejects string literals (because of their NUL), read-only memory as output, and temporaries.
 static_assert(warpaes::ByteRange<std::string_view> && !warpaes::ByteRange<const char (&)[4]>);
 static_assert(!warpaes::ByteRange<std::vector<int>>);
 static_assert(!std::is_constructible_v<warpaes::Bytes, const Bytes&>);
@@ -132,7 +132,7 @@ TEST_F(Hpp, ThrowsStatusesWithTheirSentences) {
     EXPECT_EQ(failure_of([&] { warpaes::encrypt(engine, Mode::ctr, key, Bytes(3), pattern(5)); }).first,
               WARPAES_ERROR_IV_LENGTH);
     Bytes cipher = warpaes::encrypt(engine, Mode::cbc, key, iv, pattern(40), true);
-    cipher[31] ^= 0xff;  // flips the last byte of padding
+    cipher[31] ^= 0xff;  // changes the last byte of padding
     EXPECT_EQ(failure_of([&] { warpaes::decrypt(engine, Mode::cbc, key, iv, cipher, true); }).first,
               WARPAES_ERROR_PADDING);
     Bytes small(8);
@@ -336,7 +336,8 @@ TEST_F(Hpp, CopiesNoMoreThanThereIsRoomFor) {
 
 TEST_F(Hpp, ThrowsWithoutADevice) {
     for (const auto& info : warpaes::backends()) {
-        if (info.name == "cuda" && info.usable) GTEST_SKIP() << "a GPU is here; machines without one run this";
+        if (info.name == "cuda" && info.usable)
+            GTEST_SKIP() << "needs a machine without a GPU; such machines run this test";
     }
     EXPECT_NE(failure_of([&] { warpaes::DeviceBuffer(engine, 0, 4096); }).first, WARPAES_OK);
 }
@@ -420,7 +421,7 @@ TEST_F(HppFile, TakesEveryOptionAndTellsWhatItDid) {
                   std::pair(WARPAES_ERROR_RANGE, std::string("range: is empty")));
     }
 
-    // Bytes derived from a passphrase depend on each of these parameters.
+    // The bytes derived from a passphrase depend on each of these parameters.
     const auto crypt = [&](Direction direction, const std::string& from, const std::string& to, unsigned key_bits,
                            std::uint32_t iterations, std::string_view passphrase) {
         warpaes::run_file(libcrypto, {.direction = direction,
@@ -459,7 +460,7 @@ bool is_empty(const Range& bytes) {
     return bytes.data() == nullptr && bytes.size() == 0;
 }
 
-/// Default values of request fields that a designated initialiser omits.
+/// Checks the default values of request fields that a designated initializer omits.
 TEST(HppDefaults, OfWhatIsAskedFor) {
     const warpaes::Message message{};
     EXPECT_EQ(static_cast<int>(message.mode) | static_cast<int>(message.direction), 0);
@@ -498,7 +499,7 @@ TEST(HppDefaults, OfWhatIsAskedFor) {
     EXPECT_TRUE(is_empty(warpaes::Bytes()) && is_empty(warpaes::ConstBytes()));
 }
 
-/// Default values of result fields.
+/// Checks the default values of result fields.
 TEST(HppDefaults, OfWhatIsAnswered) {
     const warpaes::Result result{};
     EXPECT_EQ(result.output_len | result.notes, 0U);

@@ -1,4 +1,4 @@
-// The headers in a second translation unit: their definitions must be inline.
+// Includes the headers in a second translation unit. The program links only if their definitions are inline.
 #include <warpaes/drbg.hpp>
 #include <warpaes/gcm.hpp>
 #include <warpaes/numbers.hpp>

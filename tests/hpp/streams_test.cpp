@@ -1,4 +1,4 @@
-// Tests the C++ header for files of authenticated segments: arguments that are passed on, and functions that throw.
+// Tests the C++ headers for files of authenticated segments: the arguments that they pass on, and functions that throw.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -101,7 +101,7 @@ TEST_F(HppStreams, Files) {
     EXPECT_EQ(all, plain);
     try {
         (void)warpaes::Writer::to_file(engine, keyset, file);
-        ADD_FAILURE() << "has overwritten a file";
+        ADD_FAILURE() << "overwrote a file";
     } catch (const warpaes::Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_EXISTS) << e.what();
     }
@@ -238,7 +238,7 @@ TEST_F(HppStreams, KeysetsAtPlaces) {
     options.template_name = "C2SP_CHUNKED_128";
     EXPECT_THROW((void)warpaes::Keyset::load(clear, options), warpaes::Error);
 
-    // Exceptions thrown by these functions reach the caller, and nothing is left behind.
+    // Exceptions that these functions throw reach the caller, and no data remains.
     warpaes::PlaceOptions throwing;
     throwing.ask = [](const std::string&, std::span<char>) -> std::size_t { throw std::domain_error("not now"); };
     throwing.warning = [](const std::string&) { throw std::domain_error("no warnings"); };

@@ -18,12 +18,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 def find() -> str | None:
-    """Return the browser's path: $CHROMIUM, or the first usual name that is installed."""
+    """Return the browser's path: $CHROMIUM, or the first of the usual names that is installed."""
     return next(filter(None, map(shutil.which, filter(None, (os.environ.get("CHROMIUM"), *NAMES)))), None)
 
 
 class Browser:
-    """A browser with one page at a time. `problems` contains the page's console output and uncaught exceptions."""
+    """A browser with one page at a time. `problems` contains the page's console output and its uncaught exceptions."""
 
     def __init__(self, path: str, seconds: float = 60):
         self.seconds = seconds
@@ -65,7 +65,7 @@ class Browser:
 
     @staticmethod
     def _pipe() -> tuple[int, int]:
-        """Return the read and write ends of a pipe. Neither is descriptor 3 or 4, which the browser uses."""
+        """Return the read end and the write end of a pipe. Neither is descriptor 3 or 4, which the browser uses."""
         ends = os.pipe()
         high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
         for end in ends:
@@ -124,7 +124,7 @@ class Browser:
             self.problems.append(event["entry"]["text"])
 
     def open(self, page: Path, width: int, *, dark: bool = False) -> None:
-        """Open a file in a window of this width, 900 pixels high, and wait until it is loaded."""
+        """Open a file in a window that is 900 pixels high and has this width, and wait until the file is loaded."""
         self.call("Page.navigate", url="about:blank")
         self._until(lambda message: message.get("method") == "Page.loadEventFired", "about:blank")
         self.call(
@@ -143,7 +143,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media=medium, features=[scheme])
 
     def value(self, script: str):
-        """Return the value of a JavaScript expression, passed as JSON."""
+        """Return the value of a JavaScript expression. The browser returns it as JSON."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])

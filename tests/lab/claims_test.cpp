@@ -1,4 +1,4 @@
-// Tests verdicts on invented figures: each uses the series, the range and the condition of its sentence.
+// Tests verdicts on invented figures. Each verdict must use the series, the range and the condition of its sentence.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST(Claims, AMachineUnderLoadYieldsNoVerdict) {
     const Verdict verdict = made.judged("N.four-tables");
     EXPECT_EQ(verdict.holds, Holds::open);
     EXPECT_NE(verdict.sentence.find("others used 50 %"), std::string::npos) << verdict.sentence;
-    // An experiment that is only needed for another experiment's verdict does not count either.
+    // An experiment that is only needed for a different experiment's verdict does not count either.
     MadeRecord two;
     two.lines("H.ctr", "CTR, kernel alone", {1024}, "four tables in shared memory", {100});
     two.lines("H.ctr", "CTR with transfers", {1024}, "four tables in shared memory, one step after the other", {50});
@@ -130,7 +130,7 @@ TEST(Claims, ASamenessThatTheSpreadLeavesOpenIsOpen) {
     EXPECT_EQ(by_sameness({1.3, 1.2, 1.4}), Holds::no);
     EXPECT_EQ(by_sameness({0.7, 0.6, 0.8}), Holds::no);
     EXPECT_EQ(by_sameness({1.1, 1.02, 1.14}), Holds::open);
-    EXPECT_EQ(by_sameness({1, 0.9, 1.1}), Holds::open) << "it may be the same, and in part alone";
+    EXPECT_EQ(by_sameness({1, 0.9, 1.1}), Holds::open) << "it may be the same, or hold only in part";
     EXPECT_EQ(by_sameness({1, 0.7, 1.3}), Holds::open) << "it may be the same, and much more or less";
 }
 
@@ -148,7 +148,7 @@ TEST(Claims, TheRankCorrelationHasAnInterval) {
     const Verdict verdict = thirteen(as_published).judged("W.thirteen-order");
     EXPECT_EQ(verdict.holds, Holds::yes);
     EXPECT_NE(verdict.sentence.find("n = 13"), std::string::npos);
-    // The published extremes with a random order between them do not make the published order.
+    // The published extremes with a random order between them are not the published order.
     EXPECT_EQ(thirteen({1, 8, 4, 9, 5, 10, 6, 11, 7, 12, 3, 13, 0.5}).holds("W.thirteen-order"), Holds::no);
 }
 
@@ -193,7 +193,7 @@ TEST(Claims, GranularityIsJudgedWithoutShuffles) {
     made.bars("N.granularity", title, {"16", "8", "4", "1"}, "shared memory, thread block waits", {0, 26, 25, 3});
     made.bars("N.granularity", title, {"16", "8", "4", "1"}, "alone", {35, 0, 0, 0});
     EXPECT_EQ(made.holds("N.granularity"), Holds::yes);
-    EXPECT_EQ(made.holds("W.shuffles"), Holds::yes) << "what its GPU lacked is ours";
+    EXPECT_EQ(made.holds("W.shuffles"), Holds::yes) << "we added what its GPU lacked";
 }
 
 TEST(Claims, ThreadsThatStayHaveToAvoidACost) {
@@ -203,7 +203,7 @@ TEST(Claims, ThreadsThatStayHaveToAvoidACost) {
         m.lines("N.persistent", "By length of the text", {65536, 268435456}, "a thread a block of text", {12.93, 253});
         return m.holds("N.persistent");
     };
-    EXPECT_EQ(made(260), Holds::yes) << "short texts are not what the paper has";
+    EXPECT_EQ(made(260), Holds::yes) << "the paper does not have short texts";
     EXPECT_EQ(made(254), Holds::no) << "no loss is no gain";
 }
 
@@ -217,7 +217,7 @@ TEST(Claims, SchemesAreJudgedInThePapersRange) {
         made.lines("G.schemes", title, x, "2: four threads a block, no barrier", {2, 2, 2});
         made.lines("G.schemes", title, x, "3: sixteen threads a block, a lookup each", {1, 1, 1});
     }
-    EXPECT_EQ(made.holds("G.schemes"), Holds::yes) << "128 MiB is none of its sizes";
+    EXPECT_EQ(made.holds("G.schemes"), Holds::yes) << "128 MiB is not one of its sizes";
 }
 
 TEST(Claims, SchemesHaveTheirTablesInConstantMemory) {
@@ -252,7 +252,7 @@ TEST(Claims, MappedMemoryIsJudgedAgainstCopiesWithoutStreams) {
     made.lines("G.transfers", title, x, "mapped, write-combined", {2, 20, 20});
     made.lines("G.transfers", title, x, "page-locked, one step after the other", {1, 10, 26});
     made.lines("G.transfers", title, x, "page-locked, overlapped", {1, 15, 46});
-    EXPECT_EQ(made.holds("G.mapped"), Holds::yes) << "1 GiB is none of its sizes";
+    EXPECT_EQ(made.holds("G.mapped"), Holds::yes) << "1 GiB is not one of its sizes";
     EXPECT_EQ(made.holds("W.overlapped"), Holds::yes);
 }
 
@@ -260,7 +260,7 @@ TEST(Claims, TheCurveOfTextureMemoryHasThreeParts) {
     MadeRecord made;
     made.lines("G.tables", "The lookup tables' memory", {2048, 65536, 8388608}, "constant", {1, 1, 1});
     made.lines("G.tables", "The lookup tables' memory", {2048, 65536, 8388608}, "texture", {2, 2, 2});
-    EXPECT_EQ(made.holds("G.texture-shape"), Holds::partly) << "at 64 KB constant memory was ahead";
+    EXPECT_EQ(made.holds("G.texture-shape"), Holds::partly) << "at 64 KB, constant memory was ahead";
 }
 
 // ---------------------------------------------------------------------------------------------------------------- [P]
@@ -274,10 +274,11 @@ TEST(Claims, FilesAreJudgedAgainstAnOpensslWithoutAesInstructions) {
         made.lines(key, "On a disk", x, "openssl enc, then fsync", {1, 1, 1});
         EXPECT_EQ(made.holds(std::string(key) + "-large"), Holds::open) << "no GPU";
         made.lines(key, "On a disk", x, "warpaes enc on the GPU", {0.03, 0.4, 0.9});
-        EXPECT_EQ(made.holds(std::string(key) + "-large"), Holds::open) << "the paper's openssl had none";
+        EXPECT_EQ(made.holds(std::string(key) + "-large"), Holds::open)
+            << "the paper's openssl had no AES instructions";
     }
-    EXPECT_EQ(made.holds("P.small-files"), Holds::yes) << "which they hardly matter for";
-    EXPECT_EQ(made.holds("P.aes-ni"), Holds::no) << "1.8 times as fast, whatever all threads of warpaes do";
+    EXPECT_EQ(made.holds("P.small-files"), Holds::yes) << "AES instructions hardly matter there";
+    EXPECT_EQ(made.holds("P.aes-ni"), Holds::no) << "1.8 times as fast, whatever the speed of warpaes on all threads";
     made.lines("P.encryption", "On a disk", x, without, {0.9, 0.25, 0.25});
     EXPECT_EQ(made.holds("P.encryption-large"), Holds::yes);
     EXPECT_EQ(made.holds("P.decryption-less"), Holds::open);
@@ -289,7 +290,7 @@ TEST(Claims, FilesAreJudgedAgainstAnOpensslWithoutAesInstructions) {
 TEST(Claims, KernelsThatDifferLittleAreHeldAgainstEachOtherFromDiskToDisk) {
     MadeRecord made;
     made.bars("P.memory", "Tables by memory, keys by memory", {"constant", "shared", "global"}, "keys", {5, 250, 60});
-    EXPECT_EQ(made.holds("P.memories"), Holds::open) << "kernels alone are another matter";
+    EXPECT_EQ(made.holds("P.memories"), Holds::open) << "kernels without transfers differ";
     made.bars("P.memory", "From disk to disk, by kernel",
               {"tables in constant memory", "tables in shared memory", "tables in global memory"}, "speed",
               {1, 1.1, 1.1});
@@ -325,7 +326,7 @@ TEST(Claims, SurfacesAreComparedThroughTheSameBuffer) {
     const auto surface = [&](const char* name, std::vector<double> values) {
         made.surface("D.surfaces", "AES-128 encryption", {1024, 67108864}, {1024, 33554432}, name, std::move(values));
     };
-    // The GPU is ahead with the largest buffer; AES-NI is better with a small one.
+    // The GPU is ahead with the largest buffer. AES-NI is better with a small buffer.
     surface("C++ with T-tables", {0.25, 0.25, 0.25, 0.25});
     surface("AES-NI", {0.65, 2.2, 0.65, 1.7});
     surface("CUDA", {0.05, 0.05, 0.05, 2.1});
@@ -456,10 +457,10 @@ TEST(Claims, RegistersAreComparedModeByMode) {
                *speed = "A kernel for one mode, and the one for all";
     made.bars("H.modes", registers, modes, "this mode alone", {30, 32, 40, 38, 38});
     made.bars("H.modes", registers, modes, "all modes", {40, 40, 40, 40, 40});
-    EXPECT_EQ(made.holds("H.registers"), Holds::open) << "what it costs is not known";
+    EXPECT_EQ(made.holds("H.registers"), Holds::open) << "the cost is not known";
     made.bars("H.modes", speed, modes, "this mode alone", {200, 200, 100, 100, 100});
     made.bars("H.modes", speed, modes, "all modes", {200, 190, 100, 100, 100});
-    EXPECT_EQ(made.holds("H.registers"), Holds::partly) << "CBC alone takes as many";
+    EXPECT_EQ(made.holds("H.registers"), Holds::partly) << "CBC needs as many registers";
     made.panel("H.modes", registers).series[1].values.assign(5, 42.0);
     EXPECT_EQ(made.holds("H.registers"), Holds::yes);
     made.panel("H.modes", registers).series[1].values.assign(5, 30.0);
@@ -506,7 +507,7 @@ TEST(Claims, SilenceOfLaunchesIsWorthWhatTheControlOfItsClassIs) {
     EXPECT_NE(made.judged(of_texts).sentence.find("from different places"), std::string::npos) << "an older build";
     made.of("W.leakage").result.facts.back().value = 3;
     made.fact("W.leakage", "|t|, T-tables' launches, ECB, equal blocks, text", 1200);
-    EXPECT_EQ(made.holds(of_texts), Holds::open) << "a control of another class says nothing";
+    EXPECT_EQ(made.holds(of_texts), Holds::open) << "a control of a different class is not evidence";
     EXPECT_EQ(made.holds(of_equal), Holds::yes);
     const auto set = [&](const std::string& name, double value) {
         for (Fact& fact : made.of("W.leakage").result.facts) {
@@ -517,7 +518,7 @@ TEST(Claims, SilenceOfLaunchesIsWorthWhatTheControlOfItsClassIs) {
     EXPECT_EQ(made.holds(of_equal), Holds::no);
     set("T-tables' launches, ECB, equal warps, text", 20);
     EXPECT_EQ(made.holds(of_texts), Holds::yes);
-    EXPECT_EQ(made.holds(of_keys), Holds::open) << "a control for texts says nothing of keys";
+    EXPECT_EQ(made.holds(of_keys), Holds::open) << "a control for texts is not evidence for keys";
     made.fact("W.leakage", "|t|, T-tables' launches, ECB, equal warps, key", 20);
     EXPECT_EQ(made.holds(of_keys), Holds::yes);
     set("production's launches, CTR, equal warps, key", 6);
@@ -587,7 +588,7 @@ TEST(Claims, WhatOldRecordsSayOfPapersIsBroughtUpToDate) {
     made.of("D.occupancy").result.facts = {{"fastest size of a thread block", 128, "threads", 256}};
     made.of("H.ctr").result.verdicts = {{Holds::yes, "of an older rule", ""}};
     refresh(made.record);
-    EXPECT_EQ(made.panel("H.ctr", "CTR, kernel alone").series.size(), 1u) << "a maximum is no curve";
+    EXPECT_EQ(made.panel("H.ctr", "CTR, kernel alone").series.size(), 1u) << "a maximum is not a curve";
     EXPECT_EQ(made.of("H.ctr").citation, citation_of(Paper::harrison));
     EXPECT_FALSE(made.of("D.occupancy").result.facts[0].published) << "no such size was published";
     for (const Verdict& v : made.of("H.ctr").result.verdicts) EXPECT_FALSE(v.claim.empty());
@@ -633,7 +634,7 @@ TEST(Summary, WithoutAGpuSaysWhatAnotherMachineFound) {
         made.lines("W.worth", "Throughput by size and place", {1024, 1048576}, fmt::format("GPU, {} memory", memory),
                    {1, 900});
     }
-    EXPECT_TRUE(summary_of(made.record)["worth"]["elsewhere"].is_null()) << "it has its own";
+    EXPECT_TRUE(summary_of(made.record)["worth"]["elsewhere"].is_null()) << "it has its own figures";
 }
 
 TEST(Summary, CountsByPaperAndHasEveryClaim) {

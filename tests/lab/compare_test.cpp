@@ -1,4 +1,4 @@
-// Two records side by side.
+// Tests the comparison of two records.
 #include "lab/compare.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(Compare, EveryFigureThatBothHave) {
     EXPECT_EQ(c.figures[0].place, "1 KiB");
     EXPECT_EQ(c.figures[0].unit, "GB/s");
     EXPECT_EQ(c.figures[0].ratio, 1.5);
-    EXPECT_FALSE(c.figures[0].differs);  // their spread is unknown
+    EXPECT_FALSE(c.figures[0].differs);  // the spread of the figures is unknown
     EXPECT_EQ(c.figures[1].series, "hidden");
     EXPECT_EQ(c.figures[1].ratio, 0.5);
     EXPECT_EQ(c.only_a, 1u);
@@ -58,7 +58,7 @@ TEST(Compare, OtherUnitsAreOtherFigures) {
     Record a = with({1}, {}), b = with({1}, {});
     b.experiments[0].result.panels[0].y.unit = "s";
     const Comparison c = compare(a, b);
-    EXPECT_EQ(c.figures.size(), 1u);  // the fact
+    EXPECT_EQ(c.figures.size(), 1u);  // the only figure is the fact
     EXPECT_EQ(c.only_a, 1u);
     EXPECT_EQ(c.only_b, 1u);
     b.experiments[0].key = "G.y";
@@ -79,7 +79,8 @@ TEST(Compare, SurfacesHaveTwoPlaces) {
     EXPECT_EQ(c.figures[2].unit, "s");
 }
 
-/// A record of [D]'s surfaces where the GPU reaches `gpu` GB/s at every file and buffer size and the CPU 1 GB/s.
+/// Returns a record of [D]'s surfaces. At every file and buffer size, the GPU reaches `gpu` GB/s and the CPU reaches 1
+/// GB/s.
 Record of_surfaces(const std::string& machine, double gpu) {
     Record record;
     record.machine.cpu = machine;
@@ -132,7 +133,7 @@ TEST(Matrix, TheSamePictureOnSeveralMachines) {
     EXPECT_NE(verdict({of_surfaces("a", 0.1), of_surfaces("b", 3)}), Holds::yes);
     EXPECT_EQ(verdict({of_surfaces("a", 0.1)}), Holds::open);
     EXPECT_EQ(verdict({of_surfaces("a", 0.1), of_surfaces("a", 0.1)}), Holds::open) << "one machine twice";
-    EXPECT_EQ(verdict({of_surfaces("a", 0.1), Record{}}), Holds::open) << "the other has no surfaces";
+    EXPECT_EQ(verdict({of_surfaces("a", 0.1), Record{}}), Holds::open) << "the other record has no surfaces";
 }
 
 TEST(Compare, NamesOfPlaces) {

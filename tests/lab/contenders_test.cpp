@@ -1,4 +1,4 @@
-// Compares the bitsliced kernel and the timed kernels, on the simulated GPU, with libcrypto.
+// Compares the bitsliced kernel and the timed kernels with libcrypto on the simulated GPU.
 #include "lab/gpu/contenders.hpp"
 
 #include <gtest/gtest.h>
@@ -127,7 +127,7 @@ std::vector<DpfNode> some_table(unsigned depth) {
     return table;
 }
 
-/// Returns the server's expected answer: the entries where the party's control bit is 1, computed with libcrypto.
+/// Computes the server's expected answer with libcrypto, from the entries whose control bit is 1 for the party.
 DpfNode answer_of(Prg prg, const DpfKey& key, const std::vector<DpfNode>& table) {
     DpfNode sum{};
     for (std::size_t i = 0; i < table.size(); ++i) {

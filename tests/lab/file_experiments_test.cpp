@@ -1,5 +1,5 @@
-// Tests short experiments with files: their results are complete and can be stored. Without a GPU they run only the
-// CPU's part. On the simulated GPU they run completely.
+// Tests short experiments with files. Their results must be complete and must be storable. Without a GPU, only the
+// CPU's part runs. On the simulated GPU, the experiments run completely.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TEST_P(FileExperiments, YieldsPanelsAndVerdicts) {
     try {
         result = select(keys).front().run(here);
     } catch (const LeftOut& why) {
-        GTEST_SKIP() << why.what() << "; machines that have it run this";
+        GTEST_SKIP() << why.what() << "; machines that have it run this test";
     }
     check(result);
     EXPECT_FALSE(result.panels.empty());
@@ -95,7 +95,7 @@ TEST_P(FileExperiments, StopWhereTheyAreTold) {
 }
 
 TEST_P(FileExperiments, WithoutAFolderAreLeftOut) {
-    if (GetParam() == "P.modes" || GetParam() == "W.worth") return;  // no files
+    if (GetParam() == "P.modes" || GetParam() == "W.worth") return;  // these experiments use no files
     const std::string keys[] = {GetParam()};
     Context here = context();
     here.disk.clear();
@@ -116,7 +116,7 @@ TEST_P(TheModel, IsOfTheSurfacesThatTheRunHas) {
     const std::string surfaces_key[] = {"D.surfaces"}, model_key[] = {"D.model"};
     Context here = context();
     const Result surfaces = result_from_json(to_json(select(surfaces_key).front().run(here)));
-    here.disk.clear();  // nothing can be measured
+    here.disk.clear();  // nothing can be measured without it
     here.memory.clear();
     EXPECT_THROW(select(model_key).front().run(here), LeftOut);
     here.measured = [&](const std::string& key) { return key == "D.surfaces" ? &surfaces : nullptr; };

@@ -1,5 +1,5 @@
-// Tests the experiments on transfers and messages on the simulated GPU: each runs to the end, its outputs are verified,
-// and its results are complete. Times are meaningless there.
+// Tests the experiments on transfers and messages on the simulated GPU. Each experiment must run to its end with
+// verified outputs and complete results. Times are meaningless on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

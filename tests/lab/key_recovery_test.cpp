@@ -1,4 +1,4 @@
-// Tests the attack on last-round keys, on synthetic warps whose times come from a separate model of bank conflicts.
+// Tests the attack on last-round keys with synthetic warps. Their times come from a separate model of bank conflicts.
 #include "lab/key_recovery.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Contention, CountsWhatLanesWaitFor) {
     EXPECT_EQ(contention_of(Contention::lines, conflict), 8u);
 }
 
-/// Counts conflicts with sets, as described in the manual.
+/// Counts conflicts with sets, as the manual describes.
 unsigned conflicts(const std::array<std::uint8_t, 32>& indices) {
     std::map<unsigned, std::set<unsigned>> words;
     for (const std::uint8_t x : indices) words[x % 32].insert(x);
@@ -64,21 +64,21 @@ TEST(KeyOfLastRound, InvertsTheSchedule) {
         const auto found = key_of_last_round(last);
         EXPECT_TRUE(std::equal(key.begin(), key.end(), found.begin())) << seed;
     }
-    // FIPS 197, A.1
+    // the last round key in FIPS 197, A.1
     const std::array<std::uint8_t, 16> last{0xd0, 0x14, 0xf9, 0xa8, 0xc9, 0xee, 0x25, 0x89,
                                             0xe1, 0x3f, 0x0c, 0xc8, 0xb6, 0x63, 0x0c, 0xa6};
     EXPECT_EQ(key_of_last_round(last)[0], 0x2b);
     EXPECT_EQ(key_of_last_round(last)[15], 0x3c);
 }
 
-/// Synthetic warps: random states before the last round, their ciphertexts, and times that include the last round's
-/// conflicts. `leak`: clocks per conflict.
+/// Synthetic warps with random states before the last round, the ciphertexts, and times that include the last round's
+/// conflicts. A conflict takes `leak` clocks.
 struct Warps {
     std::vector<std::uint8_t> ciphertexts;
     std::vector<std::uint32_t> times;
 
     Warps(std::size_t count, std::span<const std::uint8_t> round_key, double leak, double noise) {
-        // The S-box, computed with libcrypto, so that the test needs no table for the last round.
+        // libcrypto computes the S-box, so the test needs no table for the last round.
         std::array<std::uint8_t, 256> sbox{};
         for (unsigned y = 0; y < 256; ++y) sbox[inverse(y)] = static_cast<std::uint8_t>(y);
         std::mt19937_64 random(count);
@@ -98,8 +98,8 @@ struct Warps {
         }
     }
 
-    /// Returns the inverse S-box (FIPS 197, 5.3.2): the inverse affine map, then the inverse in GF(2^8) by
-    /// exponentiation.
+    /// Computes the inverse S-box (FIPS 197, 5.3.2): the inverse affine map, followed by the inverse in GF(2^8), which
+    /// is computed by exponentiation.
     static std::uint8_t inverse(unsigned y) {
         const auto rotated = [&](unsigned n) { return (y << n | y >> (8 - n)) & 0xff; };
         const auto x = static_cast<std::uint8_t>(rotated(1) ^ rotated(3) ^ rotated(6) ^ 0x05);
@@ -134,7 +134,7 @@ TEST(KeyRecovery, FindsTheKeyWhereTimesFollowConflicts) {
         EXPECT_EQ(outcome.right, 16u);
         EXPECT_EQ(outcome.key, round_key);
         EXPECT_EQ(outcome.mean_rank, 0);
-        // A wrong model or a wrong key fails on the same traces.
+        // With a wrong model or a wrong key, the attack fails on the same traces.
         EXPECT_LT(recovery.outcome(Contention::lines, round_key).right, 16u);
         std::array<std::uint8_t, 16> other = round_key;
         for (auto& byte : other) byte ^= 0x55;

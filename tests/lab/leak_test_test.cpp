@@ -16,7 +16,8 @@ Moments of(std::initializer_list<double> values) {
 }
 
 TEST(Welch, IsWhatTheFormulaSays) {
-    // means 3 and 7, variances 2.5 and 10, 5 values each: -4 / sqrt(0.5 + 2)
+    // The means are 3 and 7, and the variances are 2.5 and 10. Each sample contains 5 values, so t is
+    // -4 / sqrt(0.5 + 2).
     const Moments a = of({1, 2, 3, 4, 5}), b = of({3, 5, 7, 9, 11});
     EXPECT_DOUBLE_EQ(a.mean(), 3);
     EXPECT_DOUBLE_EQ(b.variance(), 10);
@@ -32,7 +33,7 @@ TEST(Welch, OfWhatDoesNotVary) {
     EXPECT_EQ(welch_t(of({7}), of({8, 8})), 0);
 }
 
-/// Runs the leak test on times around 1,000 with a long tail; `effect` changes the times of the fixed class.
+/// Runs the leak test on times around 1,000 with a long tail. `effect` changes the times of the fixed class.
 template <typename Effect>
 LeakTest::Outcome test(unsigned seed, std::size_t times, Effect effect) {
     std::mt19937_64 random(seed);
@@ -94,8 +95,8 @@ TEST(LeakTest, AFewTimesProveNothingByCropping) {
 }
 
 TEST(LeakTest, TheUsualTimeIsInEveryCrop) {
-    // Nine in ten times are 800. By chance, the few smaller ones are more frequent in one class. Otherwise the classes
-    // are equal.
+    // Nine tenths of the times are 800. By chance, the few smaller times are more frequent in one class. Otherwise, the
+    // classes are equal.
     std::vector<double> first(1000, 800);
     for (std::size_t i = 0; i < 50; ++i) first[i] = 790, first[999 - i] = 810;
     LeakTest test(first);
@@ -105,7 +106,7 @@ TEST(LeakTest, TheUsualTimeIsInEveryCrop) {
         test.add(kind, place == 0 ? (kind == 0 ? 790.0 : 790.1) : place == 1 ? 810 : 800);
     }
     const auto outcome = test.outcome();
-    EXPECT_GT(outcome.kept, 0.9) << "the usual time was dropped, and the odd ones judged alone";
+    EXPECT_GT(outcome.kept, 0.9) << "the usual time was dropped, and only the rare times were judged";
     EXPECT_LT(std::abs(outcome.t), 4.5);
 }
 

@@ -9,10 +9,10 @@
 
 namespace lab {
 
-/// A record with figures chosen by a test.
+/// A record whose figures a test chooses.
 class MadeRecord {
 public:
-    /// Returns a measured experiment, created if it does not exist.
+    /// Returns a measured experiment and creates it if it does not exist.
     Entry& of(const std::string& key) {
         auto& all = record.experiments;
         const auto found = std::find_if(all.begin(), all.end(), [&](const Entry& e) { return e.key == key; });
@@ -31,7 +31,7 @@ public:
         panels.back().title = title;
         return panels.back();
     }
-    /// `spread`: half of the interquartile range of every figure, relative to the figure.
+    /// `spread` is half of every figure's interquartile range, relative to the figure.
     void bars(const std::string& key, const std::string& title, const std::vector<std::string>& labels,
               const std::string& series, const std::vector<double>& values, double spread = 0) {
         Panel& p = panel(key, title);

@@ -58,8 +58,8 @@ TEST(Measure, ACounterCountsWhatTheSecondsDo) {
 
 TEST(Measure, EffortSaysHowLong) {
     const auto none = [] { return 1.0; };
-    EXPECT_EQ(sample({3, 9, 0}, none).samples, 3u);     // no minimum time
-    EXPECT_EQ(sample({3, 9, 1000}, none).samples, 9u);  // never more than the maximum
+    EXPECT_EQ(sample({3, 9, 0}, none).samples, 3u);     // no minimum time is set
+    EXPECT_EQ(sample({3, 9, 1000}, none).samples, 9u);  // the maximum number is not exceeded
     EXPECT_LT(effort(true).most, effort(false).most);
 }
 

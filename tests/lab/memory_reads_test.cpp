@@ -1,4 +1,5 @@
-// Tests the kernels of the memory study on the simulated GPU: they read the right addresses, and the check can fail.
+// Tests the kernels of the memory study on the simulated GPU. They must read the right addresses, and the check must be
+// able to fail.
 #include "lab/gpu/memory_reads.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ TEST(MemoryReads, WholeRounds) {
 
 TEST(MemoryReads, SumsThatAreWrongAreFound) {
     MemoryReads memory(0, 64, 64, 64);
-    EXPECT_FALSE(memory.verify());  // no kernel has run
+    EXPECT_FALSE(memory.verify());  // no kernel has run yet
     memory.run(ReadFrom::shared, ReadPattern::random, 1);
     EXPECT_TRUE(memory.verify());
 }
@@ -45,7 +46,7 @@ TEST(MemoryReads, TablesThatAreTooLargeAreRefused) {
 TEST(StreamReads, ReadTheSameBlocksAtEveryDistance) {
     StreamReads reads(300, 8, 32);
     EXPECT_EQ(reads.bytes(), 16u * 512 * 8);
-    EXPECT_FALSE(reads.verify());  // no kernel has run
+    EXPECT_FALSE(reads.verify());  // no kernel has run yet
     for (const std::uint32_t distance : {1u, 2u, 8u, 32u}) {
         EXPECT_GT(reads.run(distance), 0);
         EXPECT_TRUE(reads.verify()) << distance;

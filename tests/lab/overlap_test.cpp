@@ -1,4 +1,4 @@
-// Chunks that pass through a device give the kernel's output for every division of a text.
+// Tests that chunks that pass through a device produce the kernel's output for every division of a text.
 #include "lab/gpu/overlap.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tests [H]'s data model: the kernel's output for a payload, in both mappings of threads, compared with libcrypto.
+// Tests [H]'s data model. Compares the kernel's output for a payload, in both mappings of threads, with libcrypto's.
 #include "lab/payload.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// Returns the kernel's result in a poisoned output.
+/// Runs the kernel with a poisoned output and returns the result.
 Bytes run(const PreparedPayload& ready, const KeySchedules& schedules, const Bytes& data, gpu::ThreadMapping mapping,
           const gpu::Runs& runs = {}) {
     gpu::PayloadOnDevice payload;
@@ -43,7 +43,7 @@ Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes&
 }
 
 TEST(Payload, EveryModeAndMapping) {
-    // The payload has sizes whose sums are not multiples of 32, gaps, separate and shared IVs, and repeated keys.
+    // The payload contains sizes whose sums are not multiples of 32, gaps, separate and shared IVs, and repeated keys.
     const PayloadDescriptor payload{7,
                                     {{Mode::cbc, {0, 48, 3, 64}, {4096, 16, 3}, {}, {}, 0, 1},
                                      {Mode::ctr, {192, 336, 2}, {4144, 16, 1}, {}, {}, 0, 2},
@@ -104,7 +104,7 @@ TEST(Payload, SeveralThreadBlocks) {
 }
 
 TEST(Payload, RunsOfBlocksFarApart) {
-    // 40 messages of 8 blocks; runs of two blocks alternate between messages.
+    // There are 40 messages of 8 blocks. Runs of two blocks alternate between messages.
     constexpr std::uint64_t messages = 40, blocks = 8, run_blocks = 2;
     const PayloadDescriptor payload{1, {{Mode::cbc, {16, run_blocks * 16, messages}, {0, 16, 1}, {}, {}, 0, 1}}};
     const Bytes data = random_bytes(16 + messages * blocks * 16, 5), keys = random_bytes(16, 6);

@@ -1,4 +1,4 @@
-// Tests the lab's methods of moving a file, and its files.
+// Tests the lab's methods of moving a file, and the files that they use.
 #include "lab/cpu/pipelines.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,8 @@ TEST_F(Pipelines, AFailureAnywhereEndsAllThree) {
     };
     EXPECT_THROW(run_by_three_threads(input, output, 100, 2, fails), std::runtime_error);
     const ChunkWork nothing = [](std::span<std::uint8_t>) {};
-    EXPECT_THROW(run_by_three_threads(input, input, 100, 2, nothing), std::system_error);  // not open for writing
+    // The file is not open for writing.
+    EXPECT_THROW(run_by_three_threads(input, input, 100, 2, nothing), std::system_error);
     EXPECT_THROW(run_by_three_threads(input, output, 100, 0, nothing), std::invalid_argument);
     EXPECT_THROW(run_by_three_threads(input, output, 0, 2, nothing), std::invalid_argument);
     EXPECT_THROW(run_by_one_thread(input, output, 0, nothing), std::invalid_argument);

@@ -1,4 +1,4 @@
-// Tests execution of other programs, and folders for their files.
+// Tests the execution of other programs, and the folders for their files.
 #include "lab/process.hpp"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(Scratch, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
     std::filesystem::create_directory(others);
     std::ofstream(file) << "x";
     const ScratchFolder first(parent.path());
-    EXPECT_FALSE(std::filesystem::exists(left)) << "nobody holds its lock";
+    EXPECT_FALSE(std::filesystem::exists(left)) << "no process holds its lock";
     EXPECT_TRUE(std::filesystem::exists(others));
     EXPECT_TRUE(std::filesystem::exists(file));
     const ScratchFolder second(parent.path());

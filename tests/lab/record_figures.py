@@ -1,4 +1,4 @@
-"""Figures of a lab record with their spread, and comparisons of two figures."""
+"""Represents the figures of a lab record with their spread, and compares two figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class MissingError(Exception):
 
 
 class Series:
-    """Figures (value, low, high) by their position in a panel."""
+    """A panel's figures (value, low, high) by their position."""
 
     def __init__(self, panel: dict, series: dict):
         self.x = panel["x"].get("values") or panel["x"].get("labels")
@@ -38,7 +38,7 @@ class Series:
         return self.pairs()[0][1]
 
     def column(self, i: int):
-        """Return a column of a surface, with one figure per y."""
+        """Return a column of a surface, which has one figure per y."""
         return self.figures[i :: len(self.x)]
 
 
@@ -83,7 +83,7 @@ def both_ends(ratio, rule):
 
 
 def again(figure):
-    """Return the range to expect from another run: 5 % more or less, or the spread if that is wider."""
+    """Return the range to expect from another run: the spread, or 5 % more or less if that range is wider."""
     value, low, high = figure if isinstance(figure, tuple) else (figure,) * 3
     return value, min(low, value / 1.05), max(high, value * 1.05)
 
@@ -93,7 +93,7 @@ def gain(ratio, published=1.0):
 
 
 def steps(yes, partly):
-    """Return a rule: "yes" if `yes` holds for the ratio, "in part" if `partly` does."""
+    """Return a rule. Its verdict is "yes" if `yes` holds for the ratio, and "in part" if `partly` does."""
     return lambda r: YES if yes(r) else PARTLY if partly(r) else NO
 
 
@@ -102,7 +102,7 @@ def same(ratio):
         apart = max(r, 1 / r) - 1
         return YES if apart <= 0.05 else PARTLY if apart <= 0.15 else NO
 
-    # A range around 1 includes equality, so its limits do not decide.
+    # A range around 1 includes equality, so its limits do not decide the verdict.
     ends, (_, low, high) = both_ends(ratio, rule), ratio
     return OPEN if low < 1 < high and ends != YES else ends
 
@@ -120,14 +120,15 @@ def share(part: int, of: int) -> str:
 
 
 def everywhere(orders, wanted="ahead"):
-    """Require `wanted` at all positions. The verdict is open if it depends on positions that the spread leaves open."""
+    """Require the order `wanted` at all positions. The verdict is open if it depends on positions where the spread
+    leaves the order open."""
     least = sum(o == wanted for o in orders)
     most = least + sum(o == "unclear" for o in orders)
     return share(least, len(orders)) if share(least, len(orders)) == share(most, len(orders)) else OPEN
 
 
 def count(figures, so):
-    """Judge by the number of positions where `so` holds for a figure, at both limits of its range."""
+    """Count the positions where `so` holds for a figure, at both limits of its range, and judge by the counts."""
     ends = [{so(low), so(high)} for _, low, high in figures]
     least, most = sum(e == {True} for e in ends), sum(True in e for e in ends)
     return share(least, len(ends)) if share(least, len(ends)) == share(most, len(ends)) else OPEN
@@ -151,7 +152,7 @@ def average(ratios):
 
 
 def ends_behind(series: Series) -> str:
-    """Return whether the first and the last figure are below the best."""
+    """Return whether both the first and the last figure are below the best figure."""
     best = series.best()
     found = [order(best, series.first()), order(best, series.last())]
     return OPEN if "unclear" in found else (NO, PARTLY, YES)[found.count("ahead")]

@@ -1,4 +1,4 @@
-// Tests conversion of a record to JSON and back.
+// Tests the conversion of records to JSON and back.
 #include "lab/record.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 using namespace lab;
 using nlohmann::json;
 
-/// One of everything.
+/// Returns a record that contains every kind of entry.
 Record example() {
     Record record;
     record.version = "1.2.3";
@@ -103,7 +103,7 @@ TEST(Record, SurvivesJsonWhole) {
     const json first = to_json(example());
     const json second = to_json(record_from_json(json::parse(first.dump())));
     EXPECT_EQ(first, second);
-    // The compared text contains the input values.
+    // The text to compare contains the input values.
     const json& entry = first["experiments"][0];
     EXPECT_EQ(first["schema"], 1);
     EXPECT_EQ(entry["status"], "measured");

@@ -1,4 +1,4 @@
-// Compares the lab's libcrypto reference with the examples of SP 800-38A. The comparison detects differences.
+// Compares the lab's libcrypto reference with the examples in SP 800-38A. The comparison must detect differences.
 #include "lab/reference.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(Reference, Sp80038a) {
             if (example.mode != name) continue;
             const Bytes key = from_hex(example.key), iv = from_hex(example.iv), text = from_hex(example.plaintext);
             Reference encrypt(mode, Direction::encrypt, key), decrypt(mode, Direction::decrypt, key);
-            for (int i = 0; i < 2; ++i) {  // each message starts afresh
+            for (int i = 0; i < 2; ++i) {  // each message starts with the IV
                 EXPECT_EQ(encrypt.run(iv, text), from_hex(example.ciphertext)) << example.section;
                 EXPECT_EQ(decrypt.run(iv, from_hex(example.ciphertext)), text) << example.section;
             }

@@ -1,4 +1,4 @@
-"""Rules for [D]'s conclusions (lab/claims/statements/damjanovic.json), with its published figures."""
+"""Rules for the conclusions of [D] (lab/claims/statements/damjanovic.json), with its published figures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CPP, NI, GPU = "C++ with T-tables", "AES-NI", "CUDA"
 BADLY = steps(lambda x: x >= 2, lambda x: x >= 1 + TIE)
 
 
-CLOSE = 0.85  # "tek neznatno": what the lab calls alike in part
+CLOSE = 0.85  # "tek neznatno" ("only slightly"), which the lab calls alike in part
 
 
 def slightly_behind(x: float) -> str:
@@ -51,7 +51,7 @@ class Surface:
         return figure
 
     def best(self, name: str, file: int):
-        """Return the figure with the best buffer."""
+        """Return the figure for the best buffer."""
         return max((self.at(name, file, b) for b in range(self.buffers)), key=lambda f: f[0])
 
     def plane(self):
@@ -67,7 +67,8 @@ def loses_badly(at):
 
 
 def small_buffers(r: Record):
-    """Return the extra seconds of the smallest buffer over the best one, from the shortest file to the longest."""
+    """Return the additional seconds that the smallest buffer takes compared with the best buffer, from the shortest
+    file to the longest."""
     s = Surface(r)
     if s.files < 2:
         raise MissingError("longer files")
@@ -94,7 +95,7 @@ def large_cpp(r: Record):
 
 
 def aes_ni_faster(r: Record):
-    """Both surfaces have the same axes, so each cell has the same file and buffer size in both."""
+    """Both surfaces have the same axes, so a cell has the same file and buffer size in both surfaces."""
     s = Surface(r)
     return everywhere([order(s.at(NI, *cell), s.at(GPU, *cell)) for cell in s.plane()])
 
@@ -137,7 +138,7 @@ def one_large_transfer(r: Record):
 
 
 def kernel_is_fast(r: Record):
-    """Compute the kernel's share of the time for the largest file from their speeds."""
+    """Compute the kernel's share of the time for the largest file from the speeds."""
     kernel = r.series("D.occupancy", "Sixteen thread blocks, and a grid for this GPU", "speed").first()
     share = over(Surface(r).at(GPU, -1, -1), kernel)
     return both_ends(again(share), steps(lambda x: x < 0.25, lambda x: x < 0.5))
@@ -150,7 +151,7 @@ def stronger_gpus(r: Record):
 
 
 def cheap(r: Record):
-    """The paper covers only GeForce GPUs."""
+    """Judge only GeForce GPUs, because the paper covers no others."""
     if "GeForce" not in (r.gpu or ""):
         raise MissingError("a GPU of the consumer line")
     s = Surface(r)

@@ -1,4 +1,4 @@
-"""Rules for [N]'s conclusions (lab/claims/statements/gibadullin.json), with its published figures."""
+"""Rules for the conclusions of [N] (lab/claims/statements/gibadullin.json), with its published figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from record_figures import (
     together,
 )
 
-# Throughput of the thirteen implementations, in Gbit/s.
+# The throughput of the thirteen implementations in Gbit/s.
 THIRTEEN = (5.0, 34.4, 35.2, 21.54, 29.9, 21.7, 26.9, 23.9, 23.4, 25.3, 25.0, 17.1, 2.9)
 TITLE = "Thirteen implementations"
 CHUNKS = "Throughput with transfers, by number of chunks"
@@ -45,13 +45,13 @@ def ten_times(r: Record):
 
 
 def layout_8_4(r: Record):
-    """The gain is 50 % with 4 bytes a thread and 12 % with 8."""
+    """The published gain is 50 % with 4 bytes per thread and 12 % with 8 bytes per thread."""
     of = thirteen(r)
     return together(gain(over(of(10), of(12)), 1.5), gain(over(of(7), of(9)), 1.12))
 
 
 def persistent(r: Record):
-    """Compare at 256 MB, the paper's length."""
+    """Compare at 256 MB, which is the paper's length."""
     stays, once = (
         r.series("N.persistent", "By length of the text", name).last()
         for name in ("threads that stay", "a thread a block of text")

@@ -1,4 +1,4 @@
-"""Rules for [G]'s conclusions (lab/claims/statements/gu.json), with its published figures."""
+"""Rules for the conclusions of [G] (lab/claims/statements/gu.json), with its published figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from record_figures import (
     steps,
 )
 
-# The paper's sizes, 2 KB, 4 KB, … 8 MB, and Gbit/s from its Table 2 and the last row of its Table 3.
+# The paper's sizes (2 KB, 4 KB, … 8 MB), and the figures in Gbit/s from its Table 2 and the last row of its Table 3.
 SIZES = [2048 << i for i in range(13)]
 CONSTANT = (0.502, 0.998, 1.963, 3.893, 5.364, 7.772, 9.174, 9.801, 7.885, 6.848, 6.019, 6.164, 6.001)
 TEXTURE = (0.866, 1.731, 3.471, 4.700, 5.677, 7.028, 7.866, 8.224, 8.528, 8.835, 8.448, 9.015, 9.036)
@@ -101,7 +101,7 @@ def table_2(r: Record):
     places = [(x, c, t) for x, c, t in zip(SIZES, CONSTANT, TEXTURE) if x in constant.x]
     if not places:
         raise MissingError("sizes")
-    # "as published" requires one order per size
+    # "as published" requires the published order at each size
     found = [order(texture[x], constant[x]) for x, _, _ in places]
     kept = [
         "ahead" if o == ("ahead" if t > c else "behind") else o if o == "unclear" else ""
@@ -116,7 +116,7 @@ def saturates(r: Record):
 
 
 def mapped(r: Record):
-    """Table 3 ends at 8 MB."""
+    """Judge sizes up to 8 MB, because Table 3 ends there."""
     special, plain = (r.series("G.transfers", TRANSFERS, n) for n in ("mapped, write-combined", PLAIN))
     return everywhere([order(special[x], plain[x]) for x in of_the_paper(special)])
 
@@ -137,14 +137,14 @@ def compute(r: Record, at):
 
 
 def compute_is_longest(r: Record):
-    """Computation takes longest of the three steps at 2 to 32 KB."""
+    """Require that computation is the longest of the three steps at 2 to 32 KB."""
     copies = [r.series("G.breakdown", BREAKDOWN, name) for name in ("copy in", "copy out")]
     shares = compute(r, lambda x: 2048 <= x <= 32768)
     return count([over(f, again(max(c[x] for c in copies))) for x, f in shares], lambda ratio: ratio > 1)
 
 
 def transfers_begin(r: Record):
-    """At 128 KB, the end of the range, copies would have to take the largest part of the time."""
+    """Require that copies take the largest part of the time at 128 KB, the end of the range."""
     ((_, share),) = compute(r, lambda x: x == 131072)
     return both_ends((100 - share[0], 100 - share[2], 100 - share[1]), steps(lambda x: x > 50, lambda x: x >= 40))
 

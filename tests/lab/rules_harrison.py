@@ -1,4 +1,4 @@
-"""Rules for [H]'s conclusions (lab/claims/statements/harrison.json), with its published figures."""
+"""Rules for the conclusions of [H] (lab/claims/statements/harrison.json), with its published figures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def random_reads(r: Record):
 
 
 def coherent_reads(r: Record):
-    """Compare constant memory with the other two, all with coherent reads."""
+    """Compare constant memory with the other two kinds of memory, all with coherent reads."""
     at = r.series("H.reads", READS, "coherent: one word")
     ahead = [order(at["constant"], at[other]) for other in ("shared", "texture")]
     return OPEN if "unclear" in ahead else (NO, PARTLY, YES)[ahead.count("ahead")]
@@ -45,7 +45,7 @@ def tables(r: Record, memory: str, kinds=(QUAD, SINGLE)):
 
 
 def copies(r: Record):
-    """ "Coherent shared" means 16 copies of one table."""
+    """ "Coherent shared" means 16 copies of the same table."""
     ratio = over(tables(r, "shared, one copy a bank", [SINGLE]), tables(r, "shared", [QUAD]))
     return both_ends(ratio, steps(lambda x: x < 1 + TIE, lambda x: x < 1.1))
 
@@ -103,13 +103,13 @@ def overhead(*published_costs):
 
 
 def grows(shares: list[float]) -> str:
-    """Return shares in per cent, from the fewest messages to the most."""
+    """Judge whether shares in per cent grow from the fewest messages to the most messages."""
     kept = sum(more >= less - 1 for less, more in zip(shares, shares[1:]))
     return share(kept, len(shares) - 1)
 
 
 def overhead_grows(r: Record):
-    """Shorter messages mean more messages."""
+    """Shorter messages mean that there are more messages."""
     costs = r.series("H.overhead", "Overhead of many messages", "[H]'s model, with transfers").pairs()
     return grows([f[0] for _, f in sorted(costs, reverse=True)])
 
@@ -169,7 +169,7 @@ def serial_exceeds(r: Record):
 
 
 def parallel_few(r: Record):
-    """A difference that is easy to see in a comparison is a factor of two."""
+    """Require a factor of two, which is easy to see in a comparison."""
     serial, parallel = serial_and_parallel(r)
     ratio = over(parallel.first(), serial.first())
     return both_ends(ratio, steps(lambda x: x >= 2, lambda x: x >= 1 + TIE))

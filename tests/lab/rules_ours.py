@@ -81,7 +81,7 @@ def w_overlapped(r: Record):
 
 
 def w_workers(r: Record):
-    """Return the figures on the disk and in memory, with each backend."""
+    """Return the figures on the disk and in memory for each backend."""
     found = []
     for panel in r.panels("P.pipeline", "A file of "):
         for one in panel["series"]:
@@ -108,7 +108,7 @@ def w_transfers(r: Record):
 
 
 def places(values):
-    """Return mean ranks, with 1 for the largest. Neighbours within 1 % share a rank."""
+    """Return mean ranks; rank 1 is the largest value. Neighbours within 1 % share a rank."""
     order_of = sorted(range(len(values)), key=lambda i: -values[i])
     out, group = [0.0] * len(values), []
     for k, i in enumerate(order_of):
@@ -164,7 +164,8 @@ def silent(*kernels, secrets=SECRETS):
 
 
 def silent_beside_tables(*kernels):
-    """The verdict is meaningful only if the same tests, with texts and with keys, detect tables in shared memory."""
+    """Require that the same tests, with texts and with keys, detect tables in shared memory. Otherwise, the verdict is
+    meaningless."""
 
     def rule(r: Record):
         if any(largest_t(r, "shared memory", (secret,)) <= 10 for secret in SECRETS):
@@ -175,8 +176,8 @@ def silent_beside_tables(*kernels):
 
 
 def w_launches(control: str, secret: str, *names: str):
-    """The verdict is meaningful only if the same test detects a leaking kernel, with texts or keys of the same
-    class."""
+    """Require that the same test detects a leaking kernel, with texts or keys of the same class. Otherwise, the verdict
+    is meaningless."""
 
     def rule(r: Record):
         facts = {f["name"]: f["value"] for f in r.result("W.leakage")["facts"]}

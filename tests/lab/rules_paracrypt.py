@@ -1,6 +1,7 @@
-"""Rules for [P]'s conclusions (lab/claims/statements/paracrypt.json), with its published figures.
+"""Rules for the conclusions of [P] (lab/claims/statements/paracrypt.json), with its published figures.
 
-The paper's openssl ran without AES instructions, so the comparison of GPU and openssl is checked with such an openssl.
+The paper's openssl ran without AES instructions, so the comparison of the GPU with openssl uses an openssl without
+them.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def decryption_less(r: Record):
 
 
 def small_files(r: Record):
-    """At 16 KiB, a record without the slower openssl suffices: AES instructions save only 30 µs out of milliseconds."""
+    """Accept a record without the slower openssl at 16 KiB, because AES instructions save only 30 µs out of several
+    milliseconds."""
     verdicts = []
     for key in ("P.encryption", "P.decryption"):
         try:
@@ -81,9 +83,10 @@ def delay(r: Record):
 
 
 def aes_ni(r: Record):
-    """The paper's alternative is openssl with AES instructions, not warpaes on all threads."""
+    """Compare with openssl with AES instructions, which is the paper's alternative, and not with warpaes on all
+    threads."""
     ratio = mean_ratio(r, "P.encryption", WITH, GPU, 63e6)
-    # The ends of a range do not determine the values in between.
+    # The ends of a range do not determine the values between them.
     inside = [2 / 3 <= x <= 1.5 for x in ratio]
     if ratio[1] < 2 / 3 and ratio[2] > 1.5:
         return OPEN
@@ -116,7 +119,7 @@ def one_thread(r: Record):
 
 
 def from_disk_to_disk(*kernels: str):
-    """The published differences are between file jobs, not between kernels."""
+    """Judge file jobs rather than kernels, because the published differences are between file jobs."""
 
     def rule(r: Record):
         speed = r.series("P.memory", "From disk to disk, by kernel", "speed")

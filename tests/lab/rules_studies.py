@@ -14,7 +14,7 @@ def k_key_recovered(r: Record):
 
 
 def w_attack_fails(r: Record):
-    """Check the control: the same attack recovers the whole key from tables in shared memory with a tenth of the
+    """Check the control: the same attack must recover the whole key from tables in shared memory with a tenth of the
     traces."""
     control = "shared memory"
     if r.fact(EXPERIMENT, f"right bytes, {control}") != 16:
@@ -42,7 +42,7 @@ def t_bank_conflicts(r: Record):
 
 
 def t_aes_256(r: Record):
-    """The text comes from host memory and returns there, instead of files and disks."""
+    """Use texts that come from host memory and return to host memory, instead of files and disks."""
     rates = r.series("T.designs", "Speed by key size", "from host to host")
     return same(over(rates["AES-256"], rates["AES-128"]))
 

@@ -1,4 +1,4 @@
-// Tests a run: order, storage, interruption, failures, and remaining time.
+// Tests a run: the order of experiments, storage, interruption, failures, and the remaining time.
 #include "lab/run.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace lab;
 
-// Behaviour and calls of the experiments below.
+// The behaviour of the experiments below, and a record of their calls.
 std::string calls;
 bool c_fails = false;
 bool stop = false;
@@ -167,7 +167,7 @@ TEST_F(Run, AnInterruptIsNoticedBetweenSamples) {
 }
 
 TEST_F(Run, WhatWouldTakeTooLongWaitsForTheNextCall) {
-    // Each experiment is estimated at 10 s, except the last, at 1 s.
+    // Each experiment is estimated at 10 s, except the last one, which is estimated at 1 s.
     Experiment brief = on_gpu;
     brief.needs = cpu;
     brief.seconds = 1;
@@ -175,8 +175,8 @@ TEST_F(Run, WhatWouldTakeTooLongWaitsForTheNextCall) {
     Record record = make_record(experiments, {}, {});
     Conditions conditions = conditions_for(experiments);
     conditions.seconds = 5;
-    EXPECT_FALSE(run(record, conditions)) << "a and c have not run";
-    EXPECT_EQ(calls, "bag") << "what was left out was not the first, and a shorter one has its turn";
+    EXPECT_FALSE(run(record, conditions)) << "a and c did not run";
+    EXPECT_EQ(calls, "bag") << "the skipped experiment was not the first, so a shorter one may run";
     calls.clear();
     Record resumed = load(folder_ / "record.json");
     EXPECT_EQ(resumed.experiments[2].status, Status::not_run);
@@ -197,7 +197,7 @@ TEST_F(Run, WhoTakesAnothersResultWaitsWithIt) {
     EXPECT_FALSE(run(record, conditions));
     EXPECT_EQ(calls, "a");
     conditions.seconds = 15;
-    EXPECT_TRUE(run(record, conditions)) << "left out is not waiting";
+    EXPECT_TRUE(run(record, conditions)) << "a skipped experiment is not waiting";
     EXPECT_EQ(calls, "abc");
 }
 
@@ -265,7 +265,8 @@ TEST(TimeLeft, IsTheEstimatesAtFirst) {
     const TimeLeft left({10, 20, 30});
     EXPECT_DOUBLE_EQ(left.seconds(0, 0, 0), 60);
     EXPECT_DOUBLE_EQ(left.seconds(0, 4, 0), 56);
-    EXPECT_DOUBLE_EQ(left.seconds(0, 99, 0), 50);  // overdue, and the other experiments are still to come
+    // This experiment is overdue, and the other experiments still have to run.
+    EXPECT_DOUBLE_EQ(left.seconds(0, 99, 0), 50);
 }
 
 TEST(TimeLeft, IsCorrectedByWhatWasSeen) {
@@ -275,7 +276,7 @@ TEST(TimeLeft, IsCorrectedByWhatWasSeen) {
     EXPECT_GT(slow.seconds(1, 0, 0), 180);
     EXPECT_LT(slow.seconds(1, 0, 0), 200);
     EXPECT_LT(fast.seconds(1, 0, 0), 60);
-    // A short experiment is not conclusive.
+    // A short experiment is not enough evidence.
     TimeLeft brief({0.1, 100});
     brief.finished(0, 0.5);
     EXPECT_LT(brief.seconds(1, 0, 0), 110);
@@ -290,7 +291,7 @@ TEST(TimeLeft, WhatIsSkippedSaysNothing) {
 TEST(TimeLeft, AnExperimentKnowsBestNearItsEnd) {
     const TimeLeft left({10});
     EXPECT_DOUBLE_EQ(left.seconds(0, 30, 1), 0);
-    EXPECT_NEAR(left.seconds(0, 90, 0.9), 9, 0.1);  // by its estimate it would have ended
+    EXPECT_NEAR(left.seconds(0, 90, 0.9), 9, 0.1);  // according to its estimate, it would have ended
 }
 
 TEST(GpuWatch, KnowsTheLeastAndTheMostOfWhatItSaw) {
@@ -329,7 +330,7 @@ TEST_F(Run, TheRecordHasTheStateOfTheGpuOfWhatWasMeasured) {
     EXPECT_EQ(record.experiments[0].clocks->median, 1500);
     EXPECT_EQ(record.experiments[0].power->median, 650.5);
     EXPECT_EQ(record.experiments[0].temperature->median, 61);
-    EXPECT_FALSE(record.experiments[1].clocks) << "it was left out";
+    EXPECT_FALSE(record.experiments[1].clocks) << "the experiment was skipped";
     EXPECT_FALSE(record.experiments[1].power);
 }
 

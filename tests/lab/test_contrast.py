@@ -1,9 +1,9 @@
-"""Tests contrast of the lab's page in light and dark: at least 4.5 to 1 for text, and 3 to 1 for marks that represent
-figures (WCAG 2.2, 1.4.3 and 1.4.11).
+"""Tests the contrast of the lab's page in light and dark: at least 4.5 to 1 for text, and 3 to 1 for marks that
+represent figures (WCAG 2.2, 1.4.3 and 1.4.11). Colours are defined once, as custom properties at the head of page.css,
+and used by name.
 
-Colours are defined once, as custom properties at the head of page.css, and used by name. So the test checks pairs of
-them and needs no browser; test_page.py checks the rendered page. The grid, rules between rows and the pale band of a
-line's quartiles only repeat information of marks, text or the table below.
+Therefore the test checks pairs of colours and needs no browser; test_page.py checks the rendered page. The grid, the
+rules between rows and the pale band of a line's quartiles only repeat information from marks, text or the table below.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PLOTS = (REPORT / "plots.js").read_text()
 TEXTS = ("ink", "soft", "link", "yes", "partly", "no", "open")
 MARKS = (*(f"hue-{i}" for i in range(8)), "hue-grey", "yes", "partly", "no", "open", "soft", "ink", "link")
 GROUNDS = ("paper", "raised")
-# Elements that may be pale.
+# Elements that may have a pale colour.
 DECORATION = {"faint", "grid"}
 
 Colour = tuple[int, int, int]
@@ -43,8 +43,8 @@ def contrast(a: Colour, b: Colour) -> float:
 
 
 def palettes() -> dict[str, dict[str, Colour]]:
-    """Return the custom properties that are colours, by scheme. The first block is for light; the second overrides it
-    for dark."""
+    """Return the custom properties that are colours, by scheme. The first block defines the light scheme, and the
+    second block overrides it for the dark scheme."""
     blocks = re.findall(r":root\s*{(.*?)}", CSS, re.S)
     light, dark = ({name: parsed(c) for name, c in re.findall(r"--([\w-]+):\s*(#\w+)", block)} for block in blocks)
     return {"light": light, "dark": light | dark}
@@ -91,7 +91,8 @@ class Contrast(unittest.TestCase):
         for scheme, colours in palettes().items():
             for mark in MARKS:
                 with self.subTest(scheme, mark=mark):
-                    # Plots and the signs in verdicts' marks have a paper background, and hatching is paper on a hue.
+                    # Plots, and the signs in the marks of verdicts, have the paper's background. Hatching is drawn on a
+                    # hue in the paper's colour.
                     self.assertGreaterEqual(contrast(colours[mark], colours["paper"]), 3)
 
     def test_rules_name_checked_colours(self):
@@ -101,15 +102,17 @@ class Contrast(unittest.TestCase):
                 found = re.findall(r"var\(--([\w-]+)\)", value)
                 self.assertTrue(found or value.strip() in plain, "a colour that is not defined at the head")
                 if name == "color":
-                    self.assertFalse(set(found) & (DECORATION | set(GROUNDS)), "text in a colour not meant for text")
+                    self.assertFalse(
+                        set(found) & (DECORATION | set(GROUNDS)), "text in a colour that is not meant for text"
+                    )
 
     def test_scripts_name_checked_colours(self):
         for path in sorted(REPORT.glob("*.js")):
             literal = set(re.findall(r"[\"'`:](#[0-9a-fA-F]{3,8})\b", path.read_text()))
-            self.assertLessEqual(literal, {"#fff", "#000"}, f"{path.name}: and these two only on heat maps")
+            self.assertLessEqual(literal, {"#fff", "#000"}, f"{path.name}: these two colours are only for heat maps")
 
     def test_figures_on_heat_maps(self):
-        """The page chooses a readable ink for every cell of both scales."""
+        """The page chooses a readable text colour for every cell of both scales."""
         (limit,) = re.findall(r"< ([\d.]+) \? \"#fff\" : \"#000\"", PLOTS)
         for name in ("HEAT", "RATIO"):
             colours = scale_of(name)

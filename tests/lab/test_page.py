@@ -1,8 +1,9 @@
-"""Tests the lab's page: its text and, in a headless Chromium, its drawings on a phone, a desktop and paper.
+"""Tests the lab's page: its text and, in a headless Chromium, its drawings on a phone, on a desktop and on paper.
+Without a browser, the second part is skipped.
 
-Without a browser that half is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it.
-`tools/setup test` does not install one, because it is larger than everything else together. Screenshots of both widths,
-light and dark, and a PDF are left in $SCREENSHOTS, if that names a folder.
+To run it, use `apt-get install chromium` (Debian) or set CHROMIUM=/path/to/chromium. `tools/setup test` does not
+install a browser, because a browser is larger than all other packages together. If $SCREENSHOTS names a folder, a PDF
+and screenshots of both widths, light and dark, are stored there.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def embedded(page: Path, name: str = "record") -> dict:
 
 
 def measured(record: dict) -> dict:
-    """Return a record without the papers' sentences and the verdicts, which the page adds."""
+    """Return a record without the papers' sentences and without the verdicts, which the page adds."""
     out = copy.deepcopy(record)
     out["machine"].pop("virtual", None)
     for experiment in out["experiments"]:
@@ -53,7 +54,7 @@ def measured(record: dict) -> dict:
 
 
 def panels_of(record: dict) -> list[tuple[str, dict]]:
-    """Return every panel with its id in the page."""
+    """Return every panel with its ID in the page."""
     return [
         (f"{experiment['key']}.{i}", panel)
         for experiment in record["experiments"]
@@ -62,19 +63,19 @@ def panels_of(record: dict) -> list[tuple[str, dict]]:
 
 
 def figures_of(panel: dict) -> int:
-    """Return the number of figures to draw."""
+    """Return the number of figures to draw for a panel."""
     log = (panel["z"] if panel["kind"] == "surface" else panel["y"])["scale"] == "log"
     values = [value for series in panel["series"] for value in series["values"]]
     return sum(value is not None and (value > 0 or not log) for value in values)
 
 
 def plots_of(panel: dict) -> int:
-    """Return the number of drawings: a surface has one for each series, and a legend."""
+    """Return the number of drawings. A surface has one drawing for each series, and a legend."""
     return len(panel["series"]) + 1 if panel["kind"] == "surface" else 1
 
 
 def extremes(sample: dict) -> dict:
-    """Return a record with difficult values for plots, in a separate experiment."""
+    """Return a record with values that are difficult to plot, in a separate experiment."""
     record = copy.deepcopy(sample)
     experiment = next(one for one in record["experiments"] if one["status"] == "measured")
     record["machine"].update(gpu=None, cpu="", instructions=[])
@@ -175,7 +176,7 @@ class Text(unittest.TestCase):
                 self.assertEqual(embedded(page, "summary"), embedded(anew, "summary"), "run `make docs`")
 
     def test_it_needs_nothing_else(self):
-        # Links lead to papers, and the page loads no other resource.
+        # The links lead to papers. The page loads no other resource.
         links = {source["link"] for source in self.summary["sources"]} - {""}
         self.assertEqual(set(re.findall(r"https?://[^\s\"'<\\]+", self.text)) - links, {"http://www.w3.org/2000/svg"})
         self.assertNotRegex(self.text, r"<link|<img|<iframe|@import|url\(|\bfetch\(|XMLHttpRequest|<script[^>]*\bsrc")
@@ -209,8 +210,8 @@ class Text(unittest.TestCase):
                 self.assertIn(b"record.json", run.stderr)
 
 
-# The browser counts in each panel: drawings, marks, hidden text, and letters that are too small, cut off or
-# overlapping.
+# Makes the browser count in each panel: the drawings, the marks, hidden text, and letters that are too small, cut off
+# or overlapping.
 COUNT = """(() => {
   const out = {};
   for (const box of document.querySelectorAll("figure.panel")) {
@@ -298,11 +299,11 @@ class Drawn(unittest.TestCase):
                 self.all_drawn(self.sample, window)
 
     def test_records_of_the_repository(self):
-        """The pages in docs/, made by `make docs`, contain these records."""
+        """The pages in docs/, which `make docs` generates, contain these records."""
         for source in sorted(RECORDS.glob("*.json")):
             record = json.loads(source.read_text())
             if "experiments" not in record:
-                continue  # a profile
+                continue  # the file is a profile
             page = page_of(record, Path(self.folder.name), source.stem)
             for width in WIDTHS:
                 with self.subTest(source.name, width=width):
@@ -314,7 +315,7 @@ class Drawn(unittest.TestCase):
         for source in sorted(RECORDS.glob("*.json")):
             record = json.loads(source.read_text())
             if "experiments" not in record or not record["machine"]["gpu"]:
-                continue  # a profile, or a record without a GPU, which has a column but no page in docs
+                continue  # the file is a profile, or a record without a GPU, which has a column but no page in docs
             with self.subTest(source.name):
                 window = self.opened(1440, page_of(record, Path(self.folder.name), source.stem))
                 screens = window.value("document.documentElement.scrollHeight") / 900
@@ -358,7 +359,9 @@ class Drawn(unittest.TestCase):
         text = window.value("document.querySelector('.from').textContent")
         self.assertIn("A quick run: texts up to 1 GiB.", text, "of the sizes that the record has")
         names = {series["name"] for series in worth["series"]}
-        self.assertFalse({n for n in names if n.startswith(("aesni", "vaes", "armv8"))}, "words, not backends")
+        self.assertFalse(
+            {n for n in names if n.startswith(("aesni", "vaes", "armv8"))}, "phrases instead of names of backends"
+        )
 
     def test_without_a_gpu_the_first_screen_has_another_machines_answers(self):
         record = copy.deepcopy(self.sample)
@@ -380,7 +383,7 @@ class Drawn(unittest.TestCase):
         rows = self.opened(1440, page).value(
             "[...document.querySelectorAll('.tallies tbody th')].map(one => one.textContent)"
         )
-        self.assertEqual(len(rows), 11)  # nine papers, their sum, and ours
+        self.assertEqual(len(rows), 11)  # nine papers, their sum, and our own conclusions
         for row in rows[:9]:
             self.assertRegex(row, r"^\[[A-Z]\] \w")
         self.assertRegex(page.read_text(), r"<li>\[B\] O\. Hajihassani and others: \d+ hold")

@@ -1,7 +1,8 @@
-"""Computes every verdict a second time, from a record's figures and the published ones, by the rule of its sentence.
+"""Computes every verdict a second time, from a record's figures and the published figures, by the rule for its
+sentence.
 
-The sentences are in lab/claims/statements. verdict_rules.py contains a rule for each, written from the sentence.
-Figures come from the record itself, and the lab's verdict must agree for every committed record.
+The sentences are in lab/claims/statements. verdict_rules.py contains a rule for each sentence, which was written from
+the sentence. The figures come from the record itself, and the lab's verdict must agree for every committed record.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ ALONE_AND_ALL = ["this mode alone", "all modes"]
 WITHOUT = ["openssl enc without AES instructions", "openssl enc without AES instructions, then fsync"]
 KERNELS = [f"{n} threads a block" if n > 1 else "1 thread a block" for n in (1, 2, 4, 16)]
 KERNELS += [f"tables in {memory} memory" for memory in ("constant", "shared", "global")]
-# Old records lack these parts.
+# Old records do not contain these parts.
 DESIGNS = [
     "before: four tables, one copy",
     "[T] one table, a copy for each bank",
@@ -123,7 +124,7 @@ MADE = {
 
 
 def made_attack(generator: random.Random) -> list[dict]:
-    """Return the facts of K.last_round for an attack that succeeds on every victim or on none."""
+    """Return the facts of K.last_round for an attack that succeeds on every victim or on no victim."""
     facts = []
     victims = ("shared memory", "constant memory", "global memory", "texture memory")
     for victim in (*victims, "production's functions", "bitsliced"):
@@ -138,7 +139,7 @@ def made_attack(generator: random.Random) -> list[dict]:
 
 
 def shaken(record: dict, seed: int) -> dict:
-    """Return the record with all judged experiments, with every figure changed slightly or greatly."""
+    """Return the record with all judged experiments. Every figure is changed, slightly or greatly."""
     generator = random.Random(seed)
     entries = {e["key"]: e for e in record["experiments"]}
     record["machine"]["gpu"]["name"] = generator.choice(("NVIDIA H200", "NVIDIA GeForce RTX 4090"))
@@ -245,8 +246,8 @@ class Verdicts(unittest.TestCase):
                     self.assertEqual(ours, said_by_the_lab(made))
                     for name, holds in ours.items():
                         kinds.setdefault(name, set()).add(holds)
-        # Shaking the figures does not affect some verdicts: the calculator and |t| are facts, two machines are in no
-        # record, and the others are too far from any limit or depend on many figures together.
+        # Changed figures do not affect some verdicts. The calculator and |t| are facts, two machines are in no record,
+        # and the other verdicts are too far from any limit or depend on many figures together.
         fixed = {
             "D.calculator",
             "D.combinations",
@@ -287,7 +288,7 @@ class Verdicts(unittest.TestCase):
                     self.assertEqual(claim["holds"], whole[name])
 
     def test_figures_of_another_kind_have_other_verdicts(self):
-        """The recomputed verdicts depend on the figures."""
+        """The verdicts that the rules compute must depend on the figures."""
         path = max(path for path in RECORDS.glob("nvidia-*.json"))
         record = json.loads(path.read_text())
         before = recomputed(record)

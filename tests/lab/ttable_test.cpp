@@ -50,13 +50,13 @@ TEST(TTable, PassesOfSharedMemory) {
     const auto passes = [&](std::span<const std::uint8_t> k) {
         return shared_memory_passes(k, std::span(text).first<512>());
     };
-    EXPECT_EQ(passes(key), 9u * 16) << "equal blocks: every lane wants the same word";
+    EXPECT_EQ(passes(key), 9u * 16) << "equal blocks: every lane reads the same word";
     EXPECT_EQ(passes(random_bytes(32, 1)), 13u * 16);
-    // One byte differs in one lane, so that its first lookup reads another word of the same bank.
+    // One byte differs in one lane, so that its first lookup reads a different word of the same bank.
     text[0] = 0x5a ^ 32;
     EXPECT_GT(passes(key), 9u * 16);
     text = random_bytes(512, 3);
-    EXPECT_GT(passes(key), 9u * 16 * 2) << "32 random lanes want more than two words of some bank";
+    EXPECT_GT(passes(key), 9u * 16 * 2) << "32 random lanes read more than two words of some bank";
     EXPECT_LT(passes(key), 9u * 16 * 5);
     EXPECT_THROW((void)passes(random_bytes(15, 1)), std::invalid_argument);
 }

@@ -1,4 +1,4 @@
-// Compares every variant of the cipher on the simulated GPU with FIPS 197 and libcrypto.
+// Compares every variant of the cipher with FIPS 197 and libcrypto on the simulated GPU.
 #include "lab/gpu/variants.hpp"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ Bytes run(const Variants& variants, const Entry& e, const Job& job) {
     variants.run(e, job.geometry, input.get(), to.get(), job.text.size(), job.counter, stream);
     stream.synchronize();
     Bytes result = fetch(to);
-    EXPECT_EQ(Bytes(result.end() - guard, result.end()), Bytes(guard, poison)) << "written beyond the end";
+    EXPECT_EQ(Bytes(result.end() - guard, result.end()), Bytes(guard, poison)) << "written past the end";
     if (!job.in_place) {
         EXPECT_EQ(fetch(input), padded) << "the input was written to";
     }
@@ -91,12 +91,13 @@ class EveryVariant : public testing::TestWithParam<Entry> {
 protected:
     const Entry& e = GetParam();
     Bytes key = random_bytes(static_cast<std::size_t>(key_bits(e.cipher)) / 8, 7);
-    /// A counter that carries into its upper half within a few blocks.
+    /// This counter carries into its upper half within a few blocks.
     Bytes counter =
         e.cipher.counter ? Bytes{1, 2, 3, 4, 5, 6, 7, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf9} : Bytes{};
 };
 
-/// FIPS 197, appendix C; for CTR, which is always AES-128, the first two blocks of SP 800-38A, F.5.1.
+/// Tests the examples in FIPS 197, appendix C. For CTR, which is always AES-128, tests the first two blocks of SP
+/// 800-38A, F.5.1.
 TEST_P(EveryVariant, Standards) {
     Job job;
     if (e.cipher.counter) {
@@ -153,7 +154,7 @@ TEST_P(EveryVariant, TakesWhatItSays) {
     const Resources resources = Variants::resources(e, 256);
     EXPECT_EQ(resources.shared_bytes, shared_bytes(e.variant, 256));
     EXPECT_GE(resources.blocks_per_multiprocessor, 1);
-    // A query for few threads does not change the result for many.
+    // A query for few threads must not change the result for many threads.
     (void)Variants::resources(e, 32);
     Job job{key, counter, random_bytes(16 * 100, 5), {1024, 0}};
     EXPECT_EQ(run(Variants(key), e, job), wanted(e, job));

@@ -1,7 +1,7 @@
-"""The rules of all verdicts on the sentences in lab/claims/statements, with the papers' figures.
+"""The rules for all verdicts on the sentences in lab/claims/statements, with the papers' figures.
 
-They are written from the sentences, with their series, sizes, condition and baseline, independently of the lab's own
-rules in lab/claims/*.cpp. If the two disagree, the sentence decides.
+The rules were written from the sentences, with their series, sizes, conditions and baselines, independently of the
+lab's own rules in lab/claims/*.cpp. If the two kinds of rules disagree, the sentence decides.
 """
 
 from __future__ import annotations

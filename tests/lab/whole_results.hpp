@@ -1,4 +1,4 @@
-// Conditions on the results of every GPU experiment, whatever the figures are.
+// Conditions on the results of every GPU experiment, independent of the figures.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace lab {
 
-/// Every conclusion of the experiment is judged, or open because another experiment is missing.
+/// Checks that every conclusion of the experiment is judged, or is open because another experiment is missing.
 inline void expect_verdicts(const Experiment& experiment, const Result& result) {
     Record record;
     record.experiments.push_back(make_entry(experiment));
@@ -30,7 +30,7 @@ inline void expect_verdicts(const Experiment& experiment, const Result& result) 
     }
 }
 
-/// Runs the experiment `key` in `context`, which has a GPU.
+/// Runs the experiment `key` in `context`, which has a GPU, and checks the result.
 inline void expect_whole_result(const std::string& key, Context context) {
     const std::vector<std::string> keys{key};
     const std::vector<Experiment> chosen = select(keys);

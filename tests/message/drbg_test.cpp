@@ -1,5 +1,5 @@
 // Tests behaviour of CTR_DRBG that tests cannot reach through the C ABI: its limit, and a process with the PID of an
-// earlier one.
+// earlier process.
 #include "message/drbg.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 
-/// Replaces libc's function. The system reuses process IDs; here every process has the same one.
+/// Replaces libc's getpid. The system reuses process IDs; here, every process has the same ID.
 pid_t getpid() noexcept {
     return 4321;
 }
@@ -36,7 +36,7 @@ TEST(DrbgLimit, RequestsBeforeItIsReseeded) {
         drbg.reseed({}, {});
     }
     for (int i = 0; i < 3; ++i) drbg.generate(out, {}, false);
-    drbg.generate(out, {}, true);  // which reseeds
+    drbg.generate(out, {}, true);  // this call reseeds
 }
 
 TEST(DrbgFork, AChildWithTheSameNumberGivesOtherBytes) {

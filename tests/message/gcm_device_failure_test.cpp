@@ -1,6 +1,6 @@
-// Tests AES-GCM on a failing simulated GPU: each CUDA call fails in turn, once and permanently. If the engine chose the
-// GPU, the CPU does the rest with the same bytes and tags. If the caller requested it, the failure is reported and no
-// plaintext remains.
+// Tests AES-GCM on a failing simulated GPU. Each CUDA call fails in turn, once and permanently. If the engine chose the
+// GPU, the CPU does the remaining work and produces the same bytes and tags. If the caller requested the GPU, the
+// failure is reported and no plaintext remains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Bytes random_bytes(std::size_t n, unsigned seed) {
 
 class GcmDeviceFailure : public testing::Test {
 protected:
-    static constexpr std::size_t length = 70000;  // pageable memory is staged from 64 KiB
+    static constexpr std::size_t length = 70000;  // pageable memory is staged for lengths from 64 KiB
 
     GcmDeviceFailure() {
         simt::reset();
@@ -53,7 +53,7 @@ protected:
                 .costs = gpu_first()};
     }
 
-    /// Buffers of one kind; twice the same buffer for work in place.
+    /// Buffers of one kind. In place, input and output are the same buffer.
     struct Buffers {
         Buffers(Memory kind, bool in_place) : kind_(kind), in_place_(in_place) {
             for (auto& memory : memory_) {
@@ -95,7 +95,7 @@ protected:
         const Bytes* input;
         const Bytes* output;
         Bytes* tags;
-        /// Returns the notes.
+        /// Runs the operation and returns its notes.
         std::function<std::uint32_t(Engine&, Buffers&, Bytes& tags)> run;
     };
 
@@ -147,7 +147,7 @@ protected:
         };
     }
 
-    /// Calls `body` with each CUDA call failing in turn.
+    /// Calls `body` and makes each CUDA call fail in turn.
     static void fail_every_call(const std::function<void()>& body) {
         simt::reset();
         body();
@@ -294,7 +294,7 @@ TEST_F(GcmDeviceFailure, OfGcmSivNoPlaintextIsLeftOnTheDevice) {
             Buffers buffers(Memory::device, in_place);
             Engine engine(options(in_place));
             bool failed = true;
-            for (int nth = 3; failed; ++nth) {  // the first two query the location of the buffers
+            for (int nth = 3; failed; ++nth) {  // the first two calls query where the buffers are
                 SCOPED_TRACE(std::to_string(nth) + (encrypt ? " sealing" : " opening"));
                 buffers.fill(encrypt ? text_ : sealed);
                 Bytes tag = encrypt ? Bytes(16) : Bytes(sealed.end() - 16, sealed.end());
@@ -315,7 +315,7 @@ TEST_F(GcmDeviceFailure, OfGcmSivNoPlaintextIsLeftOnTheDevice) {
                                                .key = &key_,
                                                .keys = {}};
                     crypt(engine, {.message = message, .output_capacity = length}, result);
-                    failed = simt::calls("*") >= static_cast<std::uint64_t>(nth);  // which may fail
+                    failed = simt::calls("*") >= static_cast<std::uint64_t>(nth);  // this call may fail
                     ASSERT_TRUE(std::equal(sealed.end() - 16, sealed.end(), tag.begin()));
                     ASSERT_EQ(std::memcmp(buffers.output(), (encrypt ? sealed : text_).data(), length), 0);
                 } catch (const Error& e) {
@@ -331,12 +331,12 @@ TEST_F(GcmDeviceFailure, OfGcmSivNoPlaintextIsLeftOnTheDevice) {
     }
 }
 
-/// After a failure CUDA no longer reports which memory is on the device. The host must not access that memory.
+/// After a failure, CUDA no longer reports which memory is on the device. The host must not access the device's memory.
 TEST_F(GcmDeviceFailure, TheHostDoesNotTouchADevicesMemory) {
     Buffers buffers(Memory::device, false);
     Engine engine(options(true));
     bool failed = true;
-    for (int nth = 3; failed; ++nth) {  // the first two query the location of the buffers
+    for (int nth = 3; failed; ++nth) {  // the first two calls query where the buffers are
         simt::reset();
         buffers.fill(sealed_);
         simt::fail_call("*", nth, cudaErrorUnknown, std::numeric_limits<int>::max() / 2);

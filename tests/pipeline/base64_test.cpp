@@ -1,4 +1,4 @@
-// Tests base64 in pieces of any size, compared with libcrypto's one-shot encoder, and invalid base64.
+// Compares base64 in pieces of any size with libcrypto's one-shot encoder, and tests invalid base64.
 #include "format/base64.hpp"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(Base64, AnythingElseIsRefused) {
 }
 
 TEST(Base64, DataBehindTheEndIsRefusedAcrossReadsToo) {
-    // The end lies at the boundary between two reads of the decoder, at 64 KiB of text.
+    // The end of the data lies at the boundary between two reads of the decoder, after 64 KiB of text.
     const Bytes bytes = random_bytes(65536 / 4 * 3 - 1, 21);
     const std::string text = encoded_by_libcrypto(bytes, true);
     ASSERT_EQ(text.size(), 65536u);

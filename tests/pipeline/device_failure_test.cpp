@@ -1,5 +1,5 @@
-// The simulated GPU fails midway: each CUDA call fails in turn, once and permanently. The CPU does the rest, and the
-// output is the same.
+// Tests a simulated GPU that fails midway. Each CUDA call fails in turn, once and permanently. The CPU does the
+// remaining work, and the output is the same.
 #include <gtest/gtest.h>
 
 #include "../gpu_first.hpp"
@@ -18,12 +18,13 @@ protected:
     DeviceFailure() { simt::reset(); }
     ~DeviceFailure() override { simt::reset(); }
 
-    /// Chooses the GPU for everything, because the work is long enough, not because it is requested.
+    /// Returns options with which the engine chooses the GPU for all work, because the work is long enough rather than
+    /// because the caller requests it.
     static EngineOptions automatic() {
         return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 65536, .costs = gpu_first()};
     }
 
-    /// Runs `work` with each CUDA call failing in turn.
+    /// Runs `work` and makes each CUDA call fail in turn.
     template <typename Work>
     void fail_every_call(const Work& work) {
         simt::reset();

@@ -1,4 +1,5 @@
-// Tests files as sources and sinks of a pipeline: their state after success and failure, and refused paths.
+// Tests files as sources and sinks of a pipeline: their state after success and after failure, and paths that are
+// refused.
 #include "engine/pipeline/file.hpp"
 
 #include <fcntl.h>
@@ -37,7 +38,7 @@ protected:
         return {std::istreambuf_iterator<char>(file), {}};
     }
     std::size_t entries() const { return folder_.names().size(); }
-    /// Returns the mode, including the bits beyond rwx.
+    /// Returns the file's mode, including the bits other than rwx.
     mode_t mode_of(const std::string& name) const { return status_of_file(name).st_mode & 07777; }
     struct stat status_of_file(const std::string& name) const {
         struct stat status {};
@@ -53,7 +54,7 @@ protected:
     void write_through_sink(const std::string& name, const std::string& text, bool overwrite = false) const {
         const FileSource input(path("in"));
         FileSink sink(path(name), overwrite, input);
-        // Writes out of order, as workers do.
+        // Writes the pieces out of order, as workers do.
         const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
         sink.write(2, bytes.subspan(2));
         sink.write(0, bytes.first(2));
@@ -95,7 +96,7 @@ TEST_F(FileTest, NothingIsLeftOfASinkThatWasNotCommitted) {
     EXPECT_EQ(entries(), 1u);
 }
 
-/// If unnamed files are not supported, the parent's file has a name, and a child must not remove it.
+/// If unnamed files are not supported, the parent's temporary file has a name, and a child must not remove the file.
 TEST_F(FileTest, AChildRemovesNoTemporaryFileOfItsParents) {
     write_file("temporary", "the parent's");
     const Descriptor folder(open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
@@ -123,7 +124,7 @@ TEST_F(FileTest, AnExistingFileIsKeptUnlessOverwritingIsAskedFor) {
     write_file("out", "old");
     EXPECT_EQ(try_sink("out"), WARPAES_ERROR_EXISTS);
     EXPECT_EQ(try_sink("out", true), WARPAES_OK);
-    EXPECT_EQ(read_file("out"), "old");  // never committed
+    EXPECT_EQ(read_file("out"), "old");  // the new file was not committed
     write_through_sink("out", "newer", true);
     EXPECT_EQ(read_file("out"), "newer");
     EXPECT_EQ(entries(), 2u);
@@ -149,10 +150,10 @@ TEST_F(FileTest, PermissionsAreThoseOfTheOldFileOrOfTheUmask) {
 }
 
 TEST_F(FileTest, PermissionsAreThoseThatTheDirectorysAccessListGivesToANewFile) {
-    // Version 2; the owner rwx, user 1 rw-, the group r-x, the mask rw-, others r--.
+    // An access list of version 2: owner rwx, user 1 rw-, group r-x, mask rw-, others r--.
     constexpr std::array<std::uint32_t, 11> list{2, 0x70001, ~0u, 0x60002, 1, 0x50004, ~0u, 0x60010, ~0u, 0x40020, ~0u};
     if (::setxattr(folder_.path().c_str(), "system.posix_acl_default", list.data(), sizeof list, 0) != 0) {
-        GTEST_SKIP() << "no access lists on this file system; ext4, xfs and tmpfs run this";
+        GTEST_SKIP() << "no access lists on this file system; ext4, xfs and tmpfs run this test";
     }
     const Descriptor plain(::open(path("plain").c_str(), O_WRONLY | O_CREAT, 0666), true);
     write_through_sink("fresh", "text");
@@ -167,7 +168,7 @@ TEST_F(FileTest, PermissionsAreThoseThatTheDirectorysAccessListGivesToANewFile) 
 
 TEST_F(FileTest, TheAccessListIsTheReplacedFilesAndNotTheDirectorys) {
     constexpr const char* of_file = "system.posix_acl_access";
-    const auto list = [](std::uint32_t user) {  // the owner rw-, this user rw-, the group ---, the mask rw-, others ---
+    const auto list = [](std::uint32_t user) {  // owner rw-, this user rw-, group ---, mask rw-, others ---
         return std::array<std::uint32_t, 11>{2, 0x60001, ~0u, 0x60002, user, 0x4, ~0u, 0x60010, ~0u, 0x20, ~0u};
     };
     const auto of_directory = list(1), its_own = list(2);
@@ -176,7 +177,7 @@ TEST_F(FileTest, TheAccessListIsTheReplacedFilesAndNotTheDirectorys) {
     if (::setxattr(folder_.path().c_str(), "system.posix_acl_default", of_directory.data(), sizeof of_directory, 0) !=
             0 ||
         ::setxattr(path("with").c_str(), of_file, its_own.data(), sizeof its_own, 0) != 0) {
-        GTEST_SKIP() << "no access lists on this file system; ext4, xfs and tmpfs run this";
+        GTEST_SKIP() << "no access lists on this file system; ext4, xfs and tmpfs run this test";
     }
     write_through_sink("without", "text", true);
     write_through_sink("with", "text", true);
@@ -197,7 +198,7 @@ TEST_F(FileTest, WhoeverReplacesAFileDoesNotHandOnItsSetIdBits) {
 }
 
 TEST_F(FileTest, WhoeverReplacesAFileKeepsItsOwnerOrGivesNobodyMore) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away; root on any machine runs this";
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can change a file's owner; root on any machine runs this test";
     const auto make = [&](mode_t mode) {
         write_file("old", "old");
         ASSERT_EQ(::chown(path("old").c_str(), 12345, 23456), 0);
@@ -214,7 +215,7 @@ TEST_F(FileTest, WhoeverReplacesAFileKeepsItsOwnerOrGivesNobodyMore) {
     for (const auto& [before, after] : narrowed) {
         make(before);
         ::setfsgid(34567);
-        ::setfsuid(34567);  // this user may not change a file's owner or assign that group
+        ::setfsuid(34567);  // this user may not change a file's owner or its group to that group
         write_through_sink("old", "text", true);
         ::setfsuid(0);
         ::setfsgid(0);
@@ -225,15 +226,15 @@ TEST_F(FileTest, WhoeverReplacesAFileKeepsItsOwnerOrGivesNobodyMore) {
 }
 
 TEST_F(FileTest, WhoeverReplacesAnothersFileHasNothingOfTheDirectorysAccessListInIt) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away; root on any machine runs this";
-    // The owner rwx, user 1 rw-, the group r-x, the mask rw-, others r--.
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can change a file's owner; root on any machine runs this test";
+    // An access list: owner rwx, user 1 rw-, group r-x, mask rw-, others r--.
     constexpr std::array<std::uint32_t, 11> list{2, 0x70001, ~0u, 0x60002, 1, 0x50004, ~0u, 0x60010, ~0u, 0x40020, ~0u};
     write_file("old", "old");
     ASSERT_EQ(::chown(path("old").c_str(), 12345, 23456), 0);
     ASSERT_EQ(::chmod(path("old").c_str(), 0644), 0);
     fs::permissions(folder_.path(), static_cast<fs::perms>(0777));
     if (::setxattr(folder_.path().c_str(), "system.posix_acl_default", list.data(), sizeof list, 0) != 0) {
-        GTEST_SKIP() << "no access lists on this file system; ext4, xfs and tmpfs run this";
+        GTEST_SKIP() << "no access lists on this file system; ext4, xfs and tmpfs run this test";
     }
     ::setfsgid(34567);
     ::setfsuid(34567);
@@ -280,9 +281,9 @@ TEST_F(FileTest, ALinkThatLeadsNowhereIsRefusedAndStays) {
 }
 
 TEST_F(FileTest, ADiskIsNotOverwrittenUnlessThatIsAskedFor) {
-    // No such device exists, so opening it would give another error.
+    // No such device exists, so opening it would produce a different error.
     if (::mknod(path("disk").c_str(), S_IFBLK | 0600, makedev(240, 250)) != 0) {
-        GTEST_SKIP() << "only root can make devices; root on a machine that is no container runs this";
+        GTEST_SKIP() << "only root can create devices; root outside a container runs this test";
     }
     EXPECT_EQ(try_sink("disk"), WARPAES_ERROR_EXISTS);
     EXPECT_EQ(try_sink("disk", true), WARPAES_ERROR_WRITE);
@@ -360,7 +361,7 @@ TEST_F(FileTest, ALimitOnFileSizesIsAWriteErrorAndLeavesNothing) {
 }
 
 TEST_F(FileTest, AClosedPipeIsAWriteError) {
-    std::signal(SIGPIPE, SIG_DFL);  // SIGXFSZ ends the process
+    std::signal(SIGPIPE, SIG_DFL);  // SIGPIPE ends the process
     write_to_closed_pipe();
 }
 
@@ -382,7 +383,7 @@ TEST_F(FileTest, DescriptorsThatAreOpenForTheOtherDirectionAreRefused) {
     ASSERT_EQ(::pipe(ends), 0);
     const Descriptor reader(ends[0], true), writer(ends[1], true);
     const FileSource input(path("in"));
-    // The read end can be opened for writing, and the job would then wait for itself.
+    // The read end can be opened for writing. The job would then wait for itself.
     EXPECT_EQ(status_of([&] { const FileSink sink(reader.get(), "pipe", input); }), WARPAES_ERROR_WRITE);
     EXPECT_EQ(status_of([&] { const FileSource source(writer.get(), "pipe"); }), WARPAES_ERROR_NOT_FOUND);
     const Descriptor only_read(::open(path("in").c_str(), O_RDONLY), true);
@@ -546,7 +547,7 @@ TEST_F(FileTest, WaitingForASilentPipeCanBeCancelled) {
     EXPECT_EQ(calls, 3);
 }
 
-/// Writes to each page of a file in memory by threads whose pieces start and end anywhere.
+/// Several threads write to each page of a file in memory. Their pieces start and end anywhere.
 TEST(SharedFile, InMemoryGetsWhatEachThreadWrites) {
     constexpr unsigned writers = 4;
     for (const std::size_t piece : {(std::size_t{4} << 20) + 40, (std::size_t{2} << 20) + 4095}) {
@@ -576,10 +577,10 @@ TEST_F(FileTest, PagesAreCopiedOnlyWhereTheFileIs) {
     const Descriptor file(::open(path("pages").c_str(), O_RDWR | O_CLOEXEC), true);
     const std::string text(2 * page, 'b');
     if (os::copy_to_pages(file.get(), text.data(), text.size(), static_cast<off_t>(page)) != 0 && errno == EINVAL) {
-        GTEST_SKIP() << "no MADV_POPULATE_WRITE; runs on Linux 5.14 or newer";
+        GTEST_SKIP() << "no MADV_POPULATE_WRITE; Linux 5.14 or later runs this test";
     }
     EXPECT_EQ(read_file("pages"), std::string(page, 'a') + text + std::string(2 * page, 'a'));
-    // As in a full file system, a page that cannot be allocated is an error, not a SIGBUS.
+    // If a page cannot be allocated, as on a full file system, the result is an error rather than a SIGBUS.
     EXPECT_EQ(os::copy_to_pages(file.get(), text.data(), text.size(), static_cast<off_t>((pages - 1) * page)), -1);
     EXPECT_EQ(fs::file_size(path("pages")), pages * page);
     const Descriptor closed;

@@ -1,4 +1,5 @@
-// Tests data that a message leaves in GPU memory and page-locked memory, and CUDA failures, on the simulated GPU.
+// Tests, on the simulated GPU, which data a message leaves in GPU memory and page-locked memory, and what CUDA failures
+// do.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ protected:
     }
 
     /// Encrypts `bytes` bytes on a new engine, in a mode that copies everything to the device and back. The lanes are
-    /// closed with the engine.
+    /// closed together with the engine.
     Bytes encrypt(std::size_t bytes) {
         Engine engine({.backend = "cuda", .device = -1, .threads = 2, .depth = 2, .chunk_bytes = 65536});
         Bytes out(bytes);
@@ -51,7 +52,7 @@ protected:
     Bytes plaintext_ = Bytes((1 << 20) + 100);  // the last chunk is small
 };
 
-/// The input or output is the caller's device memory, which the host cannot read for the next chunk.
+/// Either the input or the output is the caller's device memory, which the host cannot read for the next chunk.
 TEST_F(GpuMemory, ManyChunksOfWhichOneEndLiesThere) {
     simt::Machine machine = simt::Machine::from_environment();
     machine.guarded = true;
@@ -96,15 +97,16 @@ TEST_F(GpuMemory, PageLockedMessagesAreProcessedWhereTheyLie) {
     EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, 0), 0U);
     EXPECT_EQ(copies_of(Mode::ecb, Direction::decrypt, 0, 0), 0U);
     EXPECT_EQ(copies_of(Mode::cbc, Direction::decrypt, 0, 0), 0U);
-    // Kernels that process a byte twice, unaligned buffers, and chunks of a caller-defined length.
+    // Covers kernels that process a byte twice, unaligned buffers, and chunks whose length the caller chooses.
     EXPECT_NE(copies_of(Mode::cfb8, Direction::decrypt, 0, 0), 0U);
-    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 1, 0), 5U) << "three chunks in, and the two long ones out";
-    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, std::uint64_t{2} << 20), 4U) << "the long chunks, both ways";
+    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 1, 0), 5U) << "three chunks in, and the two long chunks out";
+    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, std::uint64_t{2} << 20), 4U)
+        << "the long chunks, in both directions";
     free_page_locked(out);
     free_page_locked(in);
 }
 
-/// Device memory is overwritten when the caller frees it, whatever it contains.
+/// Device memory is overwritten when the caller frees it, whatever its contents are.
 TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
     auto* const memory = static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, 1000));
     cuda_backend().copy(memory, Bytes(1000, 7).data(), 1000, 0, nullptr);
@@ -120,8 +122,8 @@ TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
     EXPECT_TRUE(clean);
 }
 
-/// Sixteen bytes of the text, the ciphertext or a round key in freed memory would be a leak. Both sizes matter: 100
-/// bytes go only through the lane's device buffers, and a megabyte goes through staging in several chunks.
+/// Sixteen bytes of the text, the ciphertext or a round key in freed memory are a leak. Both sizes matter: 100 bytes
+/// are copied only to the lane's device buffers, and a megabyte is staged in several chunks.
 TEST_F(GpuMemory, NothingIsLeftInWhatIsFreed) {
     for (const std::size_t bytes : {std::size_t{100}, plaintext_.size()}) {
         const Bytes ciphertext = encrypt(bytes);
@@ -141,14 +143,14 @@ TEST_F(GpuMemory, NothingIsLeftInWhatIsFreed) {
         encrypt(bytes);
         simt::on_free({});
         EXPECT_FALSE(leaked) << bytes;
-        EXPECT_GE(device_bytes, std::min<std::size_t>(bytes, 65536)) << "the test has seen no device memory freed";
+        EXPECT_GE(device_bytes, std::min<std::size_t>(bytes, 65536)) << "no device memory was freed during the test";
         EXPECT_EQ(host_bytes != 0, bytes > 65536) << "staging is for long messages";
     }
 }
 
-/// Each call that a result depends on fails in turn.
+/// Makes each call that a result depends on fail in turn.
 TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
-    encrypt(200000);  // makes the process's permanent allocations
+    encrypt(200000);  // allocates the memory that the process keeps
     const simt::Usage before = simt::usage();
     const Bytes right = encrypt(200000);
     for (const char* function : {"cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaHostAlloc", "cudaMalloc",
@@ -184,7 +186,7 @@ protected:
         simt::reset(machine);
     }
 
-    /// The ciphertext of the arena's bytes, with its last part in the place of its first.
+    /// Checks the encryption of the arena's bytes, whose last part is encrypted to the position of its first part.
     void expect_to_work(const Arena& arena, Memory kind) {
         ASSERT_EQ(place_of(arena.data()).kind, kind);
         ASSERT_EQ(place_of(arena.data() + arena.bytes() - 1).kind, kind);
@@ -222,7 +224,7 @@ TEST_F(ConfidentialMemory, AnArenaIsTheDriversMemory) {
         }
         simt::on_free({});
         EXPECT_GE(freed, bytes);
-        EXPECT_TRUE(clean) << "freed without having been wiped";
+        EXPECT_TRUE(clean) << "freed without being wiped";
     }
 }
 
@@ -254,7 +256,7 @@ TEST_F(ConfidentialMemory, OtherFailuresAreErrorsAndLeaveNothing) {
             EXPECT_EQ(simt::usage(), before) << function;
         }
     }
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "an error of ours is left to the caller";
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the caller sees an error of the library";
     encrypt(200000);
     const Arena arena(engine_, Memory::page_locked, false, -1, 100);
     EXPECT_EQ(place_of(arena.data()).kind, Memory::page_locked);
@@ -262,7 +264,7 @@ TEST_F(ConfidentialMemory, OtherFailuresAreErrorsAndLeaveNothing) {
 
 TEST_F(GpuMemory, TooLittleDeviceMemoryIsAnErrorOfItsOwn) {
     simt::Machine machine = simt::Machine::from_environment();
-    machine.memory = 100000;  // less than a chunk each way
+    machine.memory = 100000;  // less than a chunk in each direction
     simt::reset(machine);
     try {
         encrypt(plaintext_.size());

@@ -1,4 +1,4 @@
-// Tests messages in memory with many chunks, in place and not, on every usable backend.
+// Tests messages in memory with many chunks, in place and with separate buffers, on every usable backend.
 #include <gtest/gtest.h>
 
 #include "engine/chain.hpp"

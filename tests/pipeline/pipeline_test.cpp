@@ -1,4 +1,4 @@
-// Tests the pipeline between sources and sinks of every kind, compared with libcrypto, and its failures and
+// Compares the pipeline between sources and sinks of every kind with libcrypto, and tests its failures and
 // cancellation.
 #include "engine/pipeline/pipeline.hpp"
 
@@ -88,7 +88,8 @@ TEST_F(PipelineTest, PaddingBothWays) {
     }
 }
 
-/// Input and output are the caller's memory. The padding is not written past the end of either, nor into the input.
+/// The input and the output are the caller's memory. The padding must not be written past the end of either buffer or
+/// into the input.
 TEST_F(PipelineTest, PaddingInMemory) {
     for (const std::size_t length : {0u, 1u, 15u, 16u, 4095u, 4096u, 20000u}) {
         const std::size_t padded = length / 16 * 16 + 16;
@@ -150,7 +151,7 @@ TEST_F(PipelineTest, OnlyWholeBlocksWhereTheModeTakesNothingElse) {
               WARPAES_ERROR_DATA_LENGTH);
 }
 
-/// Fails each call of the source or sink in turn, and expects the run to end and report the failure.
+/// Makes each call of the source or sink fail in turn. The run must end and report the failure.
 template <typename RunWithFault>
 void fail_at_every_call(const RunWithFault& run_with) {
     Fault none;
@@ -160,7 +161,7 @@ void fail_at_every_call(const RunWithFault& run_with) {
         Fault fault(at);
         try {
             run_with(fault);
-            FAIL() << "call " << at << " failed and nobody was told";
+            FAIL() << "call " << at << " failed, but the failure was not reported";
         } catch (const Error& e) {
             ASSERT_STREQ(e.what(), "injected") << "call " << at;
         }
@@ -242,12 +243,12 @@ TEST_F(PipelineTest, ProgressIsToldNowAndThen) {
         if (++told == 1) first = done;
         return true;
     });
-    EXPECT_LT(first, input.size()) << "only of the end";
+    EXPECT_LT(first, input.size()) << "only the end is reported";
     const auto took = std::chrono::steady_clock::now() - begin;
-    EXPECT_LE(told, took / std::chrono::milliseconds(20) + 2);  // and of the end
+    EXPECT_LE(told, took / std::chrono::milliseconds(20) + 2);  // plus the start and the end
 }
 
-constexpr int patience = 10000;  // milliseconds until a wait in vain ends
+constexpr int patience = 10000;  // milliseconds until a wait without an event ends
 
 /// Waits for an event that never comes, and calls the hook while it waits.
 void wait_in_vain(const WaitHook& hook) {
@@ -328,7 +329,7 @@ TEST_F(PipelineTest, OnlyCountersWrap) {
     }
 }
 
-/// Fills the staging memory of the engine's lanes with zeros, and checks afterwards that it still is.
+/// Fills the staging memory of the engine's lanes with zeros, and later checks that it is still filled with zeros.
 class Staging : public PipelineTest {
 protected:
     static constexpr std::size_t chunk = 4096, bytes = chunk + 16;  // with room for padding
@@ -352,7 +353,7 @@ protected:
     }
 
 private:
-    /// Returns all lanes used by a run of these tests.
+    /// Returns all lanes that a run of these tests uses.
     std::vector<LaneLease> lanes() {
         const Plan plan = engine_.plan(Mode::cbc, Direction::encrypt, Engine::unknown_length);
         std::vector<LaneLease> all;
@@ -363,7 +364,7 @@ private:
 
 TEST_F(Staging, HoldsNothingAfterwards) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-        // The text is padded, so that the last chunk fills the staging memory to its last byte.
+        // The text is padded, so the last chunk fills the staging memory to its last byte.
         Bytes input = random_bytes(7 * chunk - 1, 12);
         if (direction == Direction::decrypt) input = *oracle::evp("CBC", true, key_bytes, iv_bytes, input, true);
         TestSource source(input, TestSource::Kind::positional);
@@ -388,7 +389,7 @@ TEST_F(Staging, HoldsNothingOfWhatWasReadWhenReadingFailed) {
 }
 
 TEST_F(PipelineTest, ManyEmptyAndShortRunsLeaveNothingBehind) {
-    // Lanes and threads are created and destroyed. A leak or a stale turn would appear in one of a thousand runs.
+    // Creates and destroys lanes and threads. A leak or a stale turn would appear in one of a thousand runs.
     for (unsigned i = 0; i < 1000; ++i) {
         const Bytes input = random_bytes(i * 13, i);
         TestSource source(input, i % 2 == 0 ? TestSource::Kind::positional : TestSource::Kind::sequential);

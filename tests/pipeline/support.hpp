@@ -1,4 +1,4 @@
-// Sources and sinks of every kind, and the expected results.
+// Sources and sinks of every kind, and their expected results.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline constexpr ModeCase all_modes[] = {{Mode::ecb, "ECB"},   {Mode::cbc, "CBC"
                                          {Mode::cfb8, "CFB8"}, {Mode::cfb1, "CFB1"}, {Mode::ofb, "OFB"},
                                          {Mode::ctr, "CTR"}};
 
-/// Counts calls, and makes call number `at` and all later calls throw.
+/// Counts calls, and makes call number `at` and all later calls throw an exception.
 class Fault {
 public:
     explicit Fault(std::optional<int> at = std::nullopt) : at_(at) {}
@@ -59,7 +59,8 @@ public:
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
         if (fault_ != nullptr) fault_->call();
         if (is_sequential()) {
-            // Reads from start to end, and never after the end, where a terminal would wait for more.
+            // The pipeline must read from start to end, and never after the end, because a terminal would then wait for
+            // more input.
             if (offset != position_ || ended_) throw Error(WARPAES_ERROR_INTERNAL, "source was read out of order");
         }
         const std::size_t at = static_cast<std::size_t>(std::min<std::uint64_t>(offset, bytes_.size()));

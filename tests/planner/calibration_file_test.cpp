@@ -1,4 +1,4 @@
-// Tests calibrations passed between processes.
+// Tests calibrations that one process writes and another reads.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -44,7 +44,7 @@ bool same(const CostModel& a, const CostModel& b) {
     return write_calibration(a, here) == write_calibration(b, here);
 }
 
-/// Sets an environment variable, and restores it in the destructor.
+/// Sets an environment variable. The destructor restores its old value.
 class Variable {
 public:
     Variable(const char* name, const char* value) : name_(name) {
@@ -89,7 +89,7 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
     const Cost* cost = loaded->find("vaes")->find(WorkClass::ctr, Way::one_lane, 128);
     ASSERT_NE(cost, nullptr);
     EXPECT_EQ(*cost, *model.find("vaes")->find(WorkClass::ctr, Way::one_lane, 128)) << "to the last bit";
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "a/b"), {}), 1) << "nothing else is left";
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "a/b"), {}), 1) << "no other file remains";
 }
 
 TEST_F(CalibrationFile, NoFileIsNoNote) {
@@ -130,7 +130,7 @@ TEST_F(CalibrationFile, DamageIsANoteAndNothingMore) {
     (void)with("\"thread_s\": ", "\"thread_s\": -");
     (void)with("\"costs\"", "\"prices\"");
     EXPECT_NE(with("\"schema\": 1", "\"schema\": 2").find("version"), std::string::npos);
-    // A file with any single byte changed is read without a crash or a hang.
+    // Reading a file with any single byte changed must not crash or hang.
     for (std::size_t at = 0; at < whole.size(); at += 7) {
         std::string text = whole;
         text[at] = static_cast<char>(text[at] ^ 0x11);
@@ -163,7 +163,7 @@ TEST_F(CalibrationFile, KeepsWhatItSaysOfOtherGpus) {
     store_calibration(without_gpu, path(), here);
     const auto loaded = load_calibration(path(), here);
     EXPECT_NE(loaded->find("cuda NVIDIA H200"), nullptr);
-    EXPECT_EQ(loaded->find("vaes"), nullptr) << "a CPU backend that is not there any more";
+    EXPECT_EQ(loaded->find("vaes"), nullptr) << "a CPU backend that no longer exists";
     EXPECT_NE(loaded->find("aesni"), nullptr);
     EXPECT_EQ(loaded->cold, 0.1);
     EXPECT_EQ(loaded->thread, without_gpu.thread);
@@ -217,7 +217,7 @@ TEST_F(CalibrationFile, SaysWhyItCannotBeStored) {
         }
     }
     EXPECT_TRUE(fs::is_empty(folder_ / "taken"));
-    EXPECT_FALSE(load_calibration(path("taken"), here)->note.empty()) << "a folder is no calibration";
+    EXPECT_FALSE(load_calibration(path("taken"), here)->note.empty()) << "a folder is not a calibration";
 }
 
 TEST_F(CalibrationFile, WhatIsNoRegularFileIsNeitherReadNorReplaced) {
@@ -242,7 +242,7 @@ TEST_F(CalibrationFile, WhatIsTooLongIsNotRead) {
     EXPECT_EQ(loaded->note, "the calibration in '" + path() + "' is not used: calibration: the file is too long");
 }
 
-/// The names may be anything that a driver or kernel reports.
+/// Drivers and kernels may report any names.
 TEST_F(CalibrationFile, OfProcessorsAndGpusOfAnyName) {
     for (const std::string name : {"a \\ b", "\\", "\"", "\t", "\x7f", "\xc3\xa4"}) {
         const Machine machine{"CPU " + name, 8, "1.2.3"};
@@ -289,13 +289,13 @@ TEST_F(CalibrationFile, TextThatEndsInANumber) {
     const std::string_view text(memory.data(), end + 2);
     try {
         (void)read_calibration(text, here);
-        ADD_FAILURE() << "half a calibration was read";
+        ADD_FAILURE() << "an incomplete calibration was accepted";
     } catch (const Error& e) {
         EXPECT_EQ(std::string(e.what()), "calibration: byte " + std::to_string(text.size()) + ": expected ','");
     }
 }
 
-/// The machine's name comes from the kernel: another machine's calibration must not be used here.
+/// The kernel reports the machine's name. Another machine's calibration must not be used here.
 TEST(CalibrationMachine, IsTheOneItRunsOn) {
     std::string model = "unknown";
     std::ifstream info("/proc/cpuinfo");
@@ -309,7 +309,7 @@ TEST(CalibrationMachine, IsTheOneItRunsOn) {
     EXPECT_EQ(Machine::here().cpu, model);
     EXPECT_EQ(Machine::here().processors, usable_processors());
     EXPECT_EQ(Machine::here().version, WARPAES_VERSION);
-    // The key counts the CPUs that the process may run on, not all CPUs.
+    // The key contains the number of CPUs that the process may run on, not the number of all CPUs.
     cpu_set_t before, one;
     ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
     EXPECT_EQ(usable_processors(), static_cast<unsigned>(CPU_COUNT(&before)));

@@ -1,4 +1,4 @@
-// Measurements of a machine and their use, with an invented machine.
+// Tests measurements of a machine and their use, with an invented machine.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ std::vector<BackendInfo> machine() {
         {.name = "cuda", .description = "NVIDIA Other", .reason = "", .device = 2, .multiprocessors = 20, .gpu = true}};
 }
 
-/// The machine's true costs differ from the defaults by a factor for each backend.
+/// The machine's true costs differ from the default costs by a factor for each backend.
 double true_seconds(const Trial& trial) {
     static const auto infos = machine();
     for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -47,7 +47,7 @@ double true_seconds(const Trial& trial) {
             static_cast<double>(std::min<std::uint64_t>(threads, std::max<std::uint64_t>(1, trial.work.bytes / chunk)));
         return 20e-6 * (lanes - 1) + factor * std::max(with(Way::all_lanes), with(Way::one_lane) / lanes);
     }
-    ADD_FAILURE() << "nobody has a " << trial.backend;
+    ADD_FAILURE() << "there is no " << trial.backend;
     return 1;
 }
 
@@ -152,7 +152,7 @@ TEST(Calibration, WhatCannotBeMeasuredStaysUnknown) {
     const CostTable& gpu = *report.model.find("cuda NVIDIA One");
     EXPECT_EQ(gpu.find(WorkClass::ctr, Way::device, 128), nullptr);
     EXPECT_NE(gpu.find(WorkClass::ctr, Way::page_locked, 128), nullptr);
-    // The planner uses the default costs.
+    // The planner still uses the default costs.
     const Planner planner(std::make_shared<const CostModel>(report.model), threads);
     const Work work{.bytes = 1 << 20, .memory = Memory::device};
     EXPECT_FALSE(planner.on_gpu(infos[3], 1, work).calibrated);
@@ -173,7 +173,7 @@ TEST(Calibration, NothingCostsNoTime) {
     }
 }
 
-/// The time is not zero either if many workers took less time than starting them.
+/// The result is also not zero if many workers took less time than it takes to start them.
 TEST(Calibration, WhatManyWorkersShareCostsSomething) {
     const auto infos = machine();
     constexpr double at_once = 1e-7;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t mib = 1 << 20;
 
-/// The CPU takes 1 ns per byte, the GPU a tenth of that, and 10 ms to wake.
+/// Returns costs with which the CPU takes 1 ns per byte, and the GPU a tenth of that and 10 ms to wake up.
 std::shared_ptr<const CostModel> costs(double gpu_fixed = 20e-6) {
     auto model = std::make_shared<CostModel>();
     model->cold = 10e-3;
@@ -47,7 +47,7 @@ TEST_F(Choices, PageLockedDataGoesWhereItIsFaster) {
     EXPECT_NE(choice(engine, 16 << 10, Memory::page_locked), "cuda");
     EXPECT_EQ(choice(engine, 64 << 10, Memory::page_locked), "cuda");
     EXPECT_EQ(choice(engine, 1 << 30, Memory::page_locked), "cuda");
-    EXPECT_NE(choice(engine, 1 << 30, Memory::page_locked, Mode::cbc), "cuda") << "by the usual costs";
+    EXPECT_NE(choice(engine, 1 << 30, Memory::page_locked, Mode::cbc), "cuda") << "by the default costs";
     // The choice changes once, from the CPU to the GPU.
     bool on_gpu = false;
     for (std::uint64_t bytes = 16; bytes <= 256 * mib; bytes += bytes / 4) {
@@ -60,10 +60,10 @@ TEST_F(Choices, PageLockedDataGoesWhereItIsFaster) {
 TEST_F(Choices, AGpuThatIsNoFasterIsNotUsed) {
     const Engine engine(automatic(costs(10)));
     EXPECT_NE(choice(engine, 1 << 30, Memory::page_locked), "cuda");
-    EXPECT_EQ(choice(engine, 1 << 30, Memory::device), "cuda") << "but nobody else reaches its memory";
+    EXPECT_EQ(choice(engine, 1 << 30, Memory::device), "cuda") << "but no other backend can access its memory";
 }
 
-/// Only this test needs an unused GPU, so it is the first in this program.
+/// Only this test needs a GPU that has not been used, so it is the first test in this program.
 TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     ASSERT_FALSE(cuda_backend().is_awake());
     const Engine engine(automatic(costs()));
@@ -74,13 +74,13 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     EXPECT_EQ(e.reason,
               std::string(e.plan.backend->name()) +
                   ": 1 ms predicted against 10 ms by cuda, of which 10 ms to create its context (calibrated)");
-    // The same applies to a batch, even if only a part of it would use the GPU.
+    // A batch also does not wake the GPU, even if only a part of it would use the GPU.
     EXPECT_NE(engine.explain({.bytes = 1 * mib, .messages = 8, .batch = true}).plan.backend, &cuda_backend());
     const Work parts[] = {{.bytes = mib / 2, .memory = Memory::page_locked, .messages = 4, .batch = true},
                           {.bytes = mib / 2, .messages = 4, .batch = true},
                           {.bytes = mib / 2, .memory = Memory::page_locked, .messages = 4, .batch = true}};
     EXPECT_TRUE(engine.crew(parts, false).gpus.empty());
-    EXPECT_FALSE(engine.crew({parts, 1}, false).gpus.empty()) << "who has page-locked memory has woken it";
+    EXPECT_FALSE(engine.crew({parts, 1}, false).gpus.empty()) << "page-locked memory requires an awake GPU";
     EXPECT_TRUE(on_gpu(64 * mib)) << "67 ms instead of 7 and 10";
     auto of_batches = std::make_shared<CostModel>(*costs());
     CostTable& table = of_batches->tables[CostModel::table_name(cuda_backend().info().front())];
@@ -90,7 +90,7 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
               "cuda: 17 ms predicted against 67 ms by " + std::string(e.plan.backend->name()) + " (calibrated)");
     EXPECT_NEAR(batch.seconds, 20e-6 + 1e-10 * 64 * mib + 10e-3, 1e-9);
 
-    // Many calls that the GPU does faster pay for waking it: each saves 1 ms - 0.12 ms.
+    // Many calls that are faster on the GPU make it worthwhile to wake the GPU: each call saves 1 ms - 0.12 ms.
     const Engine patient(automatic(costs()));
     int calls = 0;
     while (calls < 100 && patient.plan({.bytes = mib}).backend != &cuda_backend()) ++calls;
@@ -101,7 +101,7 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     for (int i = 0; i < 100; ++i) EXPECT_NE(asked.explain({.bytes = mib}).plan.backend, &cuda_backend());
     EXPECT_FALSE(cuda_backend().is_awake());
 
-    // Once the GPU is awake, every call that is faster on it runs there.
+    // Once the GPU is awake, every call that is faster on the GPU runs there.
     (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0);
     EXPECT_TRUE(cuda_backend().is_awake());
     EXPECT_EQ(asked.plan({.bytes = mib}).backend, &cuda_backend());
@@ -136,13 +136,13 @@ TEST_F(Choices, PredictionsAreOfWhatIsPossible) {
     EXPECT_FALSE(engine.predict(on_device, missing));
 }
 
-/// Tests that need a GPU that is awake, so they run after the others.
+/// Tests that need an awake GPU, so they run after the other tests.
 class ExplainedChoices : public Choices {
 protected:
     ExplainedChoices() { (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0); }
 };
 
-/// The driver reports which memory it is.
+/// The driver reports which kind of memory a pointer refers to.
 TEST_F(ExplainedChoices, AMessageGoesByWhereItLies) {
     auto model = std::make_shared<CostModel>(*costs());
     CostTable& table = model->tables[CostModel::table_name(cuda_backend().info().front())];
@@ -163,12 +163,13 @@ TEST_F(ExplainedChoices, AMessageGoesByWhereItLies) {
     };
     EXPECT_EQ(backend_of(locked[0], locked[1]), "cuda");
     EXPECT_NE(backend_of(pageable.data(), pageable.data()), "cuda");
-    EXPECT_NE(backend_of(locked[0], pageable.data()), "cuda") << "the slower end counts";
+    EXPECT_NE(backend_of(locked[0], pageable.data()), "cuda") << "the slower memory counts";
     EXPECT_NE(backend_of(pageable.data(), locked[1]), "cuda");
     for (std::uint8_t* const memory : locked) test::free_page_locked(memory);
 }
 
-/// The explanation has two figures in a readable unit, the slower backend, the difference, and the origin of the costs.
+/// The explanation contains two figures in a readable unit, the slower backend, the difference, and the origin of the
+/// costs.
 TEST_F(ExplainedChoices, OfMessages) {
     const Engine engine(automatic(costs()));
     const std::string best(engine.plan({.bytes = 1}).backend->name());
@@ -212,7 +213,8 @@ TEST_F(ExplainedChoices, OfBatches) {
     const auto explain = [&](std::uint64_t bytes, unsigned key_bits, Memory memory) {
         return engine.explain({.key_bits = key_bits, .bytes = bytes, .memory = memory, .messages = 8, .batch = true});
     };
-    // Both are equally fast, and the work is large enough to be shared, in 1.7 / 2 of the time of either.
+    // The CPU and the GPU are equally fast, and the work is large enough to be shared. Together, they need 1.7 / 2 of
+    // the time that one backend needs.
     const Explanation both = explain(256 * mib, 128, Memory::page_locked);
     EXPECT_EQ(both.reason, "cuda and " + best + ": 228 ms predicted for both against 268 ms by cuda and 268 ms by " +
                                best + " (calibrated); a note");
@@ -220,7 +222,7 @@ TEST_F(ExplainedChoices, OfBatches) {
     ASSERT_NE(both.beside, nullptr);
     EXPECT_EQ(both.beside->name(), best);
     EXPECT_NEAR(both.seconds, 0.85 * 0.26845, 1e-4);
-    // Work below 128 MiB is not shared. Above, the CPU is used, because the GPU is not faster.
+    // Work below 128 MiB is not shared. It runs on the CPU, because the GPU is not faster.
     EXPECT_NE(explain(128 * mib, 128, Memory::page_locked).beside, nullptr);
     const Explanation one = explain(128 * mib - 1, 128, Memory::page_locked);
     EXPECT_EQ(one.reason, best + ": 134 ms predicted against 134 ms by cuda (calibrated); a note");

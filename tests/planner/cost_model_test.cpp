@@ -29,7 +29,7 @@ TEST(Cost, ABytePaysForTheSpanItLiesIn) {
 TEST(Cost, TheSlowerOfChainAndThroughputCounts) {
     Cost cost{.fixed = 10, .message = 2, .key = 3, .serial_byte = 5};
     cost.byte.fill(1);
-    // 4 messages of 100 bytes, 2 keys: 4 * 2 + 2 * 3 + 400 = 414, and a chain of 100 bytes takes 500.
+    // 4 messages of 100 bytes and 2 keys cost 4 * 2 + 2 * 3 + 400 = 414, but a chain of 100 bytes costs 500.
     EXPECT_DOUBLE_EQ(cost.seconds(400, 4, 100, 2), 10 + 500);
     EXPECT_DOUBLE_EQ(cost.seconds(400, 40, 10, 2), 10 + 80 + 6 + 400);
     EXPECT_DOUBLE_EQ(Cost{}.seconds(1 << 30, 5, 5, 5), 0);
@@ -137,7 +137,7 @@ TEST(DefaultCosts, OfAGpuFollowFromItsProperties) {
     EXPECT_DOUBLE_EQ(differs([](GpuSpeed& s) { s.clock /= 2; }), 2);
     EXPECT_DOUBLE_EQ(differs([](GpuSpeed& s) { s.compute_capability = 75; }), 2) << "half the load-store units";
     EXPECT_DOUBLE_EQ(differs([](GpuSpeed& s) { s.tensor_cores = false; }), 1);
-    // Memory is the limit: the text is read and written, and read again by GHASH without tensor cores.
+    // Memory limits the speed: the text is read and written and, without tensor cores, read again for GHASH.
     const GpuSpeed slow{.compute_capability = 75, .clock = 1.98e9, .memory = 6e11, .tensor_cores = false};
     GpuSpeed with_tensor_cores = slow;
     with_tensor_cores.tensor_cores = true;
@@ -149,7 +149,7 @@ TEST(DefaultCosts, OfAGpuFollowFromItsProperties) {
     EXPECT_GT(seconds(by_products, WorkClass::gcm_encrypt), 2 * seconds(h200, WorkClass::gcm_encrypt));
 }
 
-/// 14 rounds instead of 10.
+/// The longer key has 14 rounds instead of 10.
 TEST(DefaultCosts, AChainWaitsLongerUnderALongerKey) {
     const CostTable table = default_costs(
         {.name = "cuda", .description = "NVIDIA H200", .reason = "", .device = 0, .multiprocessors = 132, .gpu = true},

@@ -1,4 +1,4 @@
-// Fitting recovers the parameters that the measurements were generated from.
+// Tests that fitting recovers the parameters that generated the measurements.
 #include "engine/calibration/fit.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Nonnegative, AgreesWithASearchOnRandomSystems) {
         }
         for (double& value : b) value = number(random);
         const auto x = solve_nonnegative(a, b);
-        // Karush-Kuhn-Tucker conditions: no descent direction except at a bound.
+        // The Karush-Kuhn-Tucker conditions require that there is no descent direction except at a bound.
         for (std::size_t j = 0; j < 4; ++j) {
             double gradient = 0;
             for (std::size_t i = 0; i < a.size(); ++i) {
@@ -61,7 +61,7 @@ Measured point(const Cost& truth, std::uint64_t messages, std::uint64_t bytes, s
 }
 
 TEST(Fit, AMessagesCosts) {
-    // The costs of a GPU are constant below 64 KiB. Above, copies overlap increasingly.
+    // A GPU's costs are constant below 64 KiB. Above this size, copies overlap increasingly.
     Cost truth{.fixed = 3e-5};
     truth.byte = {0, 1e-11, 3e-11, 3e-11, 3e-11, 2.3e-11, 2.1e-11, 2.1e-11};
     std::mt19937 random(1);

@@ -1,4 +1,4 @@
-// Tests predictions, and the choice among CPU backends.
+// Tests predictions and the choice among CPU backends.
 #include "engine/planner.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(Planner, PredictsMoreForMore) {
                 for (std::uint64_t bytes = 1; bytes <= 4 * gib; bytes += bytes / 3 + 1) {
                     const Work work{.mode = mode, .bytes = bytes, .memory = memory};
                     const Prediction on_cpu = planner.best_cpu(work).prediction;
-                    // A different number of workers may shift the sum by the start time of one worker.
+                    // With a different number of workers, the sum may differ by the start time of one worker.
                     EXPECT_GE(on_cpu.seconds, cpu - 2 * default_thread_seconds) << bytes;
                     EXPECT_GE(on_cpu.lanes, 1U);
                     EXPECT_LE(on_cpu.lanes, threads);
@@ -112,7 +112,8 @@ TEST(Planner, GpusShareWhatComesFromTheHost) {
     EXPECT_EQ(planner.on_gpu(h200, 4, work).seconds, planner.on_gpu(h200, 1, work).seconds);
 }
 
-/// On this machine libcrypto is by far the fastest at GCM, and as fast as the others at CTR.
+/// Returns the costs of a machine where libcrypto is by far the fastest for GCM, and as fast as the other backends for
+/// CTR.
 std::shared_ptr<const CostModel> odd_machine() {
     auto model = std::make_shared<CostModel>();
     for (const char* name : {"libcrypto", "aesni", "vaes", "armv8"}) {
@@ -125,7 +126,7 @@ std::shared_ptr<const CostModel> odd_machine() {
     return model;
 }
 
-/// Returns the best CPU backend for sizes where bytes matter but that are too small for a GPU.
+/// Checks the choice of CPU backend for sizes where bytes matter but that are too small for a GPU.
 void expect_ways_as_planned(const Planner& planner, std::uint64_t longest) {
     bool any = false;
     for (const Mode mode : modes) {
@@ -167,7 +168,8 @@ TEST(Planner, GoesByWhatWasMeasured) {
     EXPECT_EQ(best.backend->name(), "libcrypto");
     EXPECT_TRUE(best.prediction.calibrated);
     const auto usual = planner.best_cpu({.mode = Mode::ctr, .bytes = 1 << 20});
-    EXPECT_EQ(usual.backend, Planner(nothing(), 1).best_cpu({.bytes = 1 << 20}).backend) << "30 % are no reason";
+    EXPECT_EQ(usual.backend, Planner(nothing(), 1).best_cpu({.bytes = 1 << 20}).backend)
+        << "a difference of 30 % is not enough";
     EXPECT_FALSE(planner.best_cpu({.mode = Mode::ecb, .bytes = 1 << 20}).prediction.calibrated);
 }
 
@@ -191,7 +193,7 @@ TEST(Planner, WakingAGpuTakesWhatWasMeasuredOrElseWhatIsUsual) {
     EXPECT_EQ(Planner(model, 1).cold_seconds(), 2.5);
 }
 
-/// All parameters of all costs differ.
+/// Returns distinct values for all parameters of all costs.
 double marked(std::size_t parameter, WorkClass work_class, Way way, unsigned key_bits) {
     const std::size_t cost = (static_cast<std::size_t>(work_class) * ways + static_cast<std::size_t>(way)) * 2;
     return 1 + static_cast<double>((cost + key_bits / 256) * 16 + parameter) / 4096;
@@ -208,9 +210,9 @@ std::shared_ptr<CostModel> marked_model() {
                     const auto way = static_cast<Way>(w);
                     const auto of = [&](std::size_t parameter) { return marked(parameter, work_class, way, bits); };
                     Cost cost{.fixed = 1e-6 * of(0), .message = 1e-8 * of(1), .key = 1e-7 * of(2)};
-                    // In some cases the chain takes longer than the rest, in others not.
+                    // In some cases, the chain takes longer than the other costs; in others, it does not.
                     cost.serial_byte = c % 2 == 0 ? 1e-10 * of(3) : 1e-7 * of(3);
-                    // In some cases not all messages are in flight at once.
+                    // In some cases, not all messages are in flight at the same time.
                     cost.in_flight = w % 2 == 0 ? 0 : 65536 * of(12);
                     for (std::size_t i = 0; i < Cost::spans; ++i) {
                         cost.byte[i] = 1e-9 * of(4 + i);
@@ -220,13 +222,13 @@ std::shared_ptr<CostModel> marked_model() {
             }
         }
     }
-    model->thread = 1;  // none is worth it
+    model->thread = 1;  // too expensive for any additional worker
     model->threads = 12;
     return model;
 }
 
-/// Returns the expected result: bytes of CFB8 and CFB1 count as cipher blocks, and 192 bits lie between the other key
-/// lengths.
+/// Returns the expected prediction. Bytes of CFB8 and CFB1 count as cipher blocks, and the costs for 192-bit keys lie
+/// between those for the other key lengths.
 double reckoned(const CostModel& model, const char* name, Way way, const Work& work, double share = 1) {
     const WorkClass work_class = class_of(work.mode, work.direction);
     const std::uint64_t factor = work.mode == Mode::cfb8 ? 16 : work.mode == Mode::cfb1 ? 128 : 1;
@@ -268,7 +270,7 @@ TEST(Planner, PredictsByTheFormula) {
                         work.batch = true;
                         work.messages = 6;
                         work.keys = 5;
-                        // The calibration used three times as many threads.
+                        // The calibration used three times as many threads as this planner.
                         const Prediction many = planner.on_cpu(*backend, work);
                         EXPECT_DOUBLE_EQ(many.seconds, reckoned(*model, name.c_str(), Way::batch, work, 3));
                         EXPECT_EQ(many.lanes, 4U);
@@ -299,7 +301,7 @@ TEST(Planner, PredictsByTheFormula) {
     }
 }
 
-/// Parts of a batch run at the same time: the cost of the call itself counts once.
+/// Parts of a batch run at the same time, so the cost of the call itself counts only once.
 TEST(Planner, PartsOfABatchArePredictedTogether) {
     const auto model = marked_model();
     const Planner planner(model, 12);
@@ -317,13 +319,14 @@ TEST(Planner, PartsOfABatchArePredictedTogether) {
     };
     const Planner::Best best = planner.best_cpu(parts);
     ASSERT_NE(best.backend, nullptr);
-    EXPECT_EQ(best.backend, planner.best_cpu({.bytes = 1}).backend) << "all are alike: the best in general";
+    EXPECT_EQ(best.backend, planner.best_cpu({.bytes = 1}).backend)
+        << "all backends cost the same, so the generally best one is chosen";
     EXPECT_NEAR(best.prediction.seconds, sum("libcrypto", Way::batch), 1e-12);
     EXPECT_EQ(best.prediction.lanes, 12U);
     EXPECT_TRUE(best.prediction.calibrated);
     const char* const gpu_name = "cuda NVIDIA H200, compute capability 9.0";
     EXPECT_NEAR(planner.on_gpu(h200, 1, parts), sum(gpu_name, Way::pageable_batch), 1e-12);
-    // If one part is not calibrated, neither is the whole.
+    // If one part is not calibrated, the whole batch is not calibrated.
     auto without = std::make_shared<CostModel>(*model);
     for (auto& [name, table] : without->tables) {
         CostTable fewer;
@@ -335,7 +338,7 @@ TEST(Planner, PartsOfABatchArePredictedTogether) {
     EXPECT_FALSE(Planner(without, 12).best_cpu(parts).prediction.calibrated);
 }
 
-/// With more workers than a message needs, the plan uses the fastest number.
+/// If there are more workers than a message needs, the plan uses the fastest number of workers.
 TEST(Planner, WorkersOfAMessage) {
     auto model = std::make_shared<CostModel>();
     model->thread = 1e-5;
@@ -349,7 +352,8 @@ TEST(Planner, WorkersOfAMessage) {
     const auto of = [&](unsigned threads, std::uint64_t bytes) {
         return Planner(model, threads).best_cpu({.bytes = bytes}).prediction;
     };
-    // 1e-10 * 16 MiB = 1.68 ms: sqrt(1.68 ms / 10 us) = 12.9 workers, but all workers together take at least 0.336 ms.
+    // 1e-10 * 16 MiB = 1.68 ms, and sqrt(1.68 ms / 10 us) = 12.9 workers. However, all workers together need at least
+    // 0.336 ms.
     const double bytes = 16 << 20;
     EXPECT_EQ(of(64, 16 << 20).lanes, 12U);
     EXPECT_DOUBLE_EQ(of(64, 16 << 20).seconds, 1e-6 + 11e-5 + 2e-11 * bytes);
@@ -357,11 +361,11 @@ TEST(Planner, WorkersOfAMessage) {
     EXPECT_DOUBLE_EQ(of(3, 16 << 20).seconds, 1e-6 + 2e-5 + 1e-10 * bytes / 3);
     EXPECT_EQ(of(1, 16 << 20).lanes, 1U);
     EXPECT_DOUBLE_EQ(of(1, 16 << 20).seconds, 1e-6 + 1e-10 * bytes);
-    // Two chunks; the second is one byte.
+    // There are two chunks. The second chunk is one byte.
     EXPECT_EQ(of(64, cpu_chunk_bytes).lanes, 1U);
     EXPECT_EQ(of(64, cpu_chunk_bytes + 1).lanes, 2U);
     EXPECT_TRUE(of(64, 16 << 20).calibrated);
-    // If all of them together are not faster than one, the plan uses one.
+    // If all workers together are not faster than one worker, the plan uses one worker.
     for (const char* name : {"libcrypto", "aesni", "vaes"}) {
         Cost slow{.fixed = 1e-6};
         slow.byte.fill(1e-10);
@@ -377,7 +381,7 @@ TEST(EnginePlans, FollowTheCostsGiven) {
     const Explanation e = engine.explain({.mode = Mode::gcm, .bytes = 1 << 20});
     EXPECT_EQ(e.plan.backend->name(), "libcrypto");
     EXPECT_TRUE(e.calibrated);
-    // Compares with a GPU, or else with the best of the other CPU backends.
+    // Compares with a GPU or, if there is none, with the best of the other CPU backends.
     const bool gpu = cuda_backend().usable(), aesni = aesni_backend().usable(), vaes = vaes_backend().usable();
     EXPECT_EQ(e.reason, std::string("libcrypto: 106 µs predicted") +
                             (gpu     ? " against 301 ms by cuda, of which 300 ms to create its context"

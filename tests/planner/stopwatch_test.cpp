@@ -1,4 +1,4 @@
-// Every measurement of a calibration can be carried out. Times are checked only against a lower bound.
+// Tests that every measurement of a calibration can be made. Times are only checked against a lower bound.
 #include <gtest/gtest.h>
 
 #include "../why_skipped.hpp"
@@ -18,7 +18,7 @@ protected:
         }
         return false;
     }
-    /// A single message and a batch, of one key and of many.
+    /// Measures a single message and a batch, with one key and with many keys.
     void measure(const std::string& backend, int device, Memory memory) {
         const Measure watch = stopwatch({.samples = 1, .sample_seconds = 0, .threads = 2});
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -57,7 +57,7 @@ TEST_P(StopwatchTest, MeasuresAGpuWhereverTheDataLies) {
     }
 }
 
-// No thread reaches 10 GB/s in CBC with libcrypto.
+// No thread reaches 10 GB/s with libcrypto's CBC.
 TEST(Stopwatch, MeasuresAllMessagesOfABatch) {
     const Measure watch = stopwatch({.samples = 1, .sample_seconds = 0, .threads = 2});
     const std::uint64_t bytes = std::uint64_t{32} << 20;
@@ -74,7 +74,7 @@ TEST(Stopwatch, MeasuresAllMessagesOfABatch) {
     EXPECT_GT(*seconds, static_cast<double>(bytes) / 2 / 10e9);
 }
 
-// Only a lack of memory leaves a case without a time: any other failure is reported.
+// A case has no time only if memory is lacking. Any other failure is reported.
 TEST(Stopwatch, WhatCannotBeMeasured) {
     const Measure watch = stopwatch({.samples = 1, .sample_seconds = 0, .threads = 2});
     const Trial trial{.backend = "abacus", .device = -1, .work = {.bytes = 96}};

@@ -1,4 +1,4 @@
-// Tests tuning of launches on the simulated GPU, where times are meaningless.
+// Tests the tuning of launches on the simulated GPU, where times are meaningless.
 #include "engine/calibration/tune.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ CudaBackend& gpu() {
     return cuda_backend();
 }
 
-/// Restores the default launches of the GPU's architecture in the destructor.
+/// The destructor restores the default launches for the GPU's architecture.
 class Launches : public testing::Test {
 protected:
     ~Launches() override {
@@ -32,7 +32,7 @@ protected:
     }
 };
 
-/// The GPU cannot be tuned, and the sentence has these words.
+/// Checks that the GPU cannot be tuned and that the error message contains these words.
 void expect_refusal(const std::string& words) {
     try {
         (void)tune(gpu(), {.device = 0, .quick = true, .progress = nullptr});
@@ -43,11 +43,11 @@ void expect_refusal(const std::string& words) {
     }
 }
 
-/// Thread blocks, threads and bytes of shared memory of every launch.
+/// The numbers of thread blocks, threads and bytes of shared memory of every launch.
 using Configurations = std::vector<std::tuple<unsigned, unsigned, std::size_t>>;
 
 struct Done {
-    Bytes bytes;  ///< and tags
+    Bytes bytes;  ///< output and tags
     Configurations launched;
 };
 
@@ -55,11 +55,11 @@ struct Job {
     Mode mode;
     Direction direction;
     std::uint64_t bytes;
-    std::uint64_t messages;  ///< 0: a single message, not a batch
+    std::uint64_t messages;  ///< 0 means a single message instead of a batch
     bool own_keys = false;
 };
 
-/// Runs the job on the GPU or with libcrypto.
+/// Runs the job on the GPU or with libcrypto and returns the result.
 Done done(const Job& job, bool on_gpu) {
     const std::uint64_t count = std::max<std::uint64_t>(1, job.messages);
     const std::size_t tags = job.mode == Mode::gcm ? count * block_bytes : 0, all = count * job.bytes;
@@ -112,7 +112,7 @@ Done done(const Job& job, bool on_gpu) {
     return {output, launched};
 }
 
-/// Every parameter, with a value that differs from the H200's and a job whose launches depend on it.
+/// A parameter, with a value that differs from the H200's and a job whose launches depend on it.
 struct Case {
     std::uint32_t LaunchTable::*figure;
     std::uint32_t value;
@@ -149,13 +149,13 @@ TEST_F(Launches, AFigureChangesWhatIsLaunchedAndNoByte) {
         const Done tuned = done(c.job, true);
         EXPECT_TRUE(built_in.bytes == by_cpu.bytes);
         EXPECT_TRUE(tuned.bytes == by_cpu.bytes);
-        // No other check here distinguishes kernels whose launches have the same size.
+        // No other check distinguishes these kernels, whose launches have the same size.
         const bool another_kernel = c.figure == &LaunchTable::long_counter_bytes ||
                                     (c.figure == &LaunchTable::tensor_blocks && c.value == 64) ||
                                     (c.figure == &LaunchTable::one_launch_share && c.value == 1024);
         EXPECT_TRUE(another_kernel || tuned.launched != built_in.launched);
     }
-    // GHASH by products uses more thread blocks.
+    // GHASH with products of bits uses more thread blocks.
     LaunchTable table = gpu().launches(0).built_in;
     table.tensor_blocks = never;
     table.one_launch_share = 0;
@@ -206,7 +206,7 @@ TEST_F(Launches, ATuningTriesEveryValueOfEveryFigure) {
     simt::on_launch(
         [&](const cudaLaunchConfig_t& c) { launched.emplace(c.gridDim.x, c.blockDim.x, c.dynamicSmemBytes); });
     LaunchTable before = gpu().launches(0).built_in;
-    before.own_key_threads = 448;  // tuning does not try it, so it is not in the report
+    before.own_key_threads = 448;  // tuning does not try this value, so the report does not contain it
     gpu().use_launches(0, before);
     const TuningReport report = tune(gpu(), {.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
                                                  steps.push_back(step);
@@ -232,7 +232,7 @@ TEST_F(Launches, ATuningTriesEveryValueOfEveryFigure) {
     };
     EXPECT_TRUE(threads(768) && threads(384) && threads(1024));
     EXPECT_EQ(objection(report.launches.used, report.launches.gpu), "");
-    EXPECT_EQ(gpu().launches(0).used, before) << "what to do with it is the caller's to say";
+    EXPECT_EQ(gpu().launches(0).used, before) << "the caller decides what to do with the result";
 }
 
 TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
@@ -247,7 +247,7 @@ TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
     }
     EXPECT_EQ(gpu().launches(0).used, table);
 
-    // A faulty GPU: its output is changed before the host reads it.
+    // Simulates a faulty GPU, whose output is changed before the host reads it.
     bool spoils = false;
     simt::on_launch([&](const cudaLaunchConfig_t& c) {
         spoils = spoils || c.blockDim.x == 768;
@@ -269,7 +269,7 @@ TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
     bool next = false;
     simt::on_launch([&](const cudaLaunchConfig_t& c) {
         if (next || c.blockDim.x != 1024 || c.dynamicSmemBytes != 64 * 1024) return;
-        next = true;  // the first launch with two tables; the next one fails
+        next = true;  // the first launch with two tables; the next launch fails
         simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
     });
     const TuningReport report = tune(gpu(), {.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
@@ -282,7 +282,7 @@ TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
     EXPECT_EQ(report.launches.used.tables, built_in.tables);
 }
 
-// The correct output of the previous value is still in memory.
+// The correct output for the previous value is still in memory.
 TEST_F(Launches, ALaunchThatWritesNothingIsFound) {
     simt::on_launch([](const cudaLaunchConfig_t& c) {
         if (c.blockDim.x == 768) const_cast<cudaLaunchConfig_t&>(c).gridDim.x = 0;
@@ -297,13 +297,13 @@ TEST_F(Launches, WhatIsInUseHasToRun) {
     EXPECT_EQ(gpu().launches(0).used, before);
 }
 
-/// The run is not only needed to find the measurable size.
+/// The run with the current launch is needed for the comparison, and not only to find the measurable size.
 TEST_F(Launches, TheLaunchInUseHasToRunWhereOthersAreComparedWithIt) {
     const LaunchTable before = gpu().launches(0).used;
     bool failed = false;
     simt::reset();
     simt::on_launch([&](const cudaLaunchConfig_t&) {
-        // Outputs are cleared before the first comparison, when the maximum size is known.
+        // The outputs are cleared before the first comparison, when the maximum size is known.
         if (failed || simt::calls("cudaMemsetAsync") == 0) return;
         failed = true;
         simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
@@ -329,7 +329,7 @@ TEST(StoredLaunchesTest, AreUsedForTheGpuThatTheyAreOf) {
     ASSERT_TRUE(stored.table);
     EXPECT_EQ(*stored.table, table);
     EXPECT_EQ(stored.note, "");
-    EXPECT_EQ(launches_of({}, h200).note, "") << "nobody has tuned here";
+    EXPECT_EQ(launches_of({}, h200).note, "") << "this GPU has not been tuned";
 }
 
 TEST(StoredLaunchesTest, OfAnotherGpuOrImpossibleAreRefusedWithASentence) {
@@ -379,7 +379,7 @@ TEST(StoredLaunchesTest, SurviveTheFileAndACalibration) {
     CostModel calibrated;
     calibrated.keep_gpus(back);
     EXPECT_EQ(calibrated.launches.size(), 2U);
-    // Content that is incomplete, longer or different is not a calibration.
+    // Content that is incomplete, too long or different is not a calibration.
     const auto with = [&](const std::string& what, const std::string& instead) {
         std::string changed = text;
         const std::size_t at = changed.find(what);
@@ -397,7 +397,7 @@ TEST(StoredLaunchesTest, SurviveTheFileAndACalibration) {
                                         {"\"of\": \"cuda Another\"", "\"of\": \"\""}}) {
         EXPECT_THROW((void)read_calibration(with(what, instead), here), Error) << instead;
     }
-    // Cut anywhere.
+    // The text is truncated at every seventh position.
     for (std::size_t bytes = 0; bytes + 1 < text.size(); bytes += 7) {
         EXPECT_THROW((void)read_calibration(text.substr(0, bytes), here), Error) << bytes;
     }
@@ -424,7 +424,7 @@ TEST(StoredLaunchesTest, LieBesideCosts) {
     EXPECT_EQ(launches_of(*load_calibration(path), h200).table, table) << "the last tuning counts";
     costs.launches[h200.name] = {h200, {}};
     store_calibration(costs, path);
-    EXPECT_EQ(launches_of(*load_calibration(path), h200).table, LaunchTable{}) << "what it says itself counts";
+    EXPECT_EQ(launches_of(*load_calibration(path), h200).table, LaunchTable{}) << "the calibration's own value counts";
     std::filesystem::remove_all(folder);
 }
 

@@ -19,7 +19,7 @@ Devices devices_of(std::span<const int> devices) {
 
 class TwoGpus : public testing::Test {
 protected:
-    /// Set up before the backend looks for devices, which it does only once.
+    /// The machine must be set up before the backend looks for devices, which it does only once.
     TwoGpus() {
         simt::Machine machine = simt::Machine::from_environment();
         machine.devices = 2;
@@ -40,7 +40,7 @@ TEST_F(TwoGpus, AnEngineHasBothOrTheOneAskedFor) {
     }
     try {
         const Engine engine(on_gpu(2));
-        ADD_FAILURE() << "there is no third one";
+        ADD_FAILURE() << "there is no third GPU";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_BACKEND);
         EXPECT_STREQ(e.what(), "device: there is no usable CUDA device 2 here");

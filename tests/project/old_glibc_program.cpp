@@ -1,5 +1,5 @@
-// Uses symbols from newer headers and libraries that glibc 2.28 does not have. test_wheel.py links this program for
-// that glibc and runs it here, once as if this glibc lacked the symbols as well.
+// Uses symbols from newer headers and libraries that glibc 2.28 lacks. test_wheel.py links this program for glibc 2.28
+// and runs it on this machine, once as if this machine's glibc also lacked the symbols.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -23,7 +23,7 @@ extern "C" void* __wrap_dlsym(void*, const char*) {
     return nullptr;
 }
 
-// The names that glibc 2.38 headers substitute for strtol and others.
+// The names that the headers of glibc 2.38 substitute for strtol and similar functions.
 extern "C" long __isoc23_strtol(const char*, char**, int);
 extern "C" unsigned long long __isoc23_strtoull(const char*, char**, int);
 extern "C" int __isoc23_sscanf(const char*, const char*, ...);
@@ -77,7 +77,8 @@ void waiting_ends() {
     ::pthread_mutex_unlock(&held);
 }
 
-/// A non-relocatable program contains copies of glibc's variables, which glibc must use under all their names.
+/// A non-relocatable program contains copies of glibc's variables. glibc must use these copies under all names of the
+/// variables.
 void variables_are_those_of_the_library() {
     require(environ != nullptr && *environ != nullptr, "environ");
     require(::setenv("OLD_GLIBC_PROGRAM", "set", 1) == 0, "setenv");

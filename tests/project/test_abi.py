@@ -1,5 +1,5 @@
-"""ABI 1 is stable: a client of its first version runs, and every change of the headers' functions and types is
-detected.
+"""Tests that ABI 1 is stable: a client of its first version runs, and every change to the headers' functions and types
+is detected.
 
 python3 tests/project/test_abi.py --record     rewrites tests/abi/warpaes.abi after an addition
 """
@@ -24,8 +24,8 @@ def run(*command, **options):
 
 
 def dump(to):
-    """Describe the declared ABI: compile a library of pointers to all functions. test_exports.py checks that the real
-    library has these functions."""
+    """Describe the declared ABI by compiling a library of pointers to all functions. test_exports.py checks that the
+    real library exports these functions."""
     text = "".join(path.read_text() for path in HEADERS)
     names = sorted(set(re.findall(r"^WARPAES_API [^;(]*?(warpaes_\w+)\(", text, re.MULTILINE)))
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +42,9 @@ def dump(to):
     Path(to).write_text(text.replace(folder, ""))
 
 
-@unittest.skipIf(os.environ.get("WARPAES_SANITIZE"), "of the library as it is installed; the default build runs this")
+@unittest.skipIf(
+    os.environ.get("WARPAES_SANITIZE"), "tests the library as it is installed; the default build runs this test"
+)
 class Abi(unittest.TestCase):
     def test_a_client_of_the_first_version_runs(self):
         library = Path(os.environ["WARPAES_LIBRARY"])
@@ -56,7 +58,7 @@ class Abi(unittest.TestCase):
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
     @unittest.skipUnless(
-        shutil.which("abidiff"), "abidiff is missing; a machine with Debian's package abigail-tools runs this"
+        shutil.which("abidiff"), "abidiff is missing; a machine with Debian's package abigail-tools runs this test"
     )
     def test_types_and_functions_are_those_of_the_record(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -66,8 +68,8 @@ class Abi(unittest.TestCase):
         self.assertEqual(
             diff.returncode,
             0,
-            f"{diff.stdout}{diff.stderr}\nAn addition is recorded with {Path(__file__).name} --record. Whatever else "
-            "would break callers; docs/abi.md says what may change.",
+            f"{diff.stdout}{diff.stderr}\nRecord an addition with {Path(__file__).name} --record. Any other change "
+            "would break callers; docs/abi.md lists what may change.",
         )
 
 

@@ -1,5 +1,5 @@
-"""CHANGELOG.md has a date for each version, and lists every change once. A merge of two wordings once duplicated a
-third of it."""
+"""Tests that CHANGELOG.md contains a date for each version and lists every change once. A merge of two wordings once
+duplicated a third of the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXT = (ROOT / "CHANGELOG.md").read_text()
 
 
 def versions(text: str) -> dict[str, list[str]]:
-    """Return the entries of each version, by its heading."""
+    """Return the entries of each version, by the version's heading."""
     found = {}
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         entries = re.split(r"^- ", part, flags=re.MULTILINE)[1:]
@@ -26,7 +26,7 @@ def words(entry: str) -> set[str]:
 
 
 def doubled(entries: list[str]) -> list[tuple[str, str]]:
-    """Return pairs of entries whose shorter one has hardly any words that the other lacks."""
+    """Return pairs of entries whose shorter entry contains hardly any words that the longer entry lacks."""
     pairs = []
     for a, b in itertools.combinations(entries, 2):
         shorter, longer = sorted((words(a), words(b)), key=len)
@@ -59,7 +59,7 @@ class Changelog(unittest.TestCase):
         self.assertEqual(doubled(entries[:2]), [])
 
     def test_advisories_are_about_releases(self):
-        """Security notes are for users of a release, so unpublished versions have none."""
+        """Security advisories are for users of a release, so unpublished versions have no advisories."""
         preview = [heading for heading in versions(TEXT) if "not published" in heading]
         for heading in preview:
             number = re.escape(heading.split()[0])

@@ -1,4 +1,4 @@
-"""CI's last step lists skipped tests with their reasons, before ctest's closing lines."""
+"""Tests that CI's last step lists the skipped tests with their reasons before ctest's closing lines."""
 
 import re
 import sys
@@ -34,14 +34,14 @@ class Ci(unittest.TestCase):
     def test_what_was_skipped_in_one_line(self):
         self.assertEqual(
             ci.skipped_line(JUNIT),
-            "Skipped: 5 tests, 1 case of others: 2 needs a GPU (no driver), not this one, there is no browser, "
-            "it's not for root, it does not say why, the vectors are not there",
+            "Skipped: 5 tests, 1 case of other tests: 2 needs a GPU (no driver), not this one, there is no browser, "
+            "it's not for root, no reason given, the vectors are not there",
         )
         self.assertEqual(ci.skipped_line('<testsuite><testcase name="a"/></testsuite>'), "Skipped: nothing")
         partly = "<system-out>test_x (X.test_x) ... skipped 'there is no FUSE; root'\nOK (skipped=1)</system-out>"
         self.assertEqual(
             ci.skipped_line(f'<testsuite><testcase name="a" status="run">{partly}</testcase></testsuite>'),
-            "Skipped: 1 case of others: there is no FUSE",
+            "Skipped: 1 case of other tests: there is no FUSE",
         )
 
     def test_what_steps_took(self):

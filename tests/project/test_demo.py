@@ -1,4 +1,4 @@
-"""`make demo` builds only the kernels that the engine would choose on this CPU, and at least one set."""
+"""Tests that `make demo` builds only the kernels that the engine would choose on this CPU, and at least one set."""
 
 import json
 import re
@@ -22,7 +22,7 @@ class Kernels(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def kernels(self, cpuinfo: str | None) -> list[str]:
-        """Return the kernel sets for a machine with this /proc/cpuinfo."""
+        """Return the kernel sets for a machine whose /proc/cpuinfo has this content."""
         if cpuinfo is not None:
             (self.folder / "cpuinfo").write_text(cpuinfo)
         script = self.folder / "script.cmake"
@@ -71,7 +71,7 @@ class Kernels(unittest.TestCase):
         self.assertIn("batch.cpp", lacking["capi"])
 
     def test_no_source_depends_on_it(self):
-        """Lists of sources in CMake differ; code does not ask which build it is in."""
+        """The lists of sources in CMake differ, but no code depends on which build it is part of."""
         sources = [path for room in ("src", "cli", "lab", "include") for path in (ROOT / room).rglob("*.[ch]*")]
         self.assertGreater(len(sources), 500)
         self.assertEqual([path for path in sources if "WARPAES_DEMO" in path.read_text()], [])

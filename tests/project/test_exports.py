@@ -1,4 +1,4 @@
-"""The library exports only the C ABI, and loads without a CUDA driver."""
+"""Tests that the library exports only the C ABI and loads without a CUDA driver."""
 
 import ctypes
 import os
@@ -26,7 +26,7 @@ class Exports(unittest.TestCase):
     def test_the_provider_shows_one_function_and_stays_loaded(self):
         module = Path(os.environ["WARPAES_BUILD"]) / "provider/warpaes.so"
         if not module.exists():
-            self.skipTest("built without the provider; a build with WARPAES_PROVIDER=ON runs this")
+            self.skipTest("built without the provider; a build with WARPAES_PROVIDER=ON runs this test")
         exported = {line.split()[-1] for line in run("nm", "-D", "--defined-only", str(module)).splitlines()}
         self.assertEqual(exported, {"OSSL_provider_init"})
         dynamic = run("readelf", "-d", str(module))
@@ -48,7 +48,7 @@ class Exports(unittest.TestCase):
 
     @unittest.skipIf(
         os.environ.get("WARPAES_SANITIZE"),
-        "Python cannot load an instrumented library; the default build (`make test`) runs this",
+        "Python cannot load an instrumented library; the default build (`make test`) runs this test",
     )
     def test_statuses_are_documented_with_their_messages(self):
         library = ctypes.CDLL(LIBRARY)

@@ -1,7 +1,7 @@
-"""Tests figures of README.md and docs/ in a browser, on a phone and a desktop, light and dark.
+"""Tests the figures in README.md and docs/ in a browser, on a phone and a desktop, light and dark.
 
-The tests are skipped without a browser: run `apt-get install chromium` (Debian), or set CHROMIUM=/path/to/chromium. If
-$SCREENSHOTS names a folder, pictures of all figures are stored there.
+Without a browser, the tests are skipped. To run them, use `apt-get install chromium` (Debian) or set
+CHROMIUM=/path/to/chromium. If $SCREENSHOTS names a folder, pictures of all figures are stored there.
 """
 
 import json
@@ -16,16 +16,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lab"))
 import browser  # noqa: E402
 
-#: GitHub's background colours; the figures are drawn on them.
+#: GitHub's background colours. The figures are drawn on them.
 BACKGROUNDS = {False: "#ffffff", True: "#0d1117"}
 WIDTHS = (390, 1440)
-#: The minimum text size in pixels on a phone, for figures of the README and for its terminal of 80 columns.
+#: The minimum text size in pixels on a phone, for the README's figures and for its terminal with 80 columns.
 MINIMUM, TERMINAL_MINIMUM = 8, 7
 
 PAGE = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <body style="margin: 16px; background: {background}">{svg}</body>"""
 
-#: Each text with its position and the shapes below it.
+#: Returns each text with its position and the shapes below it.
 SCRIPT = """(() => {
   const svg = document.querySelector("svg");
   svg.style.maxWidth = "100%";
@@ -66,7 +66,7 @@ def contrast(one, other):
 
 
 def overlap(one, other):
-    """Return whether two boxes overlap by more than a margin without letters."""
+    """Return whether two boxes overlap by more than the margins, which contain no letters."""
     across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
     down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
     return across > 1 and down > 4
@@ -118,7 +118,7 @@ class Figures(unittest.TestCase):
         boxes = [text for text in found["texts"] if text["text"].strip()]
         for i, one in enumerate(boxes):
             for other in boxes[:i]:
-                self.assertFalse(overlap(one["box"], other["box"]), f"one on the other: {one}, {other}")
+                self.assertFalse(overlap(one["box"], other["box"]), f"overlapping texts: {one}, {other}")
         for text, fill, under in found["colours"]:
             below = BACKGROUNDS[dark] if under == "none" else under
             self.assertGreaterEqual(contrast(fill, below), 4.5, f"{text!r}: {fill} on {below}")

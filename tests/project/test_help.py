@@ -1,4 +1,4 @@
-"""Every program in tools/ explains itself for --help, and does nothing else."""
+"""Tests that every program in tools/ describes itself with --help and has no other effect."""
 
 import importlib.util
 import re
@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Packages that a program imports before it reads its options, and that the test's interpreter may lack.
+#: Packages that a program imports before it parses its options, and that the test's interpreter may lack.
 NEEDS = {
     "bulk_bench.py": ["warpaes"],
     "generator_bench.py": ["torch", "warpaes"],
@@ -17,7 +17,7 @@ NEEDS = {
     "serving_bench.py": ["numpy", "torch", "warpaes"],
     "torch_bench.py": ["torch", "warpaes"],
 }
-#: An option or argument in argparse's list whose description is missing: the next line is not indented further.
+#: Matches an option or argument in argparse's list that has no description: the next line is not indented further.
 UNDESCRIBED = re.compile(r"^  (\S+(?: [^ ]+)*)\n(?! {4})", re.MULTILINE)
 
 

@@ -1,4 +1,5 @@
-"""Installs into a temporary prefix and builds examples/ against it, with find_package and with pkg-config."""
+"""Installs the project under a temporary prefix and builds examples/ with this installation, using find_package and
+pkg-config."""
 
 import os
 import re
@@ -40,7 +41,7 @@ class Install(unittest.TestCase):
         cls.dir = Path(cls.temporary.name)
         cls.prefix = cls.dir / "prefix"
         run("cmake", "--install", BUILD, "--prefix", cls.prefix)
-        # All files must be found in this prefix, even after it was moved.
+        # All files must be found under this prefix, even after the prefix was moved.
         cls.prefix = cls.prefix.rename(cls.dir / "moved")
         cls.libdir = next(cls.prefix.rglob("libwarpaes.so")).parent
 
@@ -68,7 +69,7 @@ class Install(unittest.TestCase):
             [directory / "object_store", plain, "1234567", "321"], env=environment, capture_output=True, check=True
         )
         self.assertEqual(asked.stdout, plain.read_bytes()[1_234_567 : 1_234_567 + 321])
-        # The requests are for the header, the last segment, and the requested segment.
+        # The requests are for the header, the last segment and the requested segment.
         self.assertRegex(asked.stderr, rb"^\d{4} of 30\d{5} bytes fetched in 3 requests")
 
         # C++ creates a keyset at a place, and C opens it.
@@ -122,7 +123,7 @@ class Install(unittest.TestCase):
 
     @unittest.skipUnless(
         shutil.which("pkg-config"),
-        "there is no pkg-config; a machine where `tools/setup test` has installed it runs this",
+        "there is no pkg-config; a machine where `tools/setup test` has installed it runs this test",
     )
     def test_pkg_config(self):
         environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
@@ -136,10 +137,10 @@ class Install(unittest.TestCase):
             run(*compiler, *warnings, *SANITIZE, ROOT / "examples" / source, "-o", program, *flags)
         self.check_examples(build)
 
-    @unittest.skipIf(SANITIZE, "a static library is not built with sanitizers; the default build runs this")
-    @unittest.skipUnless(shutil.which("pkg-config"), "there is no pkg-config; a machine that has it runs this")
+    @unittest.skipIf(SANITIZE, "a static library is not built with sanitizers; the default build runs this test")
+    @unittest.skipUnless(shutil.which("pkg-config"), "there is no pkg-config; a machine with pkg-config runs this test")
     def test_pkg_config_static(self):
-        """A program links the static library, in C and with C++ code that defines the same names."""
+        """A program links the static library, in C, and in C++ with code that defines the same names."""
         environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
         flags = run("pkg-config", "--static", "--cflags", "--libs", "warpaes", env=environment).decode().split()
         for flag in ("-lcrypto", "-lstdc++"):
@@ -160,7 +161,7 @@ class Install(unittest.TestCase):
         self.assertEqual({name for name in names if not name.startswith("warpaes_")}, set())
 
     def test_header_for_kernels(self):
-        """The package contains device.cuh and everything that it includes, for the user's CUDA compiler."""
+        """The package contains device.cuh and all headers that it includes, for the user's CUDA compiler."""
         wanted, seen = ["warpaes/device.cuh"], set()
         while wanted:
             header = wanted.pop()
@@ -175,9 +176,9 @@ class Install(unittest.TestCase):
         command = self.prefix / "bin/warpaes"
         if not command.exists():
             self.skipTest(
-                "built with WARPAES_CLI=OFF, so without the command; the default build (`make test`) runs this"
+                "built with WARPAES_CLI=OFF, so without the command; the default build (`make test`) runs this test"
             )
-        # The module finds its library in its own folder.
+        # The module finds the library in its own folder.
         environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
         self.assertIn(b"libcrypto", run(command, "devices", env=environment))
 
@@ -199,7 +200,7 @@ class Install(unittest.TestCase):
             self.assertEqual(os.listdir(self.prefix / "bin"), ["warpaes"])
         with self.subTest("the lab component"):
             if not (Path(BUILD) / "cli/warpaes-lab").exists():
-                self.skipTest("built with WARPAES_LAB=OFF; the default build (`make test`) runs this")
+                self.skipTest("built with WARPAES_LAB=OFF; the default build (`make test`) runs this test")
             run("cmake", "--install", BUILD, "--prefix", self.prefix, "--component", "lab")
             self.assertEqual(sorted(os.listdir(self.prefix / "bin")), ["warpaes", "warpaes-lab"])
             self.assertIn(b"N.implementations", run(command, "lab", "list", env=environment))
@@ -219,7 +220,7 @@ class Install(unittest.TestCase):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("somebody else's")
         changed = prefix / "include/warpaes/warpaes.h"
-        changed.write_text("of another version")
+        changed.write_text("of a different version")
         link = next(prefix.rglob("libwarpaes.so"))
         link.unlink()
         link.symlink_to("/elsewhere")

@@ -1,4 +1,4 @@
-"""Tests the lab's profile: ncu's output becomes a record, and the record becomes a page that explains changes in
+"""Tests the lab's profile. ncu's output becomes a record, and the record becomes a page that explains changes in
 rank."""
 
 import copy
@@ -84,7 +84,9 @@ class Profile(unittest.TestCase):
         self.assertEqual(kernels[1]["issue_percent"], 41.25)
         self.assertNotIn("constant_requests", kernels[1], "unavailable metrics are omitted")
         self.assertNotIn("dram_bytes", kernels[1], "metrics that were not requested are omitted")
-        self.assertEqual(list(kernels[1]["stalls"]), ["short_scoreboard", "wait", "selected"], "the most first")
+        self.assertEqual(
+            list(kernels[1]["stalls"]), ["short_scoreboard", "wait", "selected"], "the most frequent first"
+        )
 
     def test_a_row_a_metric(self):
         head = quoted([*BEFORE, "Section Name", "Metric Name", "Metric Unit", "Metric Value"])
@@ -109,7 +111,9 @@ class Profile(unittest.TestCase):
         self.assertIn("launch__registers_per_thread", asked)
         self.assertNotIn("idc__requests.sum", asked)
         for nothing in (set(), {"of__another_kind"}):
-            self.assertIn("idc__requests.sum", profile_lab.metrics_to_ask(nothing), "without a list of metrics, all")
+            self.assertIn(
+                "idc__requests.sum", profile_lab.metrics_to_ask(nothing), "without a list of metrics, all metrics"
+            )
 
     def test_a_record(self):
         gpu = {"name": "NVIDIA H200", "driver": "1", "count": 1, "clock_mhz": 1980}
@@ -238,8 +242,8 @@ class Page(unittest.TestCase):
         self.assertIn(
             "It is limited by shared memory, which is busy 94 % of the time. Warps mostly wait for results from", line
         )
-        self.assertNotIn("- Kernel **12**", page, "its place is the same")
-        # 64 MiB are 131,072 times 32 blocks.
+        self.assertNotIn("- Kernel **12**", page, "its rank did not change")
+        # 64 MiB contain 131,072 times 32 blocks.
         self.assertIn("| 1 | 800 | 160 | 560 | 2.50 |", page)
 
     def test_what_the_profiler_did_not_say_is_left_empty(self):
@@ -265,12 +269,12 @@ class Page(unittest.TestCase):
         studied["schemes_text_bytes"] = 128 << 20
         studied["schemes"] = profile_lab.schemes_of(raw_page([kernel_name(i) for i in range(40, 46)]))
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": studied}).values()
-        # 104,857,600 instructions in 268,000 ns.
+        # The rate is 104,857,600 instructions in 268,000 ns.
         self.assertIn("| 3: sixteen threads per block, tables in shared memory | 391 | 41.2 |  |  | 93.5 |", page)
         self.assertNotIn("By length", page)
         studied["schemes_by_size"] = profile_lab.sizes_of(raw_page([kernel_name(i) for i in range(40, 85)]))
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": studied}).values()
-        # 2,048 and 8,388,608 bytes in 268,000 ns.
+        # The rates are 2,048 and 8,388,608 bytes in 268,000 ns.
         self.assertIn("| 2 KiB | 1: one thread per block | 0.00764 | 391 | 41.2 |  |  |", page)
         self.assertIn("| 8 MiB | 3: sixteen threads per block | 31.3 | 391 | 41.2 |  |  |", page)
         claim = {"id": "G.fig4", "kind": "unmeasured", "says": "s", "experiment": "", "rule": "why"}
@@ -375,7 +379,7 @@ class Page(unittest.TestCase):
             self.assertEqual({n: p.name for n, (p, _) in found.items()}["H200"], "h200-2.json")
             self.assertEqual(list(found)[-1], "a CPU")
             self.assertEqual(set(found), {"H200", "RTX", "a CPU"})
-            self.assertEqual(list(lab_pages.load(Path(folder))), ["H200"], "pages: of our own records with a GPU")
+            self.assertEqual(list(lab_pages.load(Path(folder))), ["H200"], "pages for our own records with a GPU")
 
     def test_the_committed_table_misses_nothing(self):
         text = (ROOT / "docs/lab.md").read_text()

@@ -1,4 +1,5 @@
-"""Links between documents are valid, on GitHub and in the site; the site contains every page and declaration."""
+"""Tests that links between documents are valid, on GitHub and in the site, and that the site contains every page and
+declaration."""
 
 import posixpath
 import re
@@ -13,7 +14,7 @@ import headers  # noqa: E402
 
 INCLUDE = ROOT / "include/warpaes"
 CODE = re.compile(r"^(```|~~~).*?^\1$|^(?: {4}|\t).*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)\s]+)\)")  # a link's text may span lines
+LINK = re.compile(r"\]\(([^)\s]+)\)")  # the text of a link may span lines
 
 
 def documents():
@@ -25,7 +26,7 @@ def without_code(text):
 
 
 def anchors(path):
-    """Return the anchors of a document's headings, as GitHub makes them."""
+    """Return the anchors of a document's headings, as GitHub generates them."""
     found = set()
     for heading in re.findall(r"^#{1,6} +(.+?) *#*$", without_code(path.read_text()), re.MULTILINE):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
@@ -88,7 +89,7 @@ class Site(unittest.TestCase):
         self.assertGreater(functions, 100)
         for name in ("warpaes.hpp", "batch.hpp", "streams.hpp", "gcm.hpp", "drbg.hpp", "numbers.hpp"):
             for symbol in re.findall(r"^(?:class|struct) (\w+)[^;]*\{", (INCLUDE / name).read_text(), re.MULTILINE):
-                if symbol not in ("Calls", "Free", "Caller", "StreamClose"):  # of namespace detail
+                if symbol not in ("Calls", "Free", "Caller", "StreamClose"):  # these are in the namespace detail
                     self.assertIn(f"## `{symbol}`", pages[name])
 
     def test_reference_shows_nothing_private_and_no_bodies(self):

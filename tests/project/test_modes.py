@@ -1,4 +1,4 @@
-"""The tables of modes and of kinds of memory: a line that omits a column does not compile."""
+"""Tests the tables of modes and of kinds of memory. A line that omits a column must not compile."""
 
 import os
 import re
@@ -19,7 +19,7 @@ COLUMNS = [
     "WorkClass::ccm",
     "WorkClass::gcm_decrypt",
 ]
-# OCB has the value after the composed modes', as values never change.
+# OCB has the value after the values of the composed modes, because values never change.
 CHECKS = """
 #include "engine/cost_model.hpp"
 #include "message/checks.hpp"
@@ -39,7 +39,7 @@ def line_of_ocb(columns: list[str], name: str = '.name = "OCB", ') -> str:
 
 
 def compiles(line: str, value: str = "20", checks: str = '#include "aes/types.hpp"') -> bool:
-    """Return whether headers compile with an enumerator and a line for OCB."""
+    """Return whether the headers compile with an enumerator and a table line for OCB."""
     with tempfile.TemporaryDirectory() as folder:
         types = TYPES.replace(LINES, LINES + "\n" + line).replace("gcm_siv = 15", f"gcm_siv = 15,\n    ocb = {value}")
         (Path(folder) / "aes").mkdir()
@@ -65,12 +65,12 @@ class Modes(unittest.TestCase):
     def test_each_column_is_required(self) -> None:
         kind = re.search(r"struct ModeKind \{\n(.*?)\};", TYPES, re.DOTALL).group(1)
         names = [n for names in re.findall(r"Required<\w+> ([^;]+);", kind) for n in names.split(", ")]
-        self.assertEqual(len(names), len(COLUMNS), "give OCB its new columns")
+        self.assertEqual(len(names), len(COLUMNS), "add the new columns to OCB's line")
         for i, column in enumerate(COLUMNS):
             with self.subTest(column=names[i]):
                 self.assertFalse(compiles(line_of_ocb(COLUMNS[:i] + COLUMNS[i + 1 :])), column)
         self.assertFalse(compiles(line_of_ocb(COLUMNS, name="")))
-        self.assertFalse(compiles(line_of_ocb(COLUMNS), value="3"), "a value of another mode")
+        self.assertFalse(compiles(line_of_ocb(COLUMNS), value="3"), "the value of a different mode")
 
     def test_each_mode_of_the_abi_has_a_line(self) -> None:
         header = (ROOT / "include/warpaes/warpaes.h").read_text()
@@ -81,7 +81,7 @@ class Modes(unittest.TestCase):
         self.assertEqual(of_abi, re.findall(r"\.mode = Mode::(\w+)", LINES))
 
     def test_each_column_of_a_kind_of_memory_is_required(self) -> None:
-        columns = ["Memory::device", "true", "true", "Allocation::by_driver", "Memory::page_locked"]
+        columns = ['"managed"', "Memory::device", "true", "true", "Allocation::by_driver", "Memory::page_locked"]
         self.assertTrue(memory_compiles(", ".join(columns)))
         for count in range(len(columns)):
             self.assertFalse(memory_compiles(", ".join(columns[:count])), count)

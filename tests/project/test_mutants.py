@@ -1,4 +1,4 @@
-"""tools/mutants.py reports which tests of a program failed, and which mutants they detected."""
+"""Tests that tools/mutants.py reports which tests of a program failed and which mutants they detected."""
 
 import os
 import sys
@@ -16,8 +16,8 @@ if sys.version_info >= (3, 10):
     from judging import Judge
     from switched_tests import Case, Program, Tests, batches, outcome_of_gtest, outcome_of_unittest
 
-#: This program executes all mutants. Test `b` detects 3, mutant 5 ends the program, 6 makes it wait, and `d` detects 7
-#: and 8. `flaky` fails without a mutant the second time.
+#: This program executes all mutants. Test `b` detects mutant 3, mutant 5 ends the program, mutant 6 makes it wait, and
+#: `d` detects 7 and 8. `flaky` fails without a mutant when it runs for the second time.
 PROGRAM = """
 import os, sys, time, unittest
 mutants = os.environ["WARPAES_MUTANT"].split(",")
@@ -112,7 +112,7 @@ class Judging(unittest.TestCase):
         again = Tests(self.folder, self.folder, 2)
         with redirect_stdout(self.said):
             again.look([self.program], self.folder / "known.json")
-        self.assertIn("6 tests, 0 of them", self.said.getvalue())
+        self.assertIn("6 tests; 0 of them", self.said.getvalue())
 
     def test_each_alone(self):
         judge = self.judge(1, 3, 5)

@@ -1,5 +1,4 @@
-"""Tests packaging: one place for addresses, versions that agree, files that parse, and the scripts that workflows
-run."""
+"""Tests packaging: addresses are in one place, versions agree, files parse, and the scripts that workflows run work."""
 
 import hashlib
 import importlib.machinery
@@ -56,7 +55,7 @@ class Addresses(unittest.TestCase):
         self.assertGreater(found, 10)
 
     def test_no_release_is_published_yet(self):
-        """Once the project has a public home, `tools/urls.py` sets the addresses. Delete this test then."""
+        """When the project has a public home, `tools/urls.py` sets the addresses. Then delete this test."""
         self.assertTrue(all(PLACEHOLDER in value for name, value in urls.addresses().items() if name != "owners"))
         self.assertIn("No release is published yet", (ROOT / "README.md").read_text())
 
@@ -91,23 +90,23 @@ class Recipes(unittest.TestCase):
             self.assertEqual(re.findall(pattern, (ROOT / "packaging" / name).read_text()), [VERSION], name)
 
     def test_manifests_parse(self):
-        """`make lint` checks the other files with their own linters."""
+        """`make lint` checks all other files with their own linters."""
         for path in [ROOT / "packaging/vcpkg/vcpkg.json", ROOT / ".devcontainer/devcontainer.json", urls.FILE]:
             json.loads(path.read_text())
         tomllib.loads((ROOT / "pyproject.toml").read_text())
 
     def test_recipes_of_the_library_build_no_command(self):
-        """The recipes list the library's dependencies without those of the command."""
+        """The recipes list the library's dependencies but not the command's."""
         for name in ("vcpkg/portfile.cmake", "conan/conanfile.py", "oss-fuzz/build.sh"):
             text = (ROOT / "packaging" / name).read_text()
             for option in ("CLI", "PROVIDER", "CUDA"):
                 self.assertRegex(text, rf'WARPAES_{option}(=OFF|": False)', name)
 
     @unittest.skipUnless(
-        CONAN.exists(), "there is no conan; a machine where `tools/setup lint` has installed it runs this"
+        CONAN.exists(), "there is no conan; a machine where `tools/setup lint` has installed it runs this test"
     )
     def test_conan_builds_the_checkout_with_the_default_profile(self):
-        """The recipe exports all files that CMake needs, and accepts the default profile."""
+        """The recipe exports all files that CMake needs and accepts the default profile."""
         with tempfile.TemporaryDirectory() as folder:
             environment = dict(os.environ, CONAN_HOME=folder)
 
@@ -130,10 +129,10 @@ class Recipes(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
 
     @unittest.skipUnless(
-        shutil.which("cmake"), "there is no cmake; a machine where `make test` has installed it runs this"
+        shutil.which("cmake"), "there is no cmake; a machine where `make test` has installed it runs this test"
     )
     def test_the_vcpkg_port_builds_the_checkout(self):
-        """vcpkg's functions are replaced. The real vcpkg_from_git accepts no tag, only the hash of a commit."""
+        """The test replaces vcpkg's functions. The real vcpkg_from_git accepts only the hash of a commit, not a tag."""
         names = ["check_linkage", "cmake_configure", "cmake_install", "cmake_config_fixup", "fixup_pkgconfig"]
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder, "script.cmake")
@@ -151,10 +150,11 @@ class Recipes(unittest.TestCase):
 
     @unittest.skipUnless(
         shutil.which("cmake") and Path(sysconfig.get_path("include"), "Python.h").exists(),
-        "cmake or Python's headers are missing; a machine where `tools/setup test` has installed them runs this",
+        "cmake or Python's headers are missing; a machine where `tools/setup test` has installed them runs this test",
     )
     def test_cmake_configures_the_source_distribution_of_python(self):
-        """pyproject.toml excludes files from it. The command, which is in the wheel, includes parts of lab/."""
+        """pyproject.toml excludes files from the source distribution. The command, which is in the wheel, includes
+        parts of lab/."""
         settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
         excluded = [pattern.lstrip("/") for pattern in settings["sdist"]["exclude"]]
         defines = [f"-D{name}={value}" for name, value in settings["cmake"]["define"].items()]
@@ -178,7 +178,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_setup_installs_all_build_dependencies_of_the_debian_packages(self):
-        """dpkg-buildpackage also requires build-essential, which a minimal Debian lacks."""
+        """dpkg-buildpackage also requires build-essential, which a minimal Debian system lacks."""
         listed = re.search(r"^Build-Depends: (.*)$", (ROOT / "debian/control").read_text(), re.MULTILINE)[1]
         names = {re.match(r"[a-z0-9-]+", entry)[0] for entry in listed.split(", ")} - {"debhelper-compat"}
         self.assertGreater(len(names), 4)
@@ -195,7 +195,7 @@ class Recipes(unittest.TestCase):
                     self.assertIn(option, declared, path)
 
     def test_every_fuzzer_has_a_seed_corpus_for_oss_fuzz(self):
-        """packaging/oss-fuzz/build.sh unpacks a corpus for each program, and fails without it."""
+        """packaging/oss-fuzz/build.sh unpacks a corpus for each program and fails if a corpus is missing."""
         self.assertIn("fuzz/corpus/${name#fuzz_}.tar.xz", (ROOT / "packaging/oss-fuzz/build.sh").read_text())
         targets = re.findall(
             r"^ *warpaes_fuzz_(?:file_)?target\((\w+)", (ROOT / "fuzz/CMakeLists.txt").read_text(), re.M
@@ -204,8 +204,8 @@ class Recipes(unittest.TestCase):
         self.assertEqual(sorted(targets), sorted(path.name[:-7] for path in (ROOT / "fuzz/corpus").glob("*.tar.xz")))
 
     def test_the_image_of_oss_fuzz_is_of_one_system(self):
-        """OSS-Fuzz runs the fuzzers in the system that project.yaml names. The default system is too old for OpenSSL
-        3."""
+        """OSS-Fuzz runs the fuzzers in the system that project.yaml names, because the default system is too old for
+        OpenSSL 3."""
         system = re.search(r"base_os_version: (.*)", (ROOT / "packaging/oss-fuzz/project.yaml").read_text())[1]
         image = (ROOT / "packaging/oss-fuzz/Dockerfile").read_text().splitlines()[0]
         self.assertEqual(image, f"FROM gcr.io/oss-fuzz-base/base-builder:{system}")
@@ -234,7 +234,8 @@ class Release(unittest.TestCase):
                 collect.collect(source, target)
 
     def test_one_wheel_for_glibc_for_each_architecture(self):
-        """packaging/collect refuses two files of the same name; the images of manylinux_2_28 have OpenSSL 1.1.1."""
+        """packaging/collect refuses two files with the same name. The images of manylinux_2_28 contain OpenSSL
+        1.1.1."""
         text = (ROOT / ".github/workflows/release.yml").read_text()
         built = re.findall(r"\{ arch: (\w+), gpu: ", text)
         self.assertEqual(built, ["x86_64", "aarch64"])

@@ -1,9 +1,9 @@
-"""Every promise in the headers has tests, which tests/abi/promises.txt lists.
+"""Tests that every promise in the headers has tests, which tests/abi/promises.txt lists.
 
 A sentence of a comment in include/warpaes/*.h and *.hpp is a promise if it contains one of the words of PROMISE, which
-describe what a call returns, refuses, throws, wipes, keeps or never does. The list gives the sentences of each header
-in order. Below each sentence are the tests that fail if it is false: Suite.Name for GoogleTest, file.py:name for
-Python, ctest:name for other programs; or "none: " with the reason.
+describe what a call returns, refuses, throws, wipes, keeps or never does. The list contains the sentences of each
+header in order. Below each sentence are the tests that fail if the sentence is false (Suite.Name for GoogleTest,
+file.py:name for Python, ctest:name for other programs), or "none: " and the reason.
 
 python3 tests/project/test_promises.py --record     adds and removes sentences after a header changes
 """
@@ -28,7 +28,7 @@ NONE = "none: "
 
 
 def comments(text: str) -> list[list[str]]:
-    """Return the lines of each comment, without comment marks."""
+    """Return the lines of each comment without comment marks."""
     found = []
     for match in re.finditer(r"/\*.*?\*/|(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", text, re.DOTALL | re.MULTILINE):
         lines = match[0].removesuffix("*/").splitlines()
@@ -37,7 +37,7 @@ def comments(text: str) -> list[list[str]]:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of all comments. Paragraphs end at empty lines and at list items."""
+    """Return the sentences in all comments. Paragraphs end at empty lines and at list items."""
     found = []
     for lines in comments(text):
         paragraphs = [""]
@@ -56,7 +56,7 @@ def promises(header: Path) -> list[str]:
 
 
 def listed() -> dict[str, list[tuple[str, str]]]:
-    """Return each header's sentences with the tests below them."""
+    """Return each header's sentences and the tests listed below them."""
     found: dict[str, list[tuple[str, str]]] = {}
     now: list[tuple[str, str]] = []
     for line in LIST.read_text().splitlines():
@@ -83,7 +83,7 @@ def known_tests() -> set[str]:
 
 
 def record() -> None:
-    """Rewrite the list, and keep the tests of each sentence."""
+    """Rewrite the list and keep the tests of each sentence."""
     known: dict[tuple[str, str], list[str]] = {}
     for header, entries in (listed() if LIST.exists() else {}).items():
         for sentence, tests in entries:

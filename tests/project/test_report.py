@@ -1,4 +1,5 @@
-"""Figures in the generated documents come from committed records, and no other page contains figures."""
+"""Tests that the figures in the generated documents come from committed records, and that no other page contains
+figures."""
 
 import copy
 import re
@@ -170,7 +171,7 @@ class Committed(unittest.TestCase):
     def test_nobody_types_figures(self):
         written = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
         for path in written:
-            if path.name in ("performance.md", "lab-profile.md"):  # generated
+            if path.name in ("performance.md", "lab-profile.md"):  # these pages are generated
                 continue
             text = re.sub(f"{BEGIN}.*?{END}", "", path.read_text(), flags=re.DOTALL)
             text = re.sub("<!-- claims: begin -->.*?<!-- claims: end -->", "", text, flags=re.DOTALL)
@@ -389,7 +390,7 @@ class Text(unittest.TestCase):
         self.assertIn("3 / 0 / 1", text)
 
     def test_share_of_the_limit(self):
-        # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s, and 188.2 is half of that.
+        # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s, and 188.2 is half of this.
         self.assertIn("| CTR | 188 | 50 % |", report.performance([GPU_RECORD]))
 
     def test_several_gpus(self):
@@ -486,6 +487,15 @@ class ParquetPage(unittest.TestCase):
         self.assertEqual(text.count(line), 2)
         self.assertLess(text.index("On one core:"), text.index("On 2 cores:"))
 
+    def test_cudf(self):
+        pool = {"cuDF in clear, 4 threads": [50, 40, 30], "cuDF in clear, 16 threads": [25], "the view only": [9]}
+        pool |= {"cuDF through the view": [50], "pyarrow decrypts": [250], "pyarrow decrypts, mapped": [200]}
+        row = {"kind": "numbers", "bytes": 10**9, "milliseconds": {"cudaMalloc": {}, "pool": pool}}
+        gpu = {"gpu": {"name": "A GPU", "driver": "580"}}
+        text = parquet_page.cudf_figures(PYTHON_RECORD | gpu | {"rows": [row]})
+        line = "| numbers | 1,000,000,000 B | 25.0 GB/s | 40.0 GB/s | 20.0 GB/s | 5.00 GB/s | 80 % | 50 % | 4.0 |"
+        self.assertIn(line, text)
+
 
 class PythonPage(unittest.TestCase):
     def test_in_clear_stands_beside(self):
@@ -515,7 +525,7 @@ class PythonPage(unittest.TestCase):
 
 
 class Bulk(unittest.TestCase):
-    """Return records of the parts of tools/bulk_bench.py, with any other files in the folder."""
+    """Records for the parts of tools/bulk_bench.py."""
 
     def test_files_in_memory(self):
         def run(what, seconds, user, system):

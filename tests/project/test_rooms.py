@@ -1,5 +1,5 @@
-"""Tests rooms: includes between the folders of src/, as docs/architecture.md draws them, point down only; imports
-between the modules of the Python package, including those in functions and for types, have no cycle."""
+"""Tests dependencies. Includes between the folders of src/ only point down in the diagram in docs/architecture.md.
+Imports between the modules of the Python package contain no cycle, including imports in functions and for types."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def arrows() -> dict[tuple[str, str], Path]:
-    """Return the edges from each room to the rooms whose headers it includes, with an example file."""
+    """Return the edges from each folder to the folders whose headers it includes, each with an example file."""
     found = {}
     for path in (ROOT / "src").glob("*/**/*.[ch]*"):
         room = path.relative_to(ROOT / "src").parts[0]
@@ -23,7 +23,7 @@ def arrows() -> dict[tuple[str, str], Path]:
     return found
 
 
-#: Rooms of src/ that the command and the provider may use directly, without the C ABI.
+#: Folders of src/ that the command and the provider may use directly, without the C ABI.
 COMMAND = {"places", "base"}
 PROVIDER = {"message", "engine", "cpu", "backend", "aes", "base"}
 
@@ -43,8 +43,8 @@ class Rooms(unittest.TestCase):
         self.assertLessEqual(len(found), 22, sorted(found))
 
     def test_the_gpu_is_passed_down(self):
-        """The GPU is available only through Engine::gpu(), and engine/memory.hpp reaches memory of any kind. Nothing
-        else uses a global."""
+        """The GPU is available only through Engine::gpu(), and engine/memory.hpp accesses memory of any kind. No other
+        code uses a global variable for them."""
         found: dict[str, set[str]] = {"cuda_backend": set(), "gpu_memory": set()}
         for folder in ("src", "provider", "cli", "lab", "python/src"):
             for path in (ROOT / folder).glob("**/*.[ch]*"):
@@ -58,7 +58,7 @@ class Rooms(unittest.TestCase):
         )
 
     def test_the_ways_to_a_kernel_are_listed(self):
-        """Only the files in the table of docs/architecture.md call kernels of a backend."""
+        """Only the files in the table in docs/architecture.md call a backend's kernels."""
         calls = {
             "a short function": r"clean_after\(way\.function|\.short_function\([^;]*\)\(\{",
             "`CudaBackend::run`": r"\bgpu(?:_|\(\))?\.(?:run|enqueue)\(",
@@ -66,7 +66,7 @@ class Rooms(unittest.TestCase):
         }
         text = (ROOT / "docs/architecture.md").read_text()
         listed: dict[str, set[str]] = {way: set() for way in calls}
-        rows = re.findall(r"^\| (.*) \| .* \| (`.*`) \|$", text[text.index("| way to a kernel") :], re.MULTILINE)
+        rows = re.findall(r"^\| (.*) \| .* \| (`.*`) \|$", text[text.index("| path to a kernel") :], re.MULTILINE)
         self.assertEqual(len(rows), 6)
         for way, files in rows:
             for name in calls:
@@ -100,7 +100,7 @@ class Rooms(unittest.TestCase):
 
 
 def imported(module: tuple[str, ...], text: str, modules: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """Return the package's modules that a module imports. `module` ends with `__init__` for a package's own file."""
+    """Return the package's modules that a module imports. For a package's own file, `module` ends with `__init__`."""
     found = set()
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.ImportFrom) or node.level == 0:
@@ -144,7 +144,7 @@ class PythonRooms(unittest.TestCase):
         self.assertEqual(cycles(arrows), [])
 
     def test_bulk_is_above_the_rest(self):
-        """The command starts bulk, and file systems read its datasets. Nothing else in the package needs it."""
+        """The command starts bulk, and file systems read its datasets. No other part of the package needs bulk."""
         above = {
             module for module, others in imports_in(PACKAGE).items() if any(other[0] == "bulk" for other in others)
         }

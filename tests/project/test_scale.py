@@ -1,4 +1,4 @@
-"""Tests the model of docs/scale.md: the limits of a run, and the page's figures."""
+"""Tests the model in docs/scale.md: the limits of a run, and the page's figures."""
 
 import json
 import sys
@@ -86,7 +86,7 @@ class Model(unittest.TestCase):
         slow = model.plan_of(10**16, 1 << 16, BIG, INPUTS, COSTS, 24)
         self.assertEqual(slow.what, "writes of the store")
         self.assertGreater(slow.hours, 24)
-        # More machines would only wait, so the plan uses as many as the store allows.
+        # More machines would only wait, so the plan uses as many machines as the store allows.
         store = INPUTS["prefixes"] * INPUTS["store"]["writes_per_second_and_prefix"]
         one = model.limit_of(1 << 16, BIG, INPUTS, COSTS).rate
         self.assertLess((slow.machines - 1) * one, store)

@@ -1,5 +1,5 @@
-"""Tests the built site in a headless browser, on a phone and a desktop, light and dark. `make site` builds it. Without
-the site or a Chromium the tests are skipped. Pictures go to $SCREENSHOTS, if that names a folder.
+"""Tests the site that `make site` builds in a headless browser, on a phone and a desktop, light and dark. Without the
+site or Chromium, the tests are skipped. If $SCREENSHOTS names a folder, pictures are stored there.
 """
 
 import functools
@@ -18,14 +18,14 @@ import browser  # noqa: E402
 
 PAGES = ("index.html", "tutorial.html", "performance.html", "limits.html", "python.html")
 TABS = ("Files", "Library", "Python and GPUs", "Servers", "Data", "Lab and speed", "Trust", "Reference", "Contribute")
-#: axe-core, a checker of accessibility, which `tools/setup site` installs.
+#: axe-core, an accessibility checker that `tools/setup site` installs.
 AXE = next(ROOT.glob(".venv/site/lib/python3*/site-packages/axe_core_python/axe.min.js"), None)
-#: axe-core rules that the theme's own navigation breaks, because two landmarks have the same name.
+#: axe-core rules that the theme's own navigation violates, because two landmarks have the same name.
 ALLOWED = {"landmark-unique"}
-#: Maximum height of the performance page in pixels on a desktop: its tables are folded.
+#: The maximum height of the performance page in pixels on a desktop, where its tables are folded.
 MAX_HEIGHT = 14000
 
-#: Returns the colours of visible text and of the nearest opaque background.
+#: Returns the colours of visible texts and of the nearest opaque backgrounds.
 SCRIPT = """(() => {
   const opaque = c => { const m = c.match(/[\\d.]+/g); return m && (m.length < 4 || m[3] == 1); };
   const under = e => { for (; e; e = e.parentElement) {
@@ -55,7 +55,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class Page(str):
-    """Holds an address for Browser.open, which expects a path."""
+    """An address for Browser.open, which expects a path."""
 
     def resolve(self):
         return self
@@ -64,7 +64,7 @@ class Page(str):
         return str(self)
 
 
-@unittest.skipUnless((SITE / "index.html").exists(), "needs the site; `make site` builds it, and CI does")
+@unittest.skipUnless((SITE / "index.html").exists(), "needs the site; `make site` builds it, as CI does")
 class Files(unittest.TestCase):
     def test_search_has_no_sources(self):
         index = (SITE / "search/search_index.json").read_text()
@@ -128,7 +128,7 @@ class Site(unittest.TestCase):
 
     @unittest.skipUnless(AXE, "needs axe-core; `tools/setup site` installs it")
     def test_axe_finds_nothing(self):
-        """Check each page once on a desktop with the light theme and once on a phone with the dark theme."""
+        """Check each page twice: on a desktop with the light theme and on a phone with the dark theme."""
         for name in PAGES:
             for width, dark in ((1440, False), (390, True)):
                 with self.subTest(name=name, width=width, dark=dark):

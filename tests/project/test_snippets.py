@@ -1,4 +1,4 @@
-"""Runs every block of code in README.md and in the pages for users, unchanged."""
+"""Runs every block of code in README.md and in the user documentation unchanged."""
 
 import hashlib
 import http.server
@@ -23,7 +23,7 @@ TINK = ROOT / ".venv/tests/bin/python3"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 
-#: Code that is added before and after a block. The end of the program checks some results.
+#: Code that is added before and after a block. The end of the program checks some of the results.
 C_BEGIN = """
 #include <stdint.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ CPP = {
 
 with_command = unittest.skipUnless(
     (BUILD / "cli/warpaes").exists() and shutil.which("openssl"),
-    "built without the command, or there is no openssl; the default build (`make test`) runs this",
+    "built without the command, or there is no openssl; the default build (`make test`) runs this test",
 )
 
 
@@ -85,14 +85,14 @@ def blocks(name, language):
 
 
 def python_with(package):
-    """Return an interpreter that has the package: this one, that of the tests' environment, or one that an environment
-    variable names."""
+    """Return an interpreter that can import the package: the current interpreter, the interpreter of the tests'
+    environment, or an interpreter that an environment variable names."""
     for python in (sys.executable, TINK, os.environ.get(f"PYTHON_WITH_{package.upper()}")):
         if python and Path(python).exists():
             found = subprocess.run([python, "-c", f"import {package}"], capture_output=True, check=False)
             if found.returncode == 0:
                 return python
-    raise unittest.SkipTest(f"there is no {package}; a machine that has it runs this")
+    raise unittest.SkipTest(f"there is no {package}; a machine that has it runs this test")
 
 
 class Session(unittest.TestCase):
@@ -107,7 +107,7 @@ class Session(unittest.TestCase):
         return result
 
     def session(self, lines):
-        """Run lines of a page in a separate shell. tests/project/test_install.py covers `make install`."""
+        """Run the lines of a page in a separate shell. tests/project/test_install.py covers `make install`."""
         environment = {
             "PATH": f"{BUILD}/cli:{os.environ['PATH']}",
             "PASSPHRASE": "of the test",
@@ -116,7 +116,7 @@ class Session(unittest.TestCase):
         }
         lines = [line for line in lines if not line.startswith("make install PREFIX=")]
         self.run_here("bash", "-c", "set -euo pipefail\n" + "\n".join(lines), env=environment)
-        # Each command on the page exists.
+        # Every command on the page must exist.
         for line in lines:
             words = shlex.split(line, comments=True)
             if words and words[0] == "warpaes":
@@ -180,7 +180,7 @@ class Snippets(Session):
         self.assertEqual(names, ["documents/report.txt.warpaes"])
 
     @with_command
-    @unittest.skipIf(SANITIZE, "Python loads no library with sanitizers; the default build runs this")
+    @unittest.skipIf(SANITIZE, "Python cannot load a library with sanitizers; the default build runs this test")
     def test_recipes_in_python(self):
         self.prepare_recipes()
         asked = []
@@ -216,7 +216,7 @@ class Snippets(Session):
             compile((self.dir / self.python_block(name)).read_text(), name, "exec")
 
     @unittest.skipUnless(
-        shutil.which("systemd-analyze"), "there is no systemd-analyze; a machine that has it runs this"
+        shutil.which("systemd-analyze"), "there is no systemd-analyze; a machine that has it runs this test"
     )
     def test_units(self):
         units = []
@@ -224,7 +224,7 @@ class Snippets(Session):
             for unit in re.split(r"^(?=# [/~])", block, flags=re.MULTILINE):
                 if unit.strip():
                     path = self.dir / unit.splitlines()[0].rpartition("/")[2]
-                    # Another test checks that the program exists.
+                    # A different test checks that the program exists.
                     path.write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit, flags=re.MULTILINE))
                     units.append(str(path))
         self.assertEqual(len(units), 3)
@@ -257,7 +257,7 @@ class Snippets(Session):
 
     @with_command
     def test_encrypted_names_in_python(self):
-        self.require_tink()  # a dependency of the package cryptography
+        self.require_tink()  # the package cryptography depends on Tink
         (self.dir / "list.py").write_text(blocks("docs/formats.md", "python")[1])
         (self.dir / "key").write_bytes(hashlib.shake_128(b"key").digest(32))
         (self.dir / "key").chmod(0o600)
@@ -285,7 +285,7 @@ class Snippets(Session):
         self.assertEqual((self.dir / "part").read_bytes(), content[1_000_000:1_000_100])
 
     @with_command
-    @unittest.skipIf(SANITIZE, "Python loads no library with sanitizers; the default build runs this")
+    @unittest.skipIf(SANITIZE, "Python cannot load a library with sanitizers; the default build runs this test")
     def test_readme_in_python(self):
         content = hashlib.shake_128(b"disk").digest(2_500_000)
         (self.dir / "disk.img").write_bytes(content)
@@ -293,17 +293,17 @@ class Snippets(Session):
         (block,) = blocks("README.md", "python")
         (self.dir / "read.py").write_text(block + "import sys; sys.stdout.buffer.write(content)\n")
         if not (BUILD / "python/warpaes").exists():
-            self.skipTest("built without the Python package; a machine with Python's headers runs this")
+            self.skipTest("built without the Python package; a machine with Python's headers runs this test")
         environment = {**os.environ, "PYTHONPATH": str(BUILD / "python"), "WARPAES_CALIBRATION": "none"}
         read = self.run_here(sys.executable, "-B", "read.py", env=environment)
         self.assertEqual(read.stdout, content[1_000_000:1_000_100])
 
 
 @with_command
-@unittest.skipIf(SANITIZE, "Python loads no library with sanitizers; the default build runs this")
+@unittest.skipIf(SANITIZE, "Python cannot load a library with sanitizers; the default build runs this test")
 class Torch(Session):
     """Blocks that need PyTorch, which is too large for the tests' environment. $PYTHON_WITH_TORCH names an interpreter
-    that has it."""
+    that can import PyTorch."""
 
     def test_recipes(self):
         python = python_with("torch")

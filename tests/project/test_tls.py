@@ -1,7 +1,8 @@
-"""The library can be loaded with dlopen into any process, next to copies of itself and where static TLS is scarce.
+"""Tests that any process can load the library with dlopen, even next to copies of the library and if static TLS is
+scarce.
 
-Thread-local variables of a library that uses the initial-exec model lie in static TLS. glibc keeps about 1,600 bytes of
-it for all libraries that a process loads with dlopen.
+The thread-local variables of a library that uses the initial-exec model lie in static TLS. glibc reserves about 1,600
+bytes of static TLS for all libraries that a process loads with dlopen.
 """
 
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = Path(os.environ["WARPAES_LIBRARY"])
 COMPILER = os.environ.get("CC") or "cc"
-# The size is above that of the library's variables, and below the space that a plug-in host is likely to leave free.
+# This size is larger than the library's variables and smaller than the space that a plug-in host is likely to leave.
 ROOM = 32
 
 
@@ -23,7 +24,9 @@ def run(*command, **options):
     return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
 
 
-@unittest.skipIf(os.environ.get("WARPAES_SANITIZE"), "of the library as it is installed; the default build runs this")
+@unittest.skipIf(
+    os.environ.get("WARPAES_SANITIZE"), "tests the library as it is installed; the default build runs this test"
+)
 class Tls(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -36,7 +39,8 @@ class Tls(unittest.TestCase):
         assert built.returncode == 0, built.stderr
 
     def copies(self, count):
-        """Return copies under other names. The loader treats files with the same device and inode as one library."""
+        """Return copies with different names. The loader treats files with the same device and inode as the same
+        library."""
         made = []
         for i in range(count):
             made.append(self.place / f"libcopy{i}.so")
@@ -44,7 +48,8 @@ class Tls(unittest.TestCase):
         return made
 
     def fillers(self):
-        """Return a folder of libraries that take ROOM bytes of static TLS each, more than any process has room for."""
+        """Return a folder of libraries that use ROOM bytes of static TLS each. There are more libraries than fit in any
+        process."""
         folder = self.place / "fillers"
         if folder.exists():
             return folder

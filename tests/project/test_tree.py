@@ -1,6 +1,7 @@
-"""Tests the repository's files: every program is run, every record is read, and every fuzzer has a corpus.
+"""Tests the repository's files: every program is run, every record is read, and every fuzzer has a corpus. The test
+checks the files that git tracks, and is skipped in a tree without git.
 
-It checks files that git tracks, and is skipped in a tree without git.
+
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import recording  # noqa: E402
 
 RESULTS = "bench/results"
 PAGES = ("bench/report.py", "bench/robustness.py")
-#: Texts of others, or texts so long that they contain any word.
+#: Texts by other authors, and texts that are so long that they contain any word.
 NO_TEXTS = ("tests/vectors/", RESULTS, "fuzz/corpus/", "docs/lab-", "CHANGELOG.md")
 
 
@@ -36,7 +37,7 @@ def tracked() -> list[str]:
 
 
 def not_named(files: list[str], texts: dict[str, str]) -> list[str]:
-    """Return files whose name, with or without suffix, appears in no other file."""
+    """Return files whose names, with or without suffix, do not appear in any other file."""
     found = []
     for file in files:
         stem, suffix = os.path.splitext(os.path.basename(file))
@@ -47,7 +48,7 @@ def not_named(files: list[str], texts: dict[str, str]) -> list[str]:
 
 
 def kind_of(record: str) -> tuple[str, str]:
-    """Return the folder of a record, and its name without the date."""
+    """Return a record's folder, and its name without the date."""
     folder, name = os.path.split(record)
     return folder, re.sub(r"\d{4}-\d\d-\d\dT\d{6}Z\.json$", "", name)
 
@@ -82,7 +83,7 @@ class Records(unittest.TestCase):
                 path = copy / record
                 content = path.read_bytes()
                 path.unlink()
-                self.assertFalse(self.pages_agree(copy), f"{record}: a newer one has taken its place; delete it")
+                self.assertFalse(self.pages_agree(copy), f"{record}: a newer record replaces it; delete it")
                 path.write_bytes(content)
 
     def test_each_has_a_line_for_each_row(self):

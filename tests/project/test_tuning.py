@@ -1,4 +1,4 @@
-"""The numbers that shape kernel launches are only in src/cuda/tuning, and each has its record."""
+"""Tests that the numbers that determine kernel launches are only in src/cuda/tuning, and that each has a record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPING = re.compile(
     r"(^|_)(least|most|few|many|threads|warps|blocks_each|width|share|batch|depth|stages|looks|turns|chunk|lanes|"
     r"mapped|wiped|zero_copy)(_|$)"
 )
-#: Numbers with such names that do not shape a launch: data layouts, and sizes of cached memory.
+#: Numbers with such names that do not determine a launch: data layouts and sizes of cached memory.
 OTHERS = {
     "src/cuda/batch_keys.hpp": {"most_table_keys"},
     "src/cuda/kernels/batch_params.cuh": {"most", "width", "shares", "most_few"},
@@ -31,22 +31,23 @@ DECLARATION = re.compile(r"\bconstexpr\s+(?:const\s+)?(?:std::|unsigned |long )*
 
 
 def code_of(path: Path) -> str:
-    """Return a file's code without comments. Where the simulated GPU differs, return the code for real GPUs."""
+    """Return a file's code without comments. Where the simulated GPU differs, the result contains the code for real
+    GPUs."""
     text = re.sub(r"//[^\n]*", "", path.read_text())
     return re.sub(r"#if defined\(WARPAES_SIMT\)\n.*?#else\n(.*?)#endif\n", r"\1", text, flags=re.DOTALL)
 
 
 def value_of(expression: str) -> int | None:
-    """Return a number made of literals, or None if it is made of other numbers."""
+    """Return a number that consists of literals, or None if it depends on other numbers."""
     expression = re.sub(r"std::\w+\{(\d+)\}", r"\1", expression.replace("'", ""))
     expression = re.sub(r"\b(\d+)(?:[uU][lL]*|[lL]+)\b", r"\1", expression).strip()
     if not re.fullmatch(r"[\d\s<*+-]+", expression) or re.search(r"\b0\d", expression):
         return None
-    return eval(expression, {"__builtins__": {}})  # digits and operators only
+    return eval(expression, {"__builtins__": {}})  # the expression contains only digits and operators
 
 
 def declared(code: str) -> list[tuple[int, str, int]]:
-    """Return the constants made of literals: position, name, value."""
+    """Return the position, name and value of each constant that consists of literals."""
     found = []
     for match in DECLARATION.finditer(code):
         for part in match[1].split(","):
@@ -58,7 +59,7 @@ def declared(code: str) -> list[tuple[int, str, int]]:
 
 
 def numbers_of(path: Path) -> dict[str, int]:
-    """Return the numbers of a file in TUNING: Struct::name or name."""
+    """Return the numbers in a file in TUNING, under the name Struct::name or name."""
     code = code_of(path)
     structs = [
         (m.start(), code.index("\n};", m.start()), m[1]) for m in re.finditer(r"^struct (\w+)[^;]*?\{", code, re.M)
@@ -79,7 +80,7 @@ def all_numbers() -> dict[str, int]:
     found: dict[str, int] = {}
     for path in sorted(TUNING.glob("*.hpp")):
         if path.name == "architectures.hpp":
-            continue  # not measured: rows follow from the hardware, and `warpaes tune` replaces them
+            continue  # these are not measured: the rows follow from the hardware, and `warpaes tune` replaces them
         found |= numbers_of(path)
     table = re.search(
         r"struct LaunchTable \{(.*?)\n\};", (ROOT / "src/backend/launch_table.hpp").read_text(), re.DOTALL
@@ -116,7 +117,8 @@ class Tuning(unittest.TestCase):
             self.assertTrue("measured" in row or "because" in row, name)
 
     def test_thresholds_measured_on_one_side_grow_no_more(self):
-        """A number that selects one of two code paths has figures for both, or states that there are none."""
+        """A number that selects one of two code paths has figures for both paths, or its record states that there are
+        none."""
         newest = sorted(RECORDS.glob("*.json"))[-1]
         open_ones = 0
         for row in json.loads(newest.read_text())["numbers"]:

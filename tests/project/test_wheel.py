@@ -1,5 +1,5 @@
-"""Tests tools/wheel: its settings, the oldest glibc that its programs support, and the licenses of other projects' code
-in them."""
+"""Tests tools/wheel: its settings, the oldest glibc that its programs support, and the licenses of the code from other
+projects."""
 
 import os
 import platform
@@ -13,15 +13,15 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Folders of system headers, and of this project's headers.
+#: Folders that contain system headers or this project's headers.
 SYSTEM = {"asm", "linux", "net", "netinet", "sys", "warpaes"}
-#: The license text in licenses/ for each folder of headers.
+#: The license text in licenses/ for each other folder of headers.
 TEXTS = {"CLI": "CLI11.txt", "fmt": "fmt.txt", "nlohmann": "nlohmann-json.txt", "openssl": "OpenSSL.txt"}
 
 
 class Wheel(unittest.TestCase):
     def asked(self, gpu: str, failing: str) -> list[str]:
-        """Return the recorded arguments of a fake python in a separate folder. The fake fails in one module."""
+        """Return the arguments that a fake python in a separate folder recorded. The fake fails for one module."""
         with tempfile.TemporaryDirectory() as folder:
             python, setup = Path(folder, ".venv/wheel/bin/python"), Path(folder, "tools/setup")
             fails = f'printf "%s\\n" "$@" >>asked; mkdir -p build/wheel-raw; case "$*" in *{failing}*) exit 9; esac'
@@ -39,22 +39,16 @@ class Wheel(unittest.TestCase):
         return [words[i + 1] for i, word in enumerate(words) if word == "-C"]
 
     def test_documents_name_the_gpus_that_it_has_code_for(self):
-        """The list in cmake/cuda.cmake is the source. All other places repeat it by hand."""
+        """The list in cmake/cuda.cmake is the source. The table of architectures repeats it by hand."""
         text = (ROOT / "cmake/cuda.cmake").read_text()
         releases = re.search(r"if\(WARPAES_EVERY_GPU\)\n\s+set\(CMAKE_CUDA_ARCHITECTURES (.*)\)", text)[1]
         built = [f"{number[:-1]}.{number[-1]}" for number in re.findall(r"(\d+)a?-real", releases)]
         self.assertEqual(built[0], "7.5")
         said = r"(?<![\d.])(\d+\.\d)a?(?: \([^)]*\))?(?:,| and) "
-        for name, before in (
-            ("docs/python.md", "machine code for GPUs of compute capability "),
-            ("docs/kernels.md", "Releases have machine code for "),
-            ("CHANGELOG.md", "Releases have machine code for GPUs of compute capability "),
-        ):
-            words = " ".join((ROOT / name).read_text().split())
-            rest = words[words.index(before) + len(before) :]
-            listed = re.match(rf"(?:{said})+(\d+\.\d)", rest)
-            self.assertIsNotNone(listed, name)
-            self.assertEqual([*re.findall(said, listed[0] + " "), listed[2]], built, name)
+        words = " ".join((ROOT / "docs/kernels.md").read_text().split())
+        listed = re.match(rf"(?:{said})+(\d+\.\d)", words.partition("Releases have machine code for ")[2])
+        self.assertIsNotNone(listed)
+        self.assertEqual([*re.findall(said, listed[0] + " "), listed[2]], built)
         self.assertIn(f"compute capability {built[0]} ", (ROOT / "README.md").read_text())
 
     def test_a_wheel_for_a_newer_glibc_is_refused(self):
@@ -64,7 +58,7 @@ class Wheel(unittest.TestCase):
         self.assertEqual(words[words.index("--plat") + 1], f"manylinux_2_28_{platform.machine()}")
 
     def test_each_setting_is_given_once(self):
-        """pip turns a setting that is given twice into a list, which CMake does not accept."""
+        """pip turns a repeated setting into a list, which CMake does not accept."""
         for gpu in ("yes", "no"):
             with self.subTest(gpu=gpu):
                 settings = self.settings(gpu)
@@ -75,7 +69,7 @@ class Wheel(unittest.TestCase):
 
 
 class OldGlibc(unittest.TestCase):
-    """Programs linked with the libraries of cmake/old_glibc.py."""
+    """Tests programs that are linked with the libraries from cmake/old_glibc.py."""
 
     @classmethod
     def setUpClass(cls):
@@ -129,7 +123,7 @@ class OldGlibc(unittest.TestCase):
 
 
 class Licenses(unittest.TestCase):
-    """The programs come with the licenses of other projects' code."""
+    """The programs are distributed with the licenses of the code from other projects."""
 
     def used(self, *folders: str) -> set[str]:
         files = [path for folder in folders for path in (ROOT / folder).rglob("*.?pp")]

@@ -1,4 +1,4 @@
-"""Runs every Python block of two documentation pages. A block whose packages are missing is skipped.
+"""Runs every Python block in two documentation pages. A block whose packages are missing is skipped.
 
 `python.dataset_readers` runs the blocks that read a dataset in a bucket.
 """
@@ -18,18 +18,18 @@ BUILD = Path(os.environ["WARPAES_BUILD"])
 TEXT = "".join((ROOT / "docs" / name).read_text() for name in ("with-your-tools.md", "serving.md"))
 EVERY = re.findall(r"^```python\n# needs: (.*?)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 BLOCKS = [(packages, block) for packages, block in EVERY if "//bucket/trips" not in block]
-#: Interpreters that may have the packages: this one, the tests' environment, and one that an environment variable
-#: names.
+#: Interpreters that may have the packages: the current interpreter, the tests' environment, and an interpreter that an
+#: environment variable names.
 PYTHONS = [
     python
     for python in (sys.executable, ROOT / ".venv/tests/bin/python3", os.environ.get("PYTHON_WITH_TOOLS"))
     if python and Path(python).exists()
 ]
-#: The blocks write files with these suffixes.
+#: The blocks write encrypted files with these suffixes.
 ENCRYPTED = (".ckpt", ".csv", ".distcp", ".jsonl", ".npy", ".parquet", ".pt", ".tar")
 
 # A process that has used pyarrow 26 sometimes aborts in its static destructors ("terminate called without an active
-# exception"), even without warpaes: 4 of 60 times on two busy cores.
+# exception"). This also happens without warpaes, in 4 of 60 runs on two busy cores.
 LEAVE_AT_ONCE = """
 import os
 import sys
@@ -59,10 +59,10 @@ def interpreter(packages):
 
 
 @unittest.skipIf(
-    os.environ.get("WARPAES_SANITIZE"), "Python loads no library with sanitizers; the default build runs this"
+    os.environ.get("WARPAES_SANITIZE"), "Python cannot load a library with sanitizers; the default build runs this test"
 )
 @unittest.skipUnless(
-    (BUILD / "python/warpaes").exists(), "needs the Python package; a build with Python's headers has it"
+    (BUILD / "python/warpaes").exists(), "needs the Python package; a build with Python's headers runs this test"
 )
 class WithYourTools(unittest.TestCase):
     def test_every_block_names_its_packages(self):

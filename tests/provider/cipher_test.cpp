@@ -26,7 +26,7 @@ TEST(ProviderCipher, GcmTakesARandomIvIfThereIsNone) {
     for (Bytes& iv : ivs) {
         const CipherContext c = started(cipher.get(), true, key, {});
         unsigned char none[16];
-        EXPECT_EQ(0, EVP_CIPHER_CTX_get_original_iv(c.get(), none, 12));  // not yet
+        EXPECT_EQ(0, EVP_CIPHER_CTX_get_original_iv(c.get(), none, 12));  // there is no IV yet
         const Bytes sealed = updated(c.get(), text);
         int n = 0;
         EXPECT_EQ(1, EVP_CipherFinal_ex(c.get(), none, &n));
@@ -38,7 +38,7 @@ TEST(ProviderCipher, GcmTakesARandomIvIfThereIsNone) {
         EXPECT_TRUE(set(back.get(), EVP_CTRL_AEAD_SET_TAG, 16, tag.data()));
         EXPECT_EQ(updated(back.get(), sealed), text);
         EXPECT_EQ(1, EVP_CipherFinal_ex(back.get(), none, &n));
-        // An IV is valid for one message.
+        // An IV is valid for only one message.
         EXPECT_EQ(0, EVP_CipherUpdate(c.get(), none, &n, text.data(), 1));
     }
     EXPECT_NE(ivs[0], ivs[1]);
@@ -56,7 +56,7 @@ TEST(ProviderCipher, TheEndOfAFixedIvIsRandom) {
         iv.resize(12);
         ASSERT_TRUE(set(c.get(), EVP_CTRL_GCM_IV_GEN, 12, iv.data()));
         EXPECT_TRUE(std::equal(fixed.begin(), fixed.end(), iv.begin()));
-        // The next IV is incremented by one.
+        // The next IV is the previous IV plus one.
         Bytes next(12);
         ASSERT_TRUE(set(c.get(), EVP_CTRL_GCM_IV_GEN, 12, next.data()));
         Bytes expected = iv;
@@ -98,7 +98,7 @@ TEST(ProviderCipher, BuffersThatOverlapInPartAreRefused) {
     }
 }
 
-/// RFC 8452, appendix C.1 and C.2: messages of AES-128 and AES-256 with associated data.
+/// Checks messages in RFC 8452, appendices C.1 and C.2, for AES-128 and AES-256 with associated data.
 TEST(ProviderCipher, GcmSivIsThatOfTheStandard) {
     struct Vector {
         const char *cipher, *key, *nonce, *aad, *text, *sealed;
@@ -124,7 +124,7 @@ TEST(ProviderCipher, GcmSivIsThatOfTheStandard) {
         if (!aad.empty()) {
             EXPECT_EQ(1, EVP_CipherUpdate(c.get(), nullptr, &n, aad.data(), static_cast<int>(aad.size())));
         }
-        // A copy continues independently.
+        // A copy continues independently of the original.
         CipherContext copy(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
         ASSERT_EQ(1, EVP_CIPHER_CTX_copy(copy.get(), c.get()));
         c = std::move(copy);
@@ -172,8 +172,8 @@ TEST(ProviderCipher, GcmSivThatHasFailedDoesNotEndWell) {
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
 }
 
-/// CVE-2026-45446 and similar faults: with every release of OpenSSL, a message without text has a tag, which is
-/// compared.
+/// Tests for CVE-2026-45446 and similar faults. With every release of OpenSSL, a message without text has a tag, and
+/// the provider compares it.
 TEST(ProviderCipher, EmptyMessagesAreAuthenticated) {
     const Library library;
     for (const char* const name : {"AES-128-GCM", "AES-128-CCM", "AES-128-GCM-SIV"}) {
@@ -214,7 +214,7 @@ TEST(ProviderCipher, EmptyMessagesAreAuthenticated) {
     }
 }
 
-/// Earlier authentic data does not authenticate a wrong tag, a second text, or a missing message.
+/// Earlier authentic data must not make the provider accept a wrong tag, a second text, or a missing message.
 TEST(ProviderCipher, SivThatHasFailedDoesNotEndWell) {
     const Library library;
     const auto cipher = library.cipher("AES-128-SIV");
@@ -235,12 +235,12 @@ TEST(ProviderCipher, SivThatHasFailedDoesNotEndWell) {
     EXPECT_LE(EVP_CipherUpdate(back.get(), out.data(), &n, forged.data(), 33), 0);
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
     EXPECT_EQ(updated(back.get(), sealed), text);
-    // The next message has no text yet.
+    // The next message has no text so far.
     ASSERT_EQ(1, EVP_CipherInit_ex2(back.get(), nullptr, nullptr, nullptr, 0, nullptr));
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
 }
 
-/// Parameters with invalid pointers, which the default provider would read.
+/// Parameters whose pointers are invalid must be refused. The default provider would read them.
 TEST(ProviderCipher, ParametersWithoutDataAreRefused) {
     const Library library;
     for (const char* const name : {"AES-128-GCM", "AES-128-CCM"}) {
@@ -274,8 +274,8 @@ TEST(ProviderCipher, GcmSaysWhetherItsIvIsRandom) {
     }
 }
 
-/// Long updates go through the engine and give the same results. A long XTS update is one data unit, which one
-/// thread processes.
+/// The engine processes long updates, with the same results. A long XTS update is a single data unit, which one thread
+/// processes.
 TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
     const Library library("cbc = yes\nthreads = 3\nthreshold = 64K\n");
     ASSERT_TRUE(library.loaded());
@@ -300,12 +300,12 @@ TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
             const Bytes text = random_bytes((8u << 20) + (blocks ? 0 : odd), 3);
             const Bytes expected = updated(a.get(), text), made = updated(b.get(), text);
             ASSERT_TRUE(made == expected) << name << (t.encrypt ? " encryption" : " decryption") << odd;
-            // In place.
+            // The update runs in place.
             Bytes in_place = text;
             int n = 0;
             ASSERT_EQ(1,
                       EVP_CipherUpdate(b.get(), in_place.data(), &n, in_place.data(), static_cast<int>(text.size())));
-            // An XTS data unit does not continue an earlier one.
+            // An XTS data unit does not continue an earlier data unit.
             ASSERT_TRUE((xts ? expected : updated(a.get(), text)) == in_place) << name;
         }
         if (std::string(t.mode) == "GCM" && t.encrypt) {
@@ -322,7 +322,7 @@ TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
     }
 }
 
-/// In TLS up to 1.2 with MAC-then-encrypt, OpenSSL's own code removes padding and MAC in constant time.
+/// In TLS up to version 1.2 with MAC-then-encrypt, OpenSSL's own code removes the padding and the MAC in constant time.
 TEST(ProviderCipher, CbcKnowsRecordsOfTls) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());

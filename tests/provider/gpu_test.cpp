@@ -1,4 +1,4 @@
-// Tests the provider on a simulated GPU: updates that run on the GPU or on the CPU, and GPU failures during an update.
+// Tests the provider on a simulated GPU: updates on the GPU and on the CPU, and GPU failures during an update.
 
 #include <array>
 #include <functional>
@@ -13,7 +13,7 @@ namespace warpaes::test {
 namespace {
 
 struct Mode {
-    const char* name;  ///< name of the cipher after "AES-256-"
+    const char* name;  ///< the cipher's name after "AES-256-"
     bool encrypt;
     const char* counter;
 };
@@ -37,7 +37,7 @@ bool is(const Mode& mode, const char* name) {
     return std::strcmp(mode.name, name) == 0;
 }
 
-/// Memory of one kind, as in an application.
+/// A buffer in one kind of memory, as an application may use it.
 class Buffer {
 public:
     Buffer(Memory kind, const Bytes& bytes) : kind_(kind), size_(bytes.size()) {
@@ -79,7 +79,7 @@ private:
     unsigned char* data_;
 };
 
-/// A message of three updates; the second is long. GCM appends the tag, and decryption checks it.
+/// A message of three updates. The second update is long. GCM appends the tag, and decryption checks it.
 struct Message {
     Mode mode;
     Bytes key, iv, head, text, tail, tag;
@@ -92,7 +92,7 @@ struct Message {
         if (is(mode, "GCM")) iv.resize(12);
     }
 
-    /// Returns the whole output. The long update goes from `in` to `out`.
+    /// Returns the whole output. The long update reads from `in` and writes to `out`.
     Bytes run(const EVP_CIPHER* cipher, const unsigned char* in, const std::function<Bytes()>& out_bytes,
               unsigned char* out) {
         const CipherContext c = started(cipher, mode.encrypt, key, iv);
@@ -123,11 +123,11 @@ struct Message {
         return run(
             cipher, in.data(), [&] { return to.bytes(); }, to.data());
     }
-    /// Returns the default provider's result. For GCM decryption, it first computes the tag.
+    /// Returns the default provider's result. For GCM decryption, it computes the tag first.
     Bytes expected(const Library& library, const std::string& name) {
         const auto cipher = library.cipher(name, "default");
         if (is(mode, "GCM") && !mode.encrypt) {
-            // CTR, starting at the second counter, gives the plaintext of this text. The tag covers the ciphertext.
+            // CTR that starts at the second counter turns this text into the plaintext. The tag covers the ciphertext.
             Message sealed = *this;
             sealed.mode.encrypt = true;
             const Bytes zeros(text.size());
@@ -162,7 +162,7 @@ protected:
     }
 };
 
-/// Engines created from now on plan with these costs.
+/// Sets the costs with which engines plan that are created from now on.
 class Calibration {
 public:
     explicit Calibration(const CostModel& model) : file_(write_calibration(model, Machine::here())) {
@@ -184,7 +184,7 @@ TEST_F(ProviderGpu, LongUpdatesGoThere) {
             const std::string name = std::string("AES-") + bits + "-" + mode.name;
             const auto cipher = library.cipher(name);
             ASSERT_NE(cipher, nullptr) << name;
-            // CFB1 takes eight times as long.
+            // CFB1 takes eight times as long as the other modes.
             const std::size_t odd = EVP_CIPHER_get_block_size(cipher.get()) == 16 ? 0 : 13;
             for (const std::size_t bytes :
                  {std::size_t{65536} + 32, (is(mode, "CFB1") ? 80'000u : 300'000u) / 16 * 16 + odd}) {
@@ -195,7 +195,7 @@ TEST_F(ProviderGpu, LongUpdatesGoThere) {
                         const std::uint64_t before = on_gpu(library, mode);
                         EXPECT_TRUE(message.run(cipher.get(), kind, in_place) == expected)
                             << name << title(mode) << bytes << in_place;
-                        // All of the text runs on the GPU, except the part that completes pending blocks.
+                        // The GPU processes all of the text except the part that completes pending blocks.
                         const std::uint64_t ran = on_gpu(library, mode) - before;
                         EXPECT_GT(ran + 32, bytes) << name << title(mode);
                         EXPECT_LE(ran, bytes);
@@ -217,7 +217,7 @@ TEST_F(ProviderGpu, ShortUpdatesDoNot) {
     EXPECT_EQ(on_gpu(library, modes[6]), before);
 }
 
-/// Without a named backend the planner decides, and takes the text's memory into account.
+/// If no backend is named, the planner chooses, and takes the text's memory into account.
 TEST_F(ProviderGpu, ThePlanKnowsPageLockedMemory) {
     auto costs = std::make_shared<CostModel>(*gpu_first());
     for (auto& [name, table] : costs->tables) {
@@ -231,7 +231,7 @@ TEST_F(ProviderGpu, ThePlanKnowsPageLockedMemory) {
         }
     }
     const Calibration calibration(*costs);
-    const Library library("threshold = 64K\nthreads = 7\n");  // a separate engine
+    const Library library("threshold = 64K\nthreads = 7\n");  // uses a separate engine
     const auto cipher = library.cipher("AES-256-CTR");
     ASSERT_NE(cipher, nullptr);
     Message message(modes[6], cipher.get(), 100'000);
@@ -243,7 +243,7 @@ TEST_F(ProviderGpu, ThePlanKnowsPageLockedMemory) {
     }
 }
 
-/// A CUDA context does not survive fork(), and its locks may be held, so the child makes no CUDA call.
+/// A CUDA context does not survive fork(), and its locks may be held. The child must not make a CUDA call.
 TEST_F(ProviderGpu, AChildProcessNeverCallsCuda) {
     for (const char* const settings : {forced, "threshold = 64K\nbackend = cuda\ndevice-memory = yes\nthreads = 2\n"}) {
         const Library library(settings);
@@ -267,7 +267,7 @@ TEST_F(ProviderGpu, AChildProcessNeverCallsCuda) {
     }
 }
 
-/// Each CUDA call fails in turn, once and permanently. The CPU does the rest, with the same results.
+/// Each CUDA call fails in turn, once and permanently. The CPU does the remaining work, with the same results.
 TEST_F(ProviderGpu, TheCpuTakesOverFromAGpuThatFails) {
     const Calibration calibration(*gpu_first());
     for (const std::string settings : {forced, "cbc = yes\nthreshold = 64K\nthreads = 5\n"}) {
@@ -322,12 +322,12 @@ TEST_F(ProviderDeviceMemory, IsWorkedOnWhereItLies) {
         for (const std::size_t bytes : {16u, 4096u, 100'000u}) {
             Message message(mode, cipher.get(), bytes);
             if (is(mode, "XTS")) message.text.resize(bytes + 5);
-            message.head.resize(message.head.size() / 16 * 16);  // whole blocks from the start of the message
+            message.head.resize(message.head.size() / 16 * 16);  // only whole blocks since the start of the message
             const Bytes expected = message.expected(library_, name);
             const std::uint64_t before = on_gpu(library_, mode);
             EXPECT_TRUE(message.run(cipher.get(), Memory::device, false) == expected) << name << bytes;
             EXPECT_TRUE(message.run(cipher.get(), Memory::device, true) == expected) << name << bytes;
-            // Updates go from host memory to device memory, and back.
+            // The updates move data from host memory to device memory and back.
             const Buffer device(Memory::device, message.text), host(Memory::pageable, message.text);
             EXPECT_TRUE(message.run(
                             cipher.get(), device.data(), [&] { return host.bytes(); }, host.data()) == expected);
@@ -339,7 +339,7 @@ TEST_F(ProviderDeviceMemory, IsWorkedOnWhereItLies) {
     }
 }
 
-/// Data in device memory that the host would have to read is refused, and the message continues.
+/// Data in device memory is refused if the host would have to read it. The message continues.
 TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
     const Buffer device(Memory::device, random_bytes(512));
     for (const char* const name : {"ECB", "CBC", "CFB", "CFB8", "CFB1", "OFB", "CTR", "GCM"}) {
@@ -370,7 +370,7 @@ TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
             }
         }
     }
-    // Padding holds a block back, and the host reads associated data.
+    // Padding holds a block back, and associated data is read by the host.
     const auto ecb = library_.cipher("AES-128-ECB"), gcm = library_.cipher("AES-128-GCM");
     int n = 0;
     const CipherContext padded = started(ecb.get(), false, key_for(ecb.get()), {});
@@ -380,7 +380,7 @@ TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
     EXPECT_EQ(0, EVP_CipherUpdate(sealed.get(), nullptr, &n, device.data(), 13));
 }
 
-/// No other backend can process device memory. Part of the text may have been output, so the message has ended.
+/// No other backend can process device memory. Part of the text may already have been output, so the message ends.
 TEST_F(ProviderDeviceMemory, AnUpdateWhoseGpuFailsEndsTheMessage) {
     for (const Mode& mode : {modes[6], modes[10], modes[11]}) {
         const auto cipher = library_.cipher(std::string("AES-128-") + mode.name);
@@ -396,7 +396,7 @@ TEST_F(ProviderDeviceMemory, AnUpdateWhoseGpuFailsEndsTheMessage) {
         Bytes host(16);
         EXPECT_EQ(0, EVP_CipherUpdate(c.get(), host.data(), &n, text.data(), 16)) << title(mode);
         EXPECT_EQ(host, Bytes(16));
-        // The context can begin another message.
+        // The context can start another message.
         EXPECT_EQ(1, EVP_CipherInit_ex2(c.get(), nullptr, key.data(), iv.data(), mode.encrypt, nullptr));
         EXPECT_EQ(1, EVP_CipherUpdate(c.get(), out.data(), &n, in.data(), 4096)) << title(mode);
     }

@@ -1,5 +1,5 @@
-// Tests misbehaving hosts: partial, repeated and missing configurations, modules closed too early, contexts that
-// outlive everything, and invalid pointers.
+// Tests misbehaving hosts: partial, repeated and missing configurations, modules that are closed too early, contexts
+// that outlive everything else, and invalid pointers.
 #include <dlfcn.h>
 #include <openssl/rand.h>
 
@@ -82,7 +82,7 @@ TEST(ProviderHost, TheConfigurationMayBeMissing) {
                   const Library library;
                   const auto cipher = library.cipher("AES-128-GCM");
                   if (cipher == nullptr) return 1;
-                  // A random IV comes from OpenSSL's generator.
+                  // OpenSSL's generator creates a random IV.
                   const CipherContext c = started(cipher.get(), true, key_for(cipher.get()), {});
                   return updated(c.get(), Bytes(100)).size() == 100 ? 0 : 2;
               }));
@@ -105,7 +105,7 @@ TEST(ProviderHost, TheModuleMayBeClosedWhileContextsLive) {
               }));
 }
 
-/// Sixteen threads copy the context of one key, in every state of a message.
+/// Sixteen threads copy a context with the same key, in every state of a message.
 TEST(ProviderHost, SixteenThreadsShareAKeyAtEveryState) {
     const Library library("threads = 2\nthreshold = 64K\ncbc = yes\n");
     struct Case {
@@ -154,14 +154,14 @@ TEST(ProviderHost, SixteenThreadsShareAKeyAtEveryState) {
     EXPECT_EQ(wrong, 0);
 }
 
-/// OpenSSL's random numbers use the preferred provider's AES, so a generator of ours would gain nothing.
+/// OpenSSL's random generator uses the preferred provider's AES, so a generator in our provider would not be faster.
 TEST(ProviderHost, RandomNumbersAreMadeWithItsKernels) {
     const Library library;
     Bytes bytes(10'000);
     const std::uint64_t before = counter(library, "warpaes-ctr-kernels-bytes");
     ASSERT_EQ(1, RAND_bytes_ex(library.context(), bytes.data(), bytes.size(), 0));
     ASSERT_EQ(1, RAND_bytes_ex(library.context(), bytes.data(), bytes.size(), 0));
-    // A context reports its counts when it is freed. The generator's context lives as long as its library context.
+    // A context reports its counts when it is freed. The generator's context exists as long as its library context.
     {
         const Library other;
         ASSERT_EQ(1, RAND_bytes_ex(other.context(), bytes.data(), bytes.size(), 0));
@@ -169,7 +169,8 @@ TEST(ProviderHost, RandomNumbersAreMadeWithItsKernels) {
     EXPECT_GE(counter(library, "warpaes-ctr-kernels-bytes"), before + bytes.size());
 }
 
-/// Missing buffers and empty texts give the default provider's results, except where that crashes.
+/// With missing buffers and empty texts, the results are the default provider's, except where the default provider
+/// crashes.
 TEST(ProviderHost, PointersThatPointNowhere) {
     const Library library("cbc = yes\n");
     struct Call {

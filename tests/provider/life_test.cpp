@@ -1,5 +1,5 @@
-// Tests the provider's life in a process: loaded and unloaded, forked, shared by threads, and used after OpenSSL has
-// cleaned up.
+// Tests the life cycle of the provider in a process: loading and unloading, fork, use by several threads, and use after
+// OpenSSL's cleanup.
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -38,7 +38,7 @@ TEST(ProviderLife, IsThePreferredOne) {
                                              EVP_CIPHER_free);
     ASSERT_NE(cipher, nullptr);
     EXPECT_STREQ(OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cipher.get())), "warpaes");
-    // OpenSSL provides everything else.
+    // OpenSSL provides all other algorithms.
     const std::shared_ptr<EVP_CIPHER> cbc(EVP_CIPHER_fetch(library.context(), "AES-256-CBC", nullptr), EVP_CIPHER_free);
     ASSERT_NE(cbc, nullptr);
     EXPECT_STREQ(OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cbc.get())), "default");
@@ -56,7 +56,7 @@ TEST(ProviderLife, SurvivesFork) {
     const Bytes expected = updated(started(cipher.get(), true, key, iv).get(), text);
     for (int i = 0; i < 4; ++i) {
         EXPECT_EQ(0, in_a_child([&] {
-                      // Uses a context of the parent, a new one, and one in a grandchild.
+                      // Uses the parent's context, a new context, and a context in a grandchild.
                       if (updated(before.get(), text) != expected) return 1;
                       if (updated(started(cipher.get(), true, key, iv).get(), text) != expected) return 2;
                       return in_a_child([&] {
@@ -159,7 +159,7 @@ TEST(ProviderLife, SaysWhichKernelsRun) {
          {std::pair{"aesni", "AES-NI, 8 blocks in flight"}, {"vaes", "VAES, "}, {"armv8", "Armv8 AES and PMULL"}}) {
         const Library library(std::string("backend = ") + backend + "\n");
         ASSERT_TRUE(library.loaded());
-        if (library.cipher("AES-128-GCM") == nullptr) continue;  // of another processor
+        if (library.cipher("AES-128-GCM") == nullptr) continue;  // a backend for a different processor
         EXPECT_NE(build_info(library).find(kernels), std::string::npos) << build_info(library);
     }
 }
@@ -173,12 +173,12 @@ TEST(ProviderLife, LeavesEverythingToOpenSslIfItIsToldTo) {
     EXPECT_NE(cipher, nullptr);
 }
 
-/// Reads OFB's calls and bytes in kernels from the file.
+/// Reads the number of calls of OFB, and the number of bytes that OFB's kernels processed, from the file.
 std::pair<std::uint64_t, std::uint64_t> ofb_in(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     std::vector<std::uint64_t> numbers(200);
     in.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(8 * numbers.size()));
-    constexpr std::size_t ofb = 5, first = 2;  // follow the file's magic number and the number of loads
+    constexpr std::size_t ofb = 5, first = 2;  // the file's magic number and the number of loads come first
     return {numbers[first + 8 * ofb], numbers[first + 8 * ofb + 1]};
 }
 
@@ -192,7 +192,7 @@ TEST(ProviderLife, CountsWhatRan) {
     EXPECT_EQ(counter(library, "warpaes-ofb-kernels-calls"), calls + 1);
     EXPECT_EQ(counter(library, "warpaes-ofb-kernels-bytes"), bytes + 1000);
     EXPECT_EQ(0, in_a_child([&] { return crypt(library, "AES-128-OFB", Bytes(500)).size() == 500 ? 0 : 1; }));
-    EXPECT_EQ(counter(library, "warpaes-ofb-kernels-bytes"), bytes + 1000);  // counts only this process
+    EXPECT_EQ(counter(library, "warpaes-ofb-kernels-bytes"), bytes + 1000);  // this counter counts only this process
     // The file counts both processes.
     EXPECT_EQ(ofb_in(file.path()), (std::pair<std::uint64_t, std::uint64_t>{2, 1500}));
 }
@@ -223,7 +223,8 @@ TEST(ProviderLife, ProcessesAndThreadsCountTogether) {
     EXPECT_EQ(bytes, 7 * processes * threads * messages);
 }
 
-/// Other processes may write to the file. Whatever they write, the host continues, and counts if it still can.
+/// Other processes may write to the file. Whatever they write, the host must continue, and must keep counting if it
+/// can.
 TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
     const TemporaryFile file;
     EXPECT_EQ(0, in_a_child([&] {
@@ -235,10 +236,10 @@ TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
                       if (!one_more() || ofb_in(file.path()) != std::pair<std::uint64_t, std::uint64_t>{1, 100})
                           return 3;
                   }
-                  // The file is removed and a new one is created.
+                  // The file is removed, and a new file is created.
                   if (::unlink(file.path().c_str()) != 0) return 4;
                   if (!one_more() || ofb_in(file.path()).first != 1) return 5;
-                  // Another program's file stays unchanged. Pending counts are written once it is removed.
+                  // A file of another program stays unchanged. Pending counts are written once that file is removed.
                   const std::string text(2000, 'x');
                   std::ofstream(file.path()) << text;
                   if (!one_more()) return 6;
@@ -249,7 +250,7 @@ TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
               }));
 }
 
-/// Daemons close all inherited descriptors, and the system reuses their numbers.
+/// Daemons close all inherited descriptors. The system then reuses their numbers.
 TEST(ProviderLife, AHostMayCloseTheFileOfCounters) {
     const TemporaryFile file, other("nothing of the provider's");
     EXPECT_EQ(0, in_a_child([&] {
@@ -265,7 +266,7 @@ TEST(ProviderLife, AHostMayCloseTheFileOfCounters) {
               }));
 }
 
-/// If another process holds the lock, or a limit would end the process, the host continues and counts later.
+/// If another process holds the lock, or a file-size limit would end the process, the host continues and counts later.
 TEST(ProviderLife, NobodyWaitsToCount) {
     const TemporaryFile file;
     const Library library("counters = " + file.path() + "\n");

@@ -1,5 +1,5 @@
-// Updates that are long enough to be wiped leave no keys or texts in memory, in vector registers, or in a context's
-// parameters.
+// Tests that updates that are long enough to be wiped leave no keys or texts in memory, in vector registers, or in a
+// context's parameters.
 #include <openssl/aes.h>
 
 #include "../secrets/memory.hpp"
@@ -8,7 +8,7 @@
 namespace warpaes::test {
 namespace {
 
-/// Searches for the key schedules of `key`, 32 bytes for AES-256.
+/// Searches for the key schedules of `key`, which is 32 bytes for AES-256.
 void look_for_round_keys(const std::uint8_t* key, const std::string& name) {
     AES_KEY schedule;
     for (const bool inverse : {false, true}) {
@@ -20,7 +20,7 @@ void look_for_round_keys(const std::uint8_t* key, const std::string& name) {
     }
 }
 
-/// Makes calls that set or copy a key without a later text, so that no kernel overwrites the registers afterwards.
+/// Makes calls that set or copy a key and that no text follows, so that no kernel overwrites the registers afterwards.
 TEST(ProviderSecrets, NothingIsLeftOfAKeyWithoutText) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());
@@ -68,13 +68,13 @@ TEST(ProviderSecrets, NothingIsLeftOfAKeyWithoutText) {
 TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());
-    constexpr std::size_t bytes = 4096, odd = 5;  // `odd` bytes that one kernel leaves for another
+    constexpr std::size_t bytes = 4096, odd = 5;  // `odd` is the number of bytes that one kernel leaves to another
     unsigned number = 0;
     for (const char* const mode :
          {"ECB", "CBC", "CFB", "CFB8", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV", "GCM-SIV", "WRAP"}) {
         for (const bool encrypt : {true, false}) {
             const std::string name = std::string("AES-256-") + mode;
-            // Some modes only set the key for decryption, because they would need authentic text.
+            // For some modes, decryption only sets the key, because it would need authentic text.
             const bool opens = std::strcmp(mode, "CCM") != 0 && std::strcmp(mode, "SIV") != 0 &&
                                std::strcmp(mode, "GCM-SIV") != 0 && std::strcmp(mode, "WRAP") != 0;
             const auto cipher = library.cipher(name);
@@ -114,7 +114,7 @@ TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
     }
 }
 
-/// Associated data in pieces, which a context collects if it needs all of it at once.
+/// Passes associated data in pieces. A context collects them if it needs all associated data at once.
 TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());
@@ -143,7 +143,7 @@ TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
             (void)EVP_CipherInit_ex2(c, cipher.get(), key, iv, 1, nullptr);
             for (std::size_t i = 0; i < pieces; ++i) {
                 updated += EVP_CipherUpdate(c, nullptr, &n, aad + i * piece, piece);
-                // An allocation after the block prevents it from growing in place.
+                // An allocation after the block prevents the block from growing in place.
                 std::free(std::malloc(piece * (i + 1)));
             }
             EVP_CIPHER_CTX* const copy = EVP_CIPHER_CTX_new();

@@ -1,5 +1,5 @@
-// Random sequences of calls to OpenSSL's default provider and to ours. Every result, every output and every readable
-// parameter must be the same.
+// Makes random sequences of calls to OpenSSL's default provider and to ours. Every result, every output and every
+// readable parameter must be the same.
 //
 //   sequences MODULE_FOLDER [--sequences N] [--seed S] [--only NAME] [--config FILE]
 //
@@ -30,10 +30,10 @@ struct Options {
     std::uint64_t sequences = 20000;
     std::uint64_t seed = 1;
     std::string only;
-    std::string config;  ///< an openssl.cnf that activates both
+    std::string config;  ///< an openssl.cnf that activates both providers
 };
 
-/// A log of the operations, for finding the cause of a difference.
+/// A log of the operations, which helps to find the cause of a difference.
 std::vector<std::string> trace;
 
 [[noreturn]] void differ(const std::string& what) {
@@ -90,24 +90,24 @@ private:
     std::mt19937_64 engine_;
 };
 
-/// Both sides.
+/// An object from each of the two providers.
 template <typename Type>
 struct Pair {
     Type* ours = nullptr;
     Type* theirs = nullptr;
 };
 
-/// The error that a call left: library and reason. Files and functions differ.
+/// Returns the library and reason of the error that a call left. Files and functions differ between the providers.
 unsigned long last_error() {
     unsigned long code = 0, next = 0;
     while ((next = ERR_get_error()) != 0) code = next;
     return code;
 }
 
-/// Whether the default provider accepts every `num` up to the block size. Releases differ (docs/provider.md).
+/// Whether the default provider accepts every `num` up to the block size. OpenSSL's releases differ (docs/provider.md).
 bool takes_every_num = false;
 
-/// Whether the default provider computes and compares tags of CCM messages without text. Ours always does.
+/// Whether the default provider computes and compares the tags of CCM messages without text. Our provider always does.
 bool ccm_knows_empty_messages = false;
 
 bool takes_num(OSSL_LIB_CTX* library) {
@@ -180,10 +180,10 @@ private:
         const int ours = call(ctx_.ours, 1);
         const unsigned long our_error = last_error();
         trace.push_back(what + " -> " + std::to_string(theirs));
-        // Releases before 3.5.9 report a text as authentic if the previous one was.
+        // Releases before 3.5.9 report a text as authentic if the previous text was.
         if (siv_ && ours < theirs && (what == "final" || what == "EVP_Cipher 0")) return ours;
         if (theirs != ours) differ(what + ": returns " + std::to_string(ours) + ", not " + std::to_string(theirs));
-        // A failed wrap in the default provider returns 1 with a length that EVP refuses.
+        // If wrapping fails, the default provider returns 1 with a length that EVP refuses.
         if (their_error != our_error && !wrap_) {
             differ(what + ": error " + std::to_string(our_error) + ", not " + std::to_string(their_error));
         }
@@ -194,11 +194,11 @@ private:
         const bool with_key = first || random_.chance(40);
         bool with_iv = first ? random_.chance(90) : random_.chance(70);
         int enc = first ? static_cast<int>(random_.below(2)) : static_cast<int>(random_.below(3)) - 1;
-        // A key schedule for one direction used in the other gives a defined but useless result.
+        // If a key schedule for one direction is used in the other direction, the result is defined but useless.
         const bool bound = block_ || mode_ == EVP_CIPH_XTS_MODE || mode_ == EVP_CIPH_CCM_MODE || wrap_;
         if (!with_key && bound) enc = -1;
         if (mode_ == EVP_CIPH_GCM_MODE) {
-            // Without an IV, encryption uses a random one. docs/provider.md describes a key that is set during a
+            // Without an IV, encryption uses a random IV. docs/provider.md describes a key that is set during a
             // message.
             if (with_key || !iv_given_) with_iv = true;
             if (tls_) with_iv = true;
@@ -217,7 +217,7 @@ private:
         if (with_key) tls_ = false;
     }
 
-    /// The input and the destination of the output: separate, or in place.
+    /// Runs an update with the input and the output in separate buffers or in place.
     void update(bool aad) {
         std::size_t n = random_.length();
         const bool bits = cfb1_ && use_bits_;
@@ -261,7 +261,7 @@ private:
         if (block_) n = n / 16 * 16;
         const Bytes input = random_.bytes(n + 16);
         Bytes a(n + 64, 0xa5), b = a;
-        const bool none = n == 0 || random_.chance(10);  // a final
+        const bool none = n == 0 || random_.chance(10);  // a final call
         if (none && mode_ == EVP_CIPH_CCM_MODE && !ccm_knows_empty_messages) return;
         const int result = both("EVP_Cipher " + std::to_string(none ? 0 : n), [&](EVP_CIPHER_CTX* c, int ours) {
             return EVP_Cipher(c, (ours != 0 ? b : a).data(), none ? nullptr : input.data(),
@@ -319,7 +319,7 @@ private:
         EVP_CIPHER_CTX_free(other.theirs);
     }
 
-    /// Sets the whole IV as before, and then a TLS record, or an IV as OpenSSH does.
+    /// Sets the whole IV as before and then a TLS record, or sets the IV as OpenSSH does.
     void tls() {
         if (mode_ != EVP_CIPH_GCM_MODE && mode_ != EVP_CIPH_CCM_MODE) return;
         const bool gcm = mode_ == EVP_CIPH_GCM_MODE;
@@ -547,7 +547,7 @@ private:
     bool use_bits_ = false, iv_given_ = false, tls_ = false, spoiled_ = false;
 };
 
-/// CMAC and GMAC with AES and with another cipher.
+/// Tests CMAC and GMAC with AES and with a different cipher.
 void mac_sequence(Random& random, const Pair<EVP_MAC>& mac, bool gmac) {
     Pair<EVP_MAC_CTX> ctx{EVP_MAC_CTX_new(mac.ours), EVP_MAC_CTX_new(mac.theirs)};
     const auto both = [&](const std::string& what, const auto& call) {
@@ -641,7 +641,7 @@ void same_lists(const std::string& what, const OSSL_PARAM* a, const OSSL_PARAM* 
     const auto text = [](const OSSL_PARAM* p) {
         std::map<std::string, std::string> all;
         for (; p != nullptr && p->key != nullptr; ++p) {
-            // OpenSSL has this parameter since 3.4, our provider always.
+            // OpenSSL supports this parameter since 3.4. Our provider always supports it.
             if (std::strcmp(p->key, "iv-generated") == 0) continue;
             all[p->key] = std::to_string(p->data_type) + "/" + std::to_string(p->data_size);
         }
@@ -730,7 +730,7 @@ int main(int argc, char** argv) {
     for (const std::string& name : names) {
         if (!options.only.empty() && name.find(options.only) == std::string::npos) continue;
         EVP_CIPHER* const cipher = EVP_CIPHER_fetch(ours, name.c_str(), "provider=warpaes");
-        // CBC is available only if it is configured.
+        // CBC is available only if the configuration enables it.
         if (cipher == nullptr && name.find("CBC") != std::string::npos) continue;
         ciphers.push_back({needed(cipher, name), needed(EVP_CIPHER_fetch(theirs, name.c_str(), nullptr), name)});
         same_cipher(ciphers.back());

@@ -1,4 +1,4 @@
-// An OpenSSL library context with our provider and the default one, configured as by openssl.cnf.
+// An OpenSSL library context with our provider and the default provider, configured as by an openssl.cnf.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ inline Bytes random_bytes(std::size_t n, std::uint32_t seed = 1) {
     return bytes;
 }
 
-/// Deletes itself.
+/// A file that is deleted with this object.
 class TemporaryFile {
 public:
     explicit TemporaryFile(const std::string& text = "") {
@@ -59,7 +59,7 @@ extern "C" int OSSL_provider_init(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*,
 
 class Library {
 public:
-    /// `settings`: lines in the provider's section.
+    /// `settings` contains lines for the provider's section.
     explicit Library(const std::string& settings = "")
         : config_(
               "openssl_conf = init\n[init]\nproviders = all\nalg_section = algorithms\n[algorithms]\n"
@@ -96,7 +96,7 @@ private:
     bool loaded_ = false;
 };
 
-/// Returns the result of `body` in a child process, or -1 if the child crashes.
+/// Runs `body` in a child process and returns its result, or -1 if the child crashes.
 template <typename Body>
 int in_a_child(const Body& body) {
     const pid_t child = ::fork();
@@ -142,7 +142,7 @@ inline std::string build_info(const Library& library) {
     return info;
 }
 
-/// Returns a counter of the provider in this process.
+/// Returns one of the provider's counters for this process.
 inline std::uint64_t counter(const Library& library, const std::string& name) {
     OSSL_PROVIDER* const provider = OSSL_PROVIDER_load(library.context(), "warpaes");
     std::uint64_t value = 0;

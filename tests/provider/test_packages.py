@@ -1,5 +1,5 @@
-"""The Debian packages (`make deb`) are installed in a separate root. Their contents work there, and removal deletes
-them."""
+"""Installs the Debian packages (`make deb`) in a separate root file system. Their contents must work there, and
+removing the packages must delete them."""
 
 import os
 import re
@@ -14,7 +14,7 @@ PACKAGES = sorted((ROOT / "build/deb").glob("*.deb"))
 NAMES = ["libwarpaes-dev", "libwarpaes1", "warpaes", "warpaes-openssl-provider"]
 
 
-@unittest.skipIf(shutil.which("dpkg") is None, "dpkg is missing; a machine that has it runs this")
+@unittest.skipIf(shutil.which("dpkg") is None, "dpkg is missing; a machine with dpkg runs this test")
 @unittest.skipIf(not PACKAGES, "there are no packages; `make deb` builds them")
 class Packages(unittest.TestCase):
     def setUp(self):

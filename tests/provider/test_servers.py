@@ -1,5 +1,5 @@
-"""Programs that were not written for warpaes use the provider through configuration: TLS with OpenSSL's own commands,
-nginx and curl, OpenSSH, and PostgreSQL. Bytes are compared, and counters show which code ran."""
+"""Tests programs that were not written for warpaes and that use the provider through configuration: TLS with OpenSSL's
+own commands, nginx and curl, OpenSSH, and PostgreSQL. The tests compare the bytes, and counters show which code ran."""
 
 import hashlib
 import os
@@ -37,7 +37,7 @@ MIB = 1 << 20
 
 
 def command(name):
-    """Return the path of a program. Daemons may be outside a user's PATH."""
+    """Return the path of a program. The search includes folders for daemons, which a user's PATH may lack."""
     found = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin:/usr/local/sbin")
     if found is None:
         for versions in sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True):
@@ -47,7 +47,7 @@ def command(name):
 
 def needs(*names):
     missing = [name for name in names if command(name) is None]
-    return unittest.skipIf(missing, f"{', '.join(missing)}: not there; a machine that has it runs this")
+    return unittest.skipIf(missing, f"{', '.join(missing)}: not installed; a machine that has it runs this test")
 
 
 def free_port():
@@ -62,7 +62,7 @@ class Servers(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="warpaes-servers-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.folder.chmod(0o755)
-        # Another user may need to read the module.
+        # The servers run as a different user, who may need to read the module.
         shutil.copy(MODULE, cls.folder / "warpaes.so")
         cls.blob = cls.folder / "blob"
         cls.blob.write_bytes(random.Random(1).randbytes(100 * MIB))
@@ -82,7 +82,7 @@ class Servers(unittest.TestCase):
                 process.wait()
 
     def config(self, name, more=""):
-        """Return an environment whose programs write their counts to a file of this name, and the file."""
+        """Return an environment that makes programs write their counts to a file of this name, and the file."""
         counters = self.folder / f"{name}.counters"
         counters.touch()
         counters.chmod(0o666)
@@ -96,7 +96,7 @@ class Servers(unittest.TestCase):
 
     @staticmethod
     def counted(counters):
-        """Return bytes by algorithm and backend."""
+        """Return the number of bytes by algorithm and backend."""
         data = counters.read_bytes()
         numbers = struct.unpack(f"<{len(data) // 8}Q", data)
         cells = [(kind, where) for kind in KINDS for where in WHERES]
@@ -122,7 +122,7 @@ class Servers(unittest.TestCase):
                 if s.connect_ex(("127.0.0.1", port)) == 0:
                     return process
             time.sleep(0.05)
-        self.fail(f"{arguments[0]}: does not answer: {log.read_text(errors='replace')}")
+        self.fail(f"{arguments[0]} does not answer: {log.read_text(errors='replace')}")
 
     def certificate(self):
         key, certificate = self.folder / "key.pem", self.folder / "certificate.pem"
@@ -146,7 +146,7 @@ class Servers(unittest.TestCase):
             ("-tls1_3", ["-ciphersuites", "TLS_AES_128_CCM_SHA256"], "ccm", ""),
         ]
         for number, (version, suite, kind, more) in enumerate(suites):
-            # Each side is also tested by itself, because an error on both sides could cancel out.
+            # Each side is also tested separately, because errors on both sides could cancel each other out.
             for ours in ("server", "client", "both"):
                 if kind == "cbc" and ours != "both":
                     continue
@@ -168,7 +168,7 @@ class Servers(unittest.TestCase):
                     self.assertEqual(hashlib.sha256(got).hexdigest(), self.digest)
                     counted = self.counted(counters)
                     bytes_counted = sum(n for (name, _), n in counted.items() if name == kind)
-                    # OpenSSL prefers its stitched cipher with HMAC to CBC, if available.
+                    # If possible, OpenSSL uses its stitched cipher with HMAC instead of CBC.
                     if kind != "cbc":
                         self.assertGreaterEqual(bytes_counted, (200 if ours == "both" else 100) * MIB, counted)
 
@@ -196,7 +196,7 @@ class Servers(unittest.TestCase):
             )  # fmt: skip
             self.assertEqual(hashlib.sha256(got).hexdigest(), self.digest)
         self.assertGreaterEqual(self.counted(counters).get(("gcm", "kernels"), 0), 200 * MIB)
-        # curl as well.
+        # curl also uses the provider.
         environment, counters = self.config("curl")
         got = self.run_command("curl", "-sSk", f"https://localhost:{port}/blob", env=environment)
         self.assertEqual(hashlib.sha256(got).hexdigest(), self.digest)
@@ -239,7 +239,7 @@ class Servers(unittest.TestCase):
                     self.processes.clear()
                     self.assertEqual(hashlib.sha256(target.read_bytes()).hexdigest(), self.digest)
                     counted = self.counted(counters).get((kind, "kernels"), 0)
-                    # A process that is killed may lose the counts of its last MiB.
+                    # A process that is killed may lose the counts for its last MiB.
                     self.assertGreaterEqual(counted, 98 * MIB)
 
     @needs("openssl", "postgres", "initdb", "psql")
@@ -253,7 +253,7 @@ class Servers(unittest.TestCase):
             try:
                 user = pwd.getpwnam("postgres")
             except KeyError:
-                self.skipTest("there is no user postgres; a machine that has one runs this")
+                self.skipTest("there is no user postgres; a machine that has one runs this test")
             os.chown(data, user.pw_uid, user.pw_gid)
             as_user = ["setpriv", "--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups"]
         for name, source in (("server.key", key), ("server.crt", certificate)):

@@ -1,7 +1,7 @@
-"""Alterations of a file, and checks of a reader's results.
+"""Alters files and checks the results of readers.
 
-A format is a class with two authentic files and every way to read one. Each alteration of the first file must end in a
-documented exception, and the reader must not have returned a byte that the author did not write there.
+A format is a class with two authentic files and every reader for them. Each alteration of the first file must lead to a
+documented exception, and the reader must not have returned a byte that the author did not write at its position.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ from typing import Any, NamedTuple, Optional
 from support import resident_bytes
 from warpaes import exceptions
 
-#: Maximum growth of the process's memory during half of a format's reads, in addition to some files.
+#: The maximum growth of the process's memory during half of a format's reads, and a number of files whose size is
+#: allowed in addition.
 MOST_GROWTH, MOST_FILES = 16 << 20, 24
-#: Larger files are altered around the ends of their parts, and at some other places.
+#: Files that are larger than this are altered only around the ends of their parts and at some other positions.
 LARGE = 64 << 10
 KINDS = ("flip", "cut", "append", "swap", "field")
 
-#: Collect bytes of the plaintext, starting at an offset.
+#: Collects bytes of the plaintext, starting at an offset.
 Give = Callable[[int, bytes], None]
-#: Reads a file. It returns None, or the name of a verdict of its format.
+#: Reads a file. Returns None, or the name of one of the format's verdicts.
 Reader = Callable[[bytes, Give], Optional[str]]
 
 
 class Altered(NamedTuple):
-    """An alteration, created only when it is used, because a file has many and may be large."""
+    """An alteration. Its content is created only when it is used, because a file has many alterations and may be
+    large."""
 
     kind: str
     words: str
@@ -39,7 +41,7 @@ class Altered(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a file that can be exchanged with parts of the same ``kind``."""
+    """A part of a file that can be exchanged with other parts of the same ``kind``."""
 
     kind: str
     begin: int
@@ -53,14 +55,14 @@ def _flipped(content: bytes, at: int, mask: int) -> bytes:
 
 
 def flips(content: bytes, places: Sequence[int]) -> Iterator[Altered]:
-    """Flip one bit of each of these bytes, the highest and all of them."""
+    """Flip the highest bit of each of these bytes, and all of their bits."""
     for at in places:
         for mask in sorted({1 << at % 8, 0x80, 0xFF}):
             yield Altered("flip", f"byte {at} ^ {mask:#x}", lambda at=at, mask=mask: _flipped(content, at, mask))
 
 
 def cuts(content: bytes, places: Sequence[int]) -> Iterator[Altered]:
-    """Truncate to each of these lengths, and remove as many bytes from the front."""
+    """Truncate the file to each of these lengths, and remove the same numbers of bytes from the front."""
     for at in places:
         yield Altered("cut", f"the first {at} bytes", lambda at=at: content[:at])
     for at in range(1, len(content), max(1, len(content) // 64)):
@@ -82,7 +84,7 @@ def appends(content: bytes, other: bytes) -> Iterator[Altered]:
 
 
 def swaps(content: bytes, other: bytes, parts: Callable[[bytes], list[Part]]) -> Iterator[Altered]:
-    """Exchange parts between two files and within one, omit parts, and duplicate them."""
+    """Exchange parts between two files and within one file, omit parts, and duplicate parts."""
     mine, theirs = parts(content), parts(other)
     for i, part in enumerate(mine):
         begin, end = part.begin, part.end
@@ -116,7 +118,7 @@ def swaps(content: bytes, other: bytes, parts: Callable[[bytes], list[Part]]) ->
 
 # ------------------------------------------------------------------------------------------------------- JSON
 
-#: Replacement values for a member of a JSON file, as JSON.
+#: JSON texts that replace a member of a JSON file.
 HOSTILE = (
     "null", "true", "0", "-1", "1", "4294967295", "4294967296", "9223372036854775808", "1e400", "-0.5", "NaN",
     '""', '"A"', '"\\ud800"', '"\\u0000"', '"../x"', "[]", "[null]", "{}", '{"a":{}}', "9" * 5000,
@@ -142,7 +144,7 @@ def _replaced(value: Any, path: _Path, change: Callable[[Any, Any], None]) -> An
     return copy
 
 
-#: Placeholders for a value that Python's JSON does not write, and for a second member of the same name.
+#: Placeholders for a value that Python's JSON does not write, and for a second member with the same name.
 _MARK, _TWIN = "the position of a value", r"\u0000twin"
 
 
@@ -152,9 +154,10 @@ def fields(
     read: Callable[[bytes], Any] = json.loads,
     write: Callable[[bytes], bytes] = bytes,
 ) -> Iterator[Altered]:
-    """Exchange JSON members between two files, omit them, duplicate them, and give them values of other types.
+    """Exchange JSON members between two files, omit them, duplicate them, and replace their values with values of
+    different types.
 
-    ``read`` returns the JSON in a file; ``write`` makes a file of altered JSON.
+    ``read`` returns the JSON in a file, and ``write`` creates a file from altered JSON.
     """
     mine, theirs = read(content), read(other)
     foreign = dict(_paths(theirs))
@@ -173,7 +176,7 @@ def fields(
                 f"{where} of the other file",
                 lambda p=path, t=literal: text(_replaced(mine, p, _mark), t),
             )
-        yield Altered("field", f"{where} left out", lambda p=path: text(_replaced(mine, p, _remove)))
+        yield Altered("field", f"{where} omitted", lambda p=path: text(_replaced(mine, p, _remove)))
         for literal in HOSTILE:
             if literal != json.dumps(value):
                 yield Altered(
@@ -215,18 +218,18 @@ def _doubled(value: Any, path: _Path) -> Any:
 
 
 class Format:
-    """A format: override ``name``, ``authentic``, ``plain`` and ``readers``, and others as needed."""
+    """A format. Subclasses override ``name``, ``authentic``, ``plain`` and ``readers``, and other members as needed."""
 
     name = ""
-    #: The exceptions that may end a read, by their exact types.
+    #: The exceptions that may end a read. Their types must match exactly.
     refusals: tuple[type[BaseException], ...] = (exceptions.InvalidTag, exceptions.FormatError)
-    #: Verdicts that a reader may return instead of raising, and why each is harmless.
+    #: Verdicts that a reader may return instead of raising an exception, and the reason why each verdict is harmless.
     verdicts: dict[str, str] = {}  # noqa: RUF012
-    #: Whether the other file is authentic in place of the first.
+    #: Whether the other authentic file is also accepted in place of the first file.
     stands_alone = True
 
     def __init__(self, folder: pathlib.Path) -> None:
-        """Make keys and files in ``folder``, which no other format uses."""
+        """Create keys and files in ``folder``, which no other format uses."""
         self.folder = folder
 
     def authentic(self) -> tuple[bytes, bytes]:
@@ -238,11 +241,11 @@ class Format:
         raise NotImplementedError
 
     def readers(self) -> dict[str, Reader]:
-        """Return every way to read the file."""
+        """Return all readers for the file."""
         raise NotImplementedError
 
     def parts(self, content: bytes) -> list[Part]:
-        """Return the parts that can be swapped."""
+        """Return the parts of a file that can be exchanged."""
         return []
 
     def more(self, first: bytes, second: bytes) -> Iterator[Altered]:
@@ -250,7 +253,8 @@ class Format:
         return iter(())
 
     def places(self) -> list[int]:
-        """Return every position in a small file, or those near the ends of parts and some others in a large one."""
+        """Return every position in a small file, or positions near the ends of parts and some other positions in a
+        large file."""
         content = self.authentic()[0]
         if len(content) <= LARGE:
             return list(range(len(content)))
@@ -269,13 +273,13 @@ class Format:
         yield from self.more(first, second)
 
     def differs(self, content: bytes) -> bool:
-        """Return whether a reader may refuse a content."""
+        """Return whether a reader may refuse this content."""
         first, second = self.authentic()
         return content != first and not (self.stands_alone and content == second)
 
 
 def chosen(every: Iterator[Altered], most: int | None, seed: int) -> list[Altered]:
-    """Return all alterations, or at most ``most`` of each kind."""
+    """Return all alterations, or at most ``most`` alterations of each kind."""
     kinds: dict[str, list[Altered]] = collections.defaultdict(list)
     for one in every:
         kinds[one.kind].append(one)
@@ -287,19 +291,21 @@ def chosen(every: Iterator[Altered], most: int | None, seed: int) -> list[Altere
 
 
 class Count:
-    """Outcomes of the alterations of a format with one reader."""
+    """The outcomes of a format's alterations with one reader."""
 
     def __init__(self, format_name: str, reader_name: str) -> None:
-        """Begin to count."""
+        """Start counting."""
         self.format, self.reader = format_name, reader_name
         self.kinds: collections.Counter[str] = collections.Counter()
-        self.ends: collections.Counter[str] = collections.Counter()  #: counts by exception type or exit status
+        self.ends: collections.Counter[str] = (
+            collections.Counter()
+        )  #: the number of reads by exception type or exit status
         self.verdicts: collections.Counter[str] = collections.Counter()
-        self.prefixes = 0  #: number of reads that returned authentic bytes before they were refused
+        self.prefixes = 0  #: the number of reads that returned authentic bytes before the file was refused
         self.faults: list[str] = []
 
     def line(self) -> str:
-        """Return the row of the table."""
+        """Return the row for the table."""
         counts = " | ".join(str(self.kinds[kind]) for kind in KINDS)
         ends = ", ".join(f"{name} {count}" for name, count in sorted(self.ends.items()))
         verdicts = ", ".join(f"{name} {count}" for name, count in sorted(self.verdicts.items())) or "0"
@@ -322,7 +328,7 @@ class Judge:
         self.plain = of.plain()
 
     def one(self, count: Count, altered: Altered, read: Reader) -> None:
-        """Read one altered file."""
+        """Read an altered file."""
         content = altered.make()
         if not self.format.differs(content):
             return
@@ -365,7 +371,7 @@ class Judge:
             count.faults.append(f"{count.format}, {count.reader}: {altered.kind}, {altered.words}: {fault}")
 
     def improper(self, error: BaseException) -> str:
-        """Return the fault of an exception, or an empty text."""
+        """Return the fault of an exception, or "" if it has none."""
         kind, words = type(error), str(error)
         shown = f"{kind.__module__}.{kind.__name__}: {words[:150]}"
         if kind not in self.format.refusals:
@@ -378,24 +384,24 @@ class Judge:
 
 
 def judged(of: Format, most: int | None, seed: int = 1) -> list[Count]:
-    """Alter the first file of a format, with at most ``most`` alterations of each kind, and read each altered file with
-    every reader."""
+    """Alter the first file of a format and read each altered file with every reader. At most ``most`` alterations of
+    each kind are used."""
     judge = Judge(of)
     alterations = chosen(of.alterations(), most, seed)
     counts = []
     for name, read in of.readers().items():
         count = Count(of.name, name)
-        # An unaltered file must open. Otherwise the refusals would prove nothing.
+        # The unaltered file must open. Otherwise, refusals of altered files would not prove anything.
         given: list[tuple[int, bytes]] = []
         read(of.authentic()[0], lambda at, data, given=given: given.append((at, bytes(data))))
         if b"".join(data for _, data in sorted(given)) != judge.plain:
-            count.faults.append(f"{of.name}, {name}: the authentic file is not read")
+            count.faults.append(f"{of.name}, {name}: the authentic file cannot be read")
         before = resident_bytes()
         for number, altered in enumerate(alterations):
             if number == len(alterations) // 2:
-                before = resident_bytes()  # caches and arenas are full
+                before = resident_bytes()  # caches and arenas have reached their size
             judge.one(count, altered, read)
         if (grown := resident_bytes() - before) > MOST_GROWTH + MOST_FILES * len(of.authentic()[0]):
-            count.faults.append(f"{of.name}, {name}: {grown >> 20} MiB of memory stay")
+            count.faults.append(f"{of.name}, {name}: {grown >> 20} MiB of memory remain")
         counts.append(count)
     return counts

@@ -13,16 +13,16 @@ from alterations import Altered, Format, Give, Part, Reader, fields
 from support import needed
 from warpaes import Keyset
 
-#: A refusal that ``bulk`` reports in one sentence.
+#: The beginning of a refusal that ``bulk`` reports in one sentence.
 SENTENCE = "bulk said: "
 
 
 class RefusedError(Exception):
-    """The command refused the input, or rows ended in errors."""
+    """Raised if the command refuses the input or if rows end in errors."""
 
 
 def bulk(*arguments: object) -> tuple[int, str]:
-    """Run the command in this process, and return its status and output. Unexpected exceptions propagate."""
+    """Run the command in this process. Return its status and output. Unexpected exceptions propagate."""
     from warpaes.bulk import cli
 
     said = io.StringIO()
@@ -32,14 +32,14 @@ def bulk(*arguments: object) -> tuple[int, str]:
 
 
 def sentence(said: str) -> str:
-    """Return the command's message, and check that it is safe for a terminal."""
+    """Return the command's message, after checking that it is safe for a terminal."""
     if any(not character.isprintable() for character in said.replace("\n", "").replace("\r", "")):
         raise AssertionError("control characters reach the terminal")
     return SENTENCE + said.strip()[:300]
 
 
 class Names(Format):
-    """A list of object names. It selects the objects that are opened, and does not give access to others."""
+    """A list of object names. It selects the objects to open, but does not give access to other objects."""
 
     refusals = (RefusedError,)
     verdicts = {"objects of the dataset": "the author of the list selects among the source's objects"}  # noqa: RUF012
@@ -98,7 +98,7 @@ class Names(Format):
         if sorted(path for path in self.folder.iterdir() if path != self.target) != [
             path for path in before if path != self.target
         ]:
-            raise AssertionError("something appeared next to the target")
+            raise AssertionError("a file appeared next to the target")
         if status not in (0, 1, 2):
             raise AssertionError(f"status {status}")
         if content == self._authentic[0]:
@@ -113,7 +113,7 @@ class Names(Format):
 
 
 class LockFile(Format):
-    """Another job's lock. Its text is used only for a message, and its changes show whether the job is alive."""
+    """Another job's lock. Its text is used only in a message. Changes of the lock show whether the job is alive."""
 
     name = "lock of bulk"
     verdicts = {"text for a sentence": "changes of the lock show whether another job is alive"}  # noqa: RUF012
@@ -146,7 +146,7 @@ class LockFile(Format):
 
 
 def bulk_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Lists and locks."""
+    """Yield lists and locks."""
     for package in ("pyarrow", "fsspec"):
         needed(package)
     yield Names(folder, parquet=False)

@@ -1,4 +1,4 @@
-"""Altered files and keysets, read with the command ``warpaes``."""
+"""Alters files and keysets, and reads them with the command ``warpaes``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from altered_files import AAD, Sealed, small_files, template_files
 from altered_keys import SAME_KEYS, WrappedKeyset, two_keys
 from warpaes import Keyset
 
-#: The number of files in one call with a directory.
+#: The number of files in each call with a directory.
 TOGETHER = 400
-#: Exit statuses for data that is not authentic or of another format, and for an unusable keyset (docs/command-line.md).
+#: Exit statuses for data of a different format, for data that is not authentic, and for an unusable keyset
+#: (docs/command-line.md).
 FORMAT, AUTHENTICATION, KEYSET = 21, 22, 23
 
 
 class ExitError(Exception):
-    """A failure with an exit status and a message."""
+    """A failure of the command, with an exit status and a message."""
 
     allowed: tuple[int, ...] = (FORMAT, AUTHENTICATION)
 
@@ -32,7 +33,7 @@ class ExitError(Exception):
 
 
 def run(*arguments: str, stdin: bytes = b"", **environment: str) -> tuple[int, bytes, str]:
-    """Run the command, and return its status and outputs. A signal must not end it."""
+    """Run the command. Return its status and outputs. A signal must not end the command."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("WARPAES")}
     done = subprocess.run(
         [os.environ["WARPAES"], *arguments],
@@ -53,7 +54,7 @@ def refused(status: int, words: str, allowed: tuple[int, ...]) -> BaseException:
 
 
 class Files:
-    """A format of sealed files, read with the command."""
+    """A format of sealed files that the command reads."""
 
     def __init__(self, of: Sealed) -> None:
         self.of, self.folder = of, of.folder / "command"
@@ -71,7 +72,7 @@ class Files:
         (self.folder / "new").chmod(0o600)
 
     def many(self, word: str, contents: list[bytes]) -> list[tuple[list[tuple[int, bytes]], BaseException | None]]:
-        """Read files of a directory in one call, and return the output and the status of each."""
+        """Read the files in a directory with one call. Return the output and the status for each file."""
         source, target = self.folder / "in", self.folder / "out"
         for each in (source, target):
             shutil.rmtree(each, ignore_errors=True)
@@ -141,8 +142,8 @@ class Files:
     def ranges(self, content: bytes, give: Give) -> str | None:
         """Read three ranges that together cover the file.
 
-        A range authenticates only the segments that it covers. A file that begins with another file of the same key and
-        associated data therefore reads like that file, unless a range reaches its end.
+        A range authenticates only the segments that it covers. If a file begins with another file under the same key
+        and associated data, reading it is therefore like reading that other file, unless a range reaches the end.
         """
         if content.startswith(self.of.authentic()[1]):
             return "begins with another file"
@@ -154,14 +155,14 @@ class Files:
             if end > begin:
                 status, out, words = run("cat", *self.how, "-q", "-r", f"{begin}:{end - 1}", str(path))
                 give(begin, out)
-                if status:  # 9: the altered file is shorter or longer than the range
+                if status:  # with status 9, the altered file is shorter or longer than the range
                     error = refused(status, words, (*ExitError.allowed, 9))
         if error is not None:
             raise error
         return None
 
     def inspect(self, content: bytes, give: Give) -> str | None:
-        """Reports public facts and authenticates nothing. If given a key, it tries the key."""
+        """``inspect`` reports public facts and authenticates nothing. If a key is given, it tries the key."""
         path = self.folder / "one"
         path.write_bytes(content)
         for more in ([], self.how):
@@ -174,7 +175,8 @@ class Files:
 
 
 def sealed_by_command(folder: pathlib.Path, most: int | None, singles: int, seed: int) -> Iterator[Count]:
-    """Count files of all templates and with small segments: many in one call, and some separately."""
+    """Count files with all templates and with small segments. Most are read in one call, and some are read
+    separately."""
     for of in [*small_files(folder), *template_files(folder)]:
         if not isinstance(of, Sealed) or not of.plain():
             continue
@@ -190,7 +192,7 @@ def sealed_by_command(folder: pathlib.Path, most: int | None, singles: int, seed
         for word in ("decrypt", "verify", "reencrypt"):
             count = Count(of.name, f"warpaes {word}, many files")
             if files.many(word, [of.authentic()[0]])[0] != ([(0, of.plain())], None):
-                count.faults.append(f"{of.name}: {word} does not read the authentic file")
+                count.faults.append(f"{of.name}: {word} cannot read the authentic file")
             together = 20 if large else TOGETHER
             for begin in range(0, len(altered), together):
                 some = altered[begin : begin + together]
@@ -209,13 +211,13 @@ def sealed_by_command(folder: pathlib.Path, most: int | None, singles: int, seed
 
 
 def singly(of: Format, judge: Judge, altered: list[Altered], readers: dict[str, Reader]) -> Iterator[Count]:
-    """Count with one process per read."""
+    """Count with a separate process for each read."""
     for name, read in readers.items():
         count = Count(of.name, name)
         given: list[tuple[int, bytes]] = []
         read(of.authentic()[0], lambda at, data, given=given: given.append((at, bytes(data))))
         if b"".join(data for _, data in sorted(given)) != judge.plain:
-            count.faults.append(f"{of.name}, {name}: the authentic file is not read")
+            count.faults.append(f"{of.name}, {name}: the authentic file cannot be read")
         for one in altered:
             judge.one(count, one, read)
         yield count
@@ -225,14 +227,14 @@ def singly(of: Format, judge: Judge, altered: list[Altered], readers: dict[str, 
 
 
 class KeysetOfCommand(Format):
-    """A keyset that the command uses to read a victim's file."""
+    """A keyset with which the command reads a victim's file."""
 
     refusals = (ExitError,)
     allowed = (2, FORMAT, AUTHENTICATION, KEYSET)
     options: tuple[str, ...] = ()
 
     def __init__(self, folder: pathlib.Path, name: str, pair: tuple[bytes, bytes], options: list[str]) -> None:
-        """``options``: the command's options for the keyset."""
+        """``options`` contains the command's options for the keyset."""
         super().__init__(folder)
         self.name, self.pair, self.how = name, pair, options
         (folder / "clear.json").write_bytes(two_keys(1))
@@ -264,7 +266,7 @@ class KeysetOfCommand(Format):
         return SAME_KEYS
 
     def listed(self, content: bytes, give: Give) -> str | None:
-        """``keys list`` decrypts nothing: it prints a message, or key IDs and states."""
+        """``keys list`` decrypts nothing. It prints a message, or key IDs and states."""
         path = self.folder / "keyset"
         path.write_bytes(content)
         path.chmod(0o600)
@@ -282,7 +284,8 @@ class KeysetOfCommand(Format):
 
 
 def keysets_by_command(folder: pathlib.Path) -> Iterator[KeysetOfCommand]:
-    """Unencrypted keysets, raw keys, and keysets encrypted under a key-encryption key or a passphrase."""
+    """Yield unencrypted keysets, raw keys, and keysets that are encrypted under a key-encryption key or a
+    passphrase."""
     clear = two_keys(1), two_keys(2)
     for name, text in (("kek", bytes(range(32)).hex().encode()), ("passphrase", b"correct horse battery\n")):
         (folder / name).write_bytes(text)

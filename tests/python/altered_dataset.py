@@ -1,4 +1,4 @@
-"""Datasets of ``warpaes bulk`` with one modified file: the manifest's root, a shard, an object, a record."""
+"""Alters one file in datasets of ``warpaes bulk``: the manifest's root, a shard, an object or a record."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Tree = dict[str, bytes]
 
 
 def tree(folder: pathlib.Path) -> Tree:
-    """Return all files below a folder, except released locks."""
+    """Return all files below a folder except released locks."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 class DatasetFile(Format):
-    """One altered file of a dataset. The other files are unchanged.
+    """A dataset with one altered file. All other files are unchanged.
 
     The altered file keeps its inode and times, so only its content reveals the change.
     """
@@ -30,7 +30,7 @@ class DatasetFile(Format):
     stands_alone = False
 
     def __init__(self, folder: pathlib.Path, which: str, envelope: str = "") -> None:
-        """``which``: the file's path, with ``*`` for random parts."""
+        """``which`` is the file's path, with ``*`` for random parts."""
         super().__init__(folder)
         self.name = f"bulk: {which}" + (f", --envelope {envelope}" if envelope else "")
         for path in folder.iterdir():
@@ -81,7 +81,7 @@ class DatasetFile(Format):
             )
 
     def run(self, content: bytes, *arguments: object) -> tuple[int, str]:
-        """Run a command with the altered file, and restore everything."""
+        """Run a command with the altered file, and then restore all files."""
         shutil.rmtree(self.out, ignore_errors=True)
         with open(self.path, "r+b") as file:
             file.truncate(0)
@@ -93,7 +93,7 @@ class DatasetFile(Format):
         if status not in (0, 1, 2):
             raise AssertionError(f"status {status}: {said[-300:]}")
         if sorted(path.name for path in self.folder.iterdir() if path != self.out) != around:
-            raise AssertionError("something appeared next to the target")
+            raise AssertionError("a file appeared next to the target")
         if status and {name: data for name, data in tree(self.target).items() if name not in altered}:
             raise AssertionError("a refused command wrote into the target")
         self.restore()
@@ -109,7 +109,7 @@ class DatasetFile(Format):
         os.utime(self.path, ns=(self.times.st_atime_ns, self.times.st_mtime_ns))
 
     def judged(self, status: int, said: str, verdict: str) -> str | None:
-        """Raise the command's error, or return the reason why it could succeed."""
+        """Raise the command's error, or return the reason why the command could succeed."""
         if status:
             raise RefusedError(sentence(said))
         return verdict if verdict in self.verdicts else None
@@ -118,7 +118,7 @@ class DatasetFile(Format):
         status, said = self.run(content, "decrypt", "-k", self.key, self.target, self.out)
         opened = {name: data for name, data in tree(self.out).items() if not name.startswith(".warpaes-bulk")}
         if any(self.content.get(name) != data for name, data in opened.items()):
-            raise AssertionError(f"decrypt gave {opened}")
+            raise AssertionError(f"decrypt returned {opened}")
         if status == 0:
             if opened != self.content:
                 raise AssertionError("decrypt succeeded without an object")
@@ -132,7 +132,7 @@ class DatasetFile(Format):
         return self.judged(status, said, "content as in the manifest")
 
     def status(self, content: bytes, give: Give) -> str | None:
-        """Without a key, the command can only print."""
+        """Check ``status``, which can only print what the files contain, because it has no key."""
         status, said = self.run(content, "status", self.target)
         if content == self._authentic[0]:
             give(0, self.plain())
@@ -150,7 +150,7 @@ COPY = {"content as in the manifest": "the manifest has the record; the one next
 
 
 def dataset_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Files of a dataset under a keyset, and with data keys."""
+    """Yield the files of a dataset under a keyset and of a dataset with data keys."""
     cases: list[tuple[str, str, dict[str, str]]] = [
         (".warpaes-bulk/manifest.jsonl", "", SHOWN),
         (".warpaes-bulk/shards/*", "", {}),

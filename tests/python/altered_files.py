@@ -1,4 +1,4 @@
-"""Altered encrypted files (Tink's streaming AEAD, C2SP) and encrypted tensors."""
+"""Alters encrypted files (Tink's streaming AEAD and C2SP) and encrypted tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def field(number: int, value: int | bytes) -> bytes:
 
 
 def entry(key_id: int, kind: str, parameters: bytes, secret: bytes) -> dict[str, Any]:
-    """Return a key in Tink's JSON."""
+    """Return a key as Tink's JSON."""
     return {
         "keyData": {
             "typeUrl": f"type.googleapis.com/google.crypto.tink.{kind}",
@@ -47,7 +47,7 @@ def entry(key_id: int, kind: str, parameters: bytes, secret: bytes) -> dict[str,
 
 
 def tink_keyset(kind: str, segment: int, key_bytes: int, hkdf: int, tag: tuple[int, int] | None = None) -> Keyset:
-    """Return a keyset of one key with these parameters."""
+    """Return a keyset with one key that has these parameters."""
     parameters = field(1, segment) + field(2, key_bytes) + field(3, hkdf)
     if tag is not None:
         parameters += field(4, field(1, tag[0]) + field(2, tag[1]))
@@ -56,7 +56,7 @@ def tink_keyset(kind: str, segment: int, key_bytes: int, hkdf: int, tag: tuple[i
 
 
 class Sealed(Format):
-    """A file of segments."""
+    """A file that consists of segments."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class Sealed(Format):
         length: int,
         on_disk: bool = True,
     ) -> None:
-        """``layout``: the bytes of the header, of a segment, and of its tag, and how many bytes shorter the first
-        segment is."""
+        """``layout`` contains the number of bytes in the header, in a segment and in a tag, and the number of bytes by
+        which the first segment is shorter."""
         super().__init__(folder)
         self.name, self.keyset, self.layout, self.on_disk = name, keyset, layout, on_disk
         self.path = folder / "sealed"
@@ -100,7 +100,7 @@ class Sealed(Format):
             at, end = end, end + segment
         return found
 
-    # ------------------------------------------------------------------------------------------------ ways to read
+    # ---------------------------------------------------------------------------------------------------------- readers
 
     def whole(self, content: bytes, give: Give) -> None:
         with warpaes.open(content, keyset=self.keyset, associated_data=AAD) as file:
@@ -115,7 +115,7 @@ class Sealed(Format):
                 at += len(piece)
 
     def ranges_into_buffers(self, content: bytes, give: Give) -> None:
-        """Read each range separately. Refused ranges are wiped, and the others are authentic."""
+        """Read each range separately. Refused ranges must be wiped, and all other ranges must be authentic."""
 
         def read_at(offset: int, buffer: memoryview) -> None:
             buffer[:] = content[offset : offset + len(buffer)]
@@ -142,7 +142,7 @@ class Sealed(Format):
                 give(at, file.read(max(1, file.size // 3)))
 
     def file_system(self, content: bytes, give: Give) -> None:
-        """Read a path with fsspec. A reported size must be right, and a fetched file is complete or absent."""
+        """Read a path with fsspec. A reported size must be right, and a fetched file must be complete or absent."""
         memory = needed("fsspec").filesystem("memory")
         from warpaes.fs import WarpaesFileSystem
 
@@ -163,7 +163,7 @@ class Sealed(Format):
             raise
 
     def fetched(self, content: bytes, give: Give) -> None:
-        """Read separately with ``get_file``, which reads in pieces."""
+        """Read the file separately with ``get_file``, which reads in pieces."""
         memory = needed("fsspec").filesystem("memory")
         from warpaes.fs import WarpaesFileSystem
 
@@ -192,7 +192,7 @@ class Sealed(Format):
 
 
 def small_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Return files of three segments in 300 bytes, with every construction. They are small enough for every
+    """Return files with three segments in 300 bytes, with every construction. The files are small enough for every
     alteration."""
     for name, kind, segment, key_bytes, hkdf, tag in (
         ("AES-GCM-HKDF, AES-128, SHA-1", "AesGcmHkdfStreamingKey", 112, 16, SHA1, None),
@@ -214,7 +214,7 @@ def small_files(folder: pathlib.Path) -> Iterator[Format]:
 
 
 def template_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Return files of three segments with every template, for random alterations."""
+    """Return files with three segments for every template, for random alterations."""
     for template in Keyset.templates():
         bits = int(template.rpartition("_")[2] if "C2SP" in template else template[3:6])
         if "C2SP" in template:
@@ -234,13 +234,13 @@ def _b64(data: bytes) -> str:
 
 
 class Tensors(Format):
-    """CryptoTensors: each tensor separately, and all at once."""
+    """CryptoTensors files, read tensor by tensor and all at once."""
 
     name = "CryptoTensors"
     refusals = (exceptions.InvalidTag, exceptions.InvalidSignature, exceptions.FormatError)
 
     def __init__(self, folder: pathlib.Path, theirs: bool = False, framework: str = "numpy") -> None:
-        """``theirs``: whether the file comes from the package cryptotensors, with chunks of 64 bytes."""
+        """``theirs`` states whether the package cryptotensors creates the file, with chunks of 64 bytes."""
         super().__init__(folder)
         np = needed("numpy")
         ed25519 = needed("cryptography.hazmat.primitives.asymmetric.ed25519")
@@ -283,7 +283,7 @@ class Tensors(Format):
         return b"".join(self._bytes(name, tensor) for name, tensor in sorted(self.tensors.items()))
 
     def _bytes(self, name: str, tensor: Any) -> bytes:
-        """Return a tensor with all properties that a caller can observe."""
+        """Return a tensor with all of its properties that a caller can observe."""
         array = tensor if self.framework == "numpy" or hasattr(tensor, "tobytes") else tensor.numpy()
         data: bytes = f"{name} {array.dtype} {array.shape} ".encode() + array.tobytes()
         return data
@@ -319,7 +319,7 @@ class Tensors(Format):
             return header
 
         def nested(text: bytes) -> bytes:
-            """Yield alterations of the JSON that the format stores as strings within JSON."""
+            """Yield alterations of the JSON that the format stores as strings inside JSON."""
             try:
                 header = json.loads(text)
                 inner = header["__metadata__"]
@@ -358,7 +358,7 @@ class Tensors(Format):
 
 
 def tensor_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Return files of both packages, for NumPy and, if installed, PyTorch."""
+    """Return files from both packages, for NumPy and, if it is installed, PyTorch."""
     yield Tensors(folder)
     yield Tensors(folder, theirs=True)
     try:

@@ -1,4 +1,4 @@
-"""Altered keysets, wrapped keys, and letters under QKD keys."""
+"""Alters keysets, wrapped keys, and letters under QKD keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AAD = b"associated data"
 
 
 def two_keys(seed: int) -> bytes:
-    """Return an unencrypted keyset with a key of each type. For seed 1, their IDs are 7 and 8."""
+    """Return an unencrypted keyset with a key of each type. For seed 1, the keys' IDs are 7 and 8."""
     draw = random.Random(seed)
     gcm = field(1, 4096) + field(2, 16) + field(3, SHA256)
     hmac = field(1, 4096) + field(2, 32) + field(3, SHA512) + field(4, field(1, SHA256) + field(2, 32))
@@ -32,7 +32,7 @@ def two_keys(seed: int) -> bytes:
 
 
 def secret_of(key: dict[str, Any]) -> bytes:
-    """Return the secret of a key in Tink's JSON, without its parameters."""
+    """Return the secret of a key in Tink's JSON without its parameters."""
     value = base64.b64decode(key["keyData"]["value"])
     return dict(_tink.fields(value)).get(3, b"")  # type: ignore[return-value]
 
@@ -42,7 +42,7 @@ VICTIMS = "the victim's keys, with other numbers, states or parameters"
 
 
 class ClearKeyset(Format):
-    """An unencrypted keyset is not authenticated. An altered keyset is refused, or its new keys do not open the
+    """An unencrypted keyset, which is not authenticated. An altered keyset is refused, or its new keys do not open the
     victim's files."""
 
     name = "keyset in clear"
@@ -93,7 +93,7 @@ class ClearKeyset(Format):
         try:
             others = Keyset.parse(json.dumps({"primaryKeyId": 1, "key": [{**key, "keyId": 1} for key in new[:1]]}))
         except exceptions.KeysetError:
-            return "other keys, which open nothing"  # a key type that warpaes preserves but does not use
+            return "other keys, which open nothing"  # warpaes preserves this key type but does not use it
         for sealed in self.files:
             try:
                 with warpaes.open(sealed, keyset=others) as file:
@@ -107,7 +107,7 @@ class ClearKeyset(Format):
 
 
 class ClearKek(Format):
-    """An unencrypted key-encryption key, read by a key source."""
+    """An unencrypted key-encryption key that a key source reads."""
 
     refusals = (exceptions.KeysetError, exceptions.InvalidUnwrap)
     verdicts = {SAME_KEYS: "another text of the same key"}  # noqa: RUF012
@@ -143,7 +143,8 @@ def _seal_under(source: keysources.KeySource, text: bytes) -> bytes:
 
 
 class WrappedKeyset(Format):
-    """A keyset under a key source. The ciphertext is authentic, and the JSON around it repeats its content."""
+    """A keyset that a key source encrypted. The ciphertext is authenticated. The JSON around the ciphertext repeats
+    parts of its content."""
 
     refusals = (exceptions.KeysetError, exceptions.InvalidUnwrap)
     verdicts = {SAME_KEYS: "equivalent JSON around the ciphertext"}  # noqa: RUF012
@@ -173,7 +174,7 @@ class WrappedKeyset(Format):
 
 
 class KeysetMessage(Format):
-    """Tink's binary keyset, which only the holder of the key-encryption key can alter."""
+    """Tink's binary keyset. Only the holder of the key-encryption key can alter it."""
 
     name = "binary keyset, wrapped again after it was altered"
     refusals = (exceptions.KeysetError,)
@@ -211,7 +212,7 @@ class KeysetMessage(Format):
 
 
 class Wrapped(Format):
-    """A wrapped key as returned by its source."""
+    """A wrapped key, as its source returns it."""
 
     refusals = (exceptions.InvalidUnwrap,)
 
@@ -239,7 +240,7 @@ class Wrapped(Format):
 
 
 class _FakeTpm(_tpm2.Tpm2Source):
-    """A fake TPM that seals in a table and opens only its own objects."""
+    """A fake TPM that keeps sealed data in a table and opens only its own objects."""
 
     def __init__(self) -> None:
         super().__init__("tpm2:")
@@ -264,7 +265,7 @@ class _FakeTpm(_tpm2.Tpm2Source):
 
 
 class _Kme:
-    """A key-management entity in this process, which gives a key to the receiver only once."""
+    """A key-management entity in this process. It gives a key to the receiver only once."""
 
     address = "https://kme"
 
@@ -284,14 +285,14 @@ class _Kme:
     def keys(self, sae: str, key_ids: list[str], size: int | None = None) -> list[qkd.QkdKey]:
         found = [self.made[key_id] for key_id in key_ids if key_id in self.made and key_id not in self.fetched]
         if len(found) != len(key_ids) or any(size not in (None, len(key.key) * 8) for key in found):
-            raise keysources.UnknownKeyError("KME: it refuses dec_keys (400): one or more keys are not found")
+            raise keysources.UnknownKeyError("KME: refuses dec_keys (400): one or more keys are not found")
         self.fetched.update(key_ids)
         return found
 
 
 class Letter(Format):
-    """A file under a QKD key, with the header line in a sidecar or in one stream. The genuine file opens after an
-    altered one."""
+    """A file under a QKD key, with the header line in a sidecar or in the same stream. The genuine file must still open
+    after an altered file was refused."""
 
     refusals = (
         exceptions.InvalidTag,
@@ -301,7 +302,7 @@ class Letter(Format):
     )
 
     def __init__(self, folder: pathlib.Path, what: str) -> None:
-        """``what``: the part to alter: the sidecar, the body or the stream."""
+        """``what`` names the part to alter: the sidecar, the body or the stream."""
         super().__init__(folder)
         self.name, self.what = f"QKD letter: the {what}", what
         self.stands_alone = what == "stream"
@@ -359,7 +360,7 @@ class Letter(Format):
             qkd.receive(self.kme, "alice", self.sealed, self.target, state=self.state)
         except BaseException:
             if sorted(self.folder.iterdir()) != before:
-                raise AssertionError("receive left a file") from None
+                raise AssertionError("receive left a file behind") from None
             raise
         give(0, self.target.read_bytes())
 

@@ -1,6 +1,6 @@
-"""Tensors like PyTorch's, of any dimensions, in host memory: NumPy arrays with PyTorch's methods.
+"""Tensors like PyTorch's, with any number of dimensions, in host memory. They are NumPy arrays with PyTorch's methods.
 
-``warpaes.vllm`` uses them where PyTorch is not installed.
+``warpaes.vllm`` uses them if PyTorch is not installed.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class Tensor:
         return Tensor(self.array.reshape(shape))
 
     def view(self, *kind: Any) -> Tensor:
-        """A view of the same memory with a different type or shape."""
+        """Return a view of the same memory with a different type or shape."""
         made = self.array.view(kind[0].kind) if isinstance(kind[0], DType) else self.array.reshape(kind)
         assert made.size == 0 or np.shares_memory(made, self.array), "a view is not a copy"
         return Tensor(made)
 
     def as_strided(self, size: tuple[int], stride: tuple[int], begin: int) -> Tensor:
-        """Bytes of the memory that this is a part of."""
+        """Return bytes of the memory that contains this tensor."""
         whole = self.array
         while isinstance(whole.base, np.ndarray):
             whole = whole.base
@@ -110,14 +110,14 @@ class Tensor:
 
 
 def empty(shape: Any, *, dtype: DType, device: Any = None, pin_memory: bool = False) -> Tensor:
-    """Memory with any content."""
+    """Return memory with arbitrary content."""
     made = np.empty((shape,) if isinstance(shape, int) else shape, dtype.kind)
     made.view(np.uint8).reshape(-1)[:] = 0xA5
     return Tensor(made)
 
 
 def install() -> None:
-    """Installs it as the module torch."""
+    """Install this module as torch."""
     torch: Any = types.ModuleType("torch")
     torch.Tensor, torch.device, torch.dtype, torch.empty = Tensor, Device, DType, empty
     torch.int8, torch.uint8, torch.int32, torch.int64 = map(DType, ("i1", "u1", "i4", "i8"))

@@ -1,4 +1,4 @@
-"""Shared code for the tests of warpaes bulk."""
+"""Shared code for the tests of `warpaes bulk`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from warpaes.bulk import cli, keys, manifest, storage, stores
 SIZES = [0, 1, 4095, 4096, 100_003, storage.WINDOW - 1, storage.WINDOW, storage.WINDOW + 1, 3 * storage.WINDOW + 5]
 
 
-#: A folder in memory, because a small job would mostly wait for disks, which these tests do not need.
+#: A folder in memory. A small job on a disk would mostly wait for the disk, which these tests do not need.
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 2 << 30 else None
 
 
 def bulk(*arguments: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
-    """Run the command in this process, and return its exit status and report."""
+    """Run the command in this process. Return its exit status and report."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         status = cli.main([str(argument) for argument in arguments] + ["-q", "--json"])
@@ -58,7 +58,7 @@ def said_by(*arguments: str | os.PathLike[str]) -> tuple[int, str]:
 
 
 def tink_open(keyset: bytes, sealed: bytes, associated: bytes = b"") -> bytes:
-    """Return the plaintext, decrypted by Tink."""
+    """Return the plaintext that Tink decrypts."""
     from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 
     streaming_aead.register()
@@ -78,7 +78,7 @@ class Case(unittest.TestCase):
         self.key2 = self.folder / "key2.json"
         self.key2.write_bytes(warpaes.Keyset.generate("AES128_GCM_HKDF_1MB").to_json())
         for key in (self.key, self.key2):
-            key.chmod(0o600)  # otherwise each key causes a warning
+            key.chmod(0o600)  # with a different mode, each key would cause a warning
         self.source, self.target = self.folder / "source", self.folder / "target"
 
     def content(self, sizes: list[int]) -> dict[str, bytes]:
@@ -93,7 +93,7 @@ class Case(unittest.TestCase):
         return content
 
     def files(self, folder: pathlib.Path) -> dict[str, bytes]:
-        """Return the contents of a folder without bulk's own files."""
+        """Return the contents of a folder except bulk's own files."""
         return {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in folder.rglob("*")
@@ -101,18 +101,18 @@ class Case(unittest.TestCase):
         }
 
     def load(self, folder: pathlib.Path, key: pathlib.Path | None = None) -> manifest.Manifest:
-        """Return the manifest of a target with its key, so that a test can alter and save it."""
+        """Return a target's manifest with its key, so that a test can alter and save the manifest."""
         holders = keys.KeySpec.read(str(key)).holders() if key is not None else None
         there = manifest.Manifest.load(stores.open_storage(str(folder)), holders)
         assert there is not None
         return there
 
     def name_data(self, folder: pathlib.Path, name: str) -> bytes:
-        """Return the associated data of an object."""
+        """Return an object's associated data."""
         return keys.name_data(self.load(folder).dataset, name)
 
     def without_manifest(self, folder: pathlib.Path) -> tuple[str, ...]:
-        """Remove the manifest of a target, and return the options that accept its objects without it."""
+        """Remove a target's manifest. Return the options with which commands accept its objects without a manifest."""
         dataset = self.load(folder).dataset
         (folder / manifest.NAME).unlink()
         return "--no-manifest", "--dataset", dataset
@@ -130,7 +130,7 @@ class Case(unittest.TestCase):
 
 
 class StoreCase(Case):
-    """Tests with moto's S3 in this process. `store` has one bucket, named bucket."""
+    """Tests that use moto's S3 in this process. `store` has one bucket, which is named bucket."""
 
     @classmethod
     def setUpClass(cls) -> None:

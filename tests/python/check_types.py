@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs mypy --strict on the package, and stubtest, which compares the stubs with the extension."""
+"""Runs `mypy --strict` on the package, and runs stubtest, which compares the stubs with the extension."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tempfile
 
 def main() -> int:
     if importlib.util.find_spec("mypy") is None:
-        print("mypy is not installed: tools/setup test brings it")
+        print("mypy is not installed; `tools/setup test` installs it")
         return 77
     folder = pathlib.Path(sys.argv[1]).resolve()
     settings = ["--config-file", str(folder / "mypy.ini")]

@@ -1,4 +1,4 @@
-// Replaces the CUDA driver calls that the Python package makes: the wait for a stream, which a test observes. As with
+// Replaces the CUDA driver calls that the Python package makes, so that tests can observe waits for a stream. As with
 // CUDA's driver, a thread must make a context current before it can wait.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -19,12 +19,12 @@ constexpr int no_device = 101, no_context = 201;
 
 extern "C" {
 
-/// Null: every wait succeeds.
+/// Sets the function that is called for every wait. If it is null, every wait succeeds.
 [[gnu::visibility("default")]] void listen_to_waits(Listener to) {
     listener = to;
 }
 
-/// The number of contexts that were retained and not released.
+/// Returns the number of contexts that were retained and not released.
 [[gnu::visibility("default")]] int contexts_retained() {
     return retained;
 }
@@ -55,13 +55,13 @@ extern "C" {
     return 0;
 }
 
-/// Declares that this stream is in capture, or with null that none is.
+/// Declares that this stream is in capture. Null means that no stream is.
 [[gnu::visibility("default")]] void capture(void* stream, int begins) {
     captured_stream = stream;
     captures = begins != 0;
 }
 
-/// The thread's capture mode during its last wait, and its current mode.
+/// Returns the thread's capture mode during its last wait, and its current mode.
 [[gnu::visibility("default")]] int mode_in_last_wait() {
     return mode_of_wait;
 }

@@ -1,4 +1,4 @@
-"""The parts of KvikIO 26.10 that warpaes uses: reads into device memory that end when the caller waits."""
+"""The parts of KvikIO 26.10 that warpaes uses: reads into device memory, which end when the caller waits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import warpaes
 
-#: Objects by URL, and the reads: name, offset, bytes, and whether into device memory.
+#: The objects by URL, and the reads: the name, the offset, the number of bytes, and whether the target is device
+#: memory.
 objects: dict[str, bytes] = {}
 reads: list[tuple[str, int, int, bool]] = []
 #: The S3 options that were passed.
@@ -18,7 +19,7 @@ options: list[dict[str, Any]] = []
 
 
 class IOFuture:
-    """A read that is carried out when its result is requested. The data may have changed by then."""
+    """A read that runs when its result is requested. The data may have changed by that time."""
 
     def __init__(self, action: Any) -> None:
         self._action, self._result = action, None
@@ -90,7 +91,7 @@ class RemoteFile:
 
 
 def install() -> None:
-    """Install this as the module kvikio, with no reads or objects."""
+    """Install this module as kvikio, without reads and objects."""
     module: Any = types.ModuleType("kvikio")
     module.CuFile, module.RemoteFile = CuFile, RemoteFile
     sys.modules["kvikio"] = module

@@ -1,4 +1,4 @@
-"""Simulates the parts of PyTorch that warpaes uses, on NumPy arrays and on the library's device memory."""
+"""Simulates the parts of PyTorch that warpaes uses, with NumPy arrays and with the library's device memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 
 import warpaes
 
-#: Non-blocking copies and events, in call order.
+#: The non-blocking copies and the events, in the order of the calls.
 work: list[tuple[Any, ...]] = []
 
 
-#: Current streams: that of the innermost context is the last one.
+#: The current streams. The last one belongs to the innermost context.
 current: list[Any] = [None]
 
 
@@ -33,7 +33,7 @@ class DType:
 
 
 class Tensor:
-    """`device`: cpu, cuda or another device type."""
+    """A tensor. `device` is cpu, cuda or another device type."""
 
     def __init__(self, address: int, nbytes: int, device: str = "cpu", owner: Any = None, **flags: bool) -> None:
         self.address, self.nbytes, self.owner, self.flags = address, nbytes, owner, flags
@@ -41,7 +41,7 @@ class Tensor:
         self.is_cpu, self.is_cuda = device == "cpu", device == "cuda"
         self.requires_grad = flags.get("requires_grad", False)
         self.recorded: list[Any] = []
-        #: The stream that was the current one when it was made.
+        #: The stream that was current when the tensor was created.
         self.made_on = current[-1]
 
     def data_ptr(self) -> int:
@@ -82,7 +82,7 @@ class Tensor:
     def is_pinned(self) -> bool:
         return self.is_cpu
 
-    # Operations on one-dimensional tensors of bytes:
+    # Operations on one-dimensional byte tensors.
 
     def reshape(self, length: int) -> Tensor:
         assert length == -1
@@ -134,7 +134,7 @@ class Stream:
 
 
 class ExternalStream(Stream):
-    """A foreign stream."""
+    """A stream that was created outside PyTorch."""
 
     def __init__(self, pointer: int, device: int) -> None:
         super().__init__(pointer)
@@ -143,7 +143,7 @@ class ExternalStream(Stream):
 
 @contextlib.contextmanager
 def on_stream(its_stream: Stream) -> Iterator[None]:
-    """Make a stream the current one."""
+    """Make a stream current."""
     current.append(its_stream)
     try:
         yield
@@ -183,8 +183,8 @@ def empty(shape: Any, *, dtype: DType, device: Any = "cpu", pin_memory: bool = F
 
 
 def install() -> list[int]:
-    """Install this as the module torch, and return a list of the devices whose stream was queried."""
-    if "torch" in sys.modules:  # a module is loaded only once, and callers keep its functions
+    """Install this module as torch. Return a list that receives the devices whose stream is queried."""
+    if "torch" in sys.modules:  # a module is loaded only once, because callers keep its functions
         sys.modules["torch"].asked.clear()
         return sys.modules["torch"].asked
     asked: list[int] = []

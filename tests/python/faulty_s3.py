@@ -1,6 +1,6 @@
-"""moto's S3 server, reached through a proxy with the faults of networks and object stores: resets, 503, and responses
-that are slow, truncated or lost after the request was carried out. In contrast to moto, the proxy makes conditional
-writes atomic, including `If-Match` of CompleteMultipartUpload.
+"""moto's S3 server behind a proxy that injects the faults of networks and object stores: resets, status 503, and
+responses that are slow, truncated or lost after the request was executed. Unlike moto, the proxy makes conditional
+writes atomic, including `If-Match` in CompleteMultipartUpload.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import threading
 import time
 from typing import Any
 
-#: Faults of a request, and the number of requests in a thousand that have them at a rate of 1.
+#: The faults of a request, and the number of requests in a thousand that have each fault at a rate of 1.
 FAULTS = {"reset": 10, "unavailable": 20, "slow": 20, "truncated": 15, "lost": 15}
 
 UNAVAILABLE = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
@@ -35,7 +35,7 @@ class Moto:
 
     def __init__(self) -> None:
         self.port = free_port()
-        # moto would send two "Server" headers, which aiohttp rejects in Python's development mode.
+        # moto would send two "Server" headers. In Python's development mode, aiohttp rejects this.
         program = f"""
 from moto.server import main
 from werkzeug.serving import WSGIRequestHandler
@@ -61,15 +61,15 @@ main(['-H', '127.0.0.1', '-p', '{self.port}'])
 
 
 class Proxy:
-    """Forwards requests in a thread. `rate` scales the frequency of faults."""
+    """Forwards requests in a thread. `rate` scales the frequency of the faults."""
 
     def __init__(self, upstream: int, rate: float = 0, seed: int = 1, slow: float = 1.0) -> None:
         self.upstream, self.rate, self.slow = upstream, rate, slow
         self.random = random.Random(seed)
         self.counts = dict.fromkeys(FAULTS, 0)
         self.requests = 0
-        #: Called with method and path before a request is forwarded. It may return the name of a fault, `whole` for a
-        #: response that ignores ranges, or `say STATUS CODE`.
+        #: Called with the method and the path before a request is forwarded. It may return the name of a fault, `whole`
+        #: for a response that ignores ranges, or `say STATUS CODE`.
         self.hook: Any = None
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -191,7 +191,7 @@ class Proxy:
     ) -> None:
         skipped = ("connection", "transfer-encoding", "content-length")
         kept = {name: value for name, value in headers.items() if name not in skipped}
-        # For HEAD, the length is that of the object.
+        # For HEAD, the length is the object's length.
         length = headers.get("content-length", str(len(body))) if sent == 0 else str(len(body))
         lines = [f"HTTP/1.1 {status} {http.client.responses.get(status, '')}", f"content-length: {length}"]
         lines += [f"{name}: {value}" for name, value in kept.items()]
@@ -201,7 +201,7 @@ class Proxy:
 
 
 class Store:
-    """Runs moto and the proxy with a bucket. `direct` is a client that bypasses the proxy."""
+    """Runs moto and the proxy, with a bucket. `direct` is a client that bypasses the proxy."""
 
     def __init__(self, rate: float = 0, seed: int = 1, slow: float = 1.0, bucket: str = "bucket") -> None:
         os.environ.update(
@@ -227,7 +227,7 @@ class Store:
         return [item["Key"] for page in pages for item in page.get("Contents", ())]
 
     def uploads(self) -> list[str]:
-        """Return multipart uploads that were never completed or aborted."""
+        """Return the multipart uploads that were neither completed nor aborted."""
         answer = self.direct.list_multipart_uploads(Bucket=self.bucket)
         return [upload["Key"] for upload in answer.get("Uploads", ())]
 
@@ -237,5 +237,5 @@ class Store:
 
 
 def matches(pattern: str, method: str, path: str) -> bool:
-    """Return whether a request matches a kind such as 'POST .*uploadId'."""
+    """Return whether a request matches a pattern such as 'POST .*uploadId'."""
     return re.fullmatch(pattern, f"{method} {path}") is not None

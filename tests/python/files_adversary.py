@@ -1,8 +1,8 @@
-"""An adversary who can write to a folder, against warpaes.fs, tensor files and encrypted keysets in it.
+"""Tests warpaes.fs, tensor files and encrypted keysets in a folder against an adversary who can write to the folder.
 
     PYTHONPATH=build/default/python:tests/python python3 tests/python/files_adversary.py --runs 1000 --seed 1
 
-Between any two of the owner's calls random acts of storage_acts.py happen to the folder. After each call: a. the call
+Between any two of the owner's calls, random acts from storage_acts.py change the folder. After each call: a. the call
 returned complete content that the owner wrote, or raised a documented exception; b. nothing outside the folder has
 changed; c. no file has more permissions than before; d. no temporary file remains.
 """
@@ -63,7 +63,7 @@ class FilesAdversary(Adversary):
     RARE = (Adversary.mode,)
 
     def link(self, chance: random.Random) -> str:
-        """Replace only a file, because a folder that the owner names may be a link."""
+        """Replace only files, because a folder that the owner names may be a link."""
         name = chance.choice(self.world.names)
         outside = self.world.outside
         places: list[Node] = [("link", os.fsencode(outside / each), 0) for each in ("secret", "new", "nowhere/x")]
@@ -76,7 +76,7 @@ class FilesAdversary(Adversary):
 
 
 class World:
-    """One run. The acts use the attribute names of the class World in storage_adversary.py."""
+    """A run. The acts use the same attribute names as in the class World in storage_adversary.py."""
 
     suffix, envelope, may_wrap = "", "", False
 
@@ -190,7 +190,7 @@ class World:
     def load_keyset(self) -> None:
         text = pathlib.Path(self.path(f"k{self.chance.randrange(2)}")).read_bytes()
         if self.normal(keysources.read_keyset(text, self.source)) not in self.keysets:
-            raise BrokenError("a: the owner has not written this keyset")
+            raise BrokenError("a: the owner did not write this keyset")
 
     @staticmethod
     def normal(keyset: warpaes.Keyset) -> bytes:
@@ -204,14 +204,14 @@ class World:
         yield
         after = self.place.tree()
         if Files(self.outside).tree() != outside:
-            raise BrokenError("b: a file outside the folder has changed")
+            raise BrokenError("b: a file outside the folder was changed")
         for name, (kind, content, mode) in after.items():
             if name.rpartition("/")[2].startswith(".warpaes-") and name not in before:
                 raise BrokenError(f"d: {name} remains")
             if name in before and before[name][0] == kind == "file" and mode & ~before[name][2]:
-                raise BrokenError(f"c: {name} got the mode {mode:o} instead of {before[name][2]:o}")
+                raise BrokenError(f"c: {name} received the mode {mode:o} instead of {before[name][2]:o}")
             if b"a secret" in content and content != before.get(name, ("", b"", 0))[1]:
-                raise BrokenError(f"b: {name} contains what a link led to")
+                raise BrokenError(f"b: {name} contains the content of a link's target")
         self.history.append(after)
 
     def play(self) -> str:
@@ -246,7 +246,7 @@ class World:
 
 
 def one(seed: int) -> tuple[str, list[str]]:
-    """Play one run. Return the violated invariant, if any, and the log."""
+    """Execute one run. Return the violated invariant, if any, and the log."""
     world = World(seed)
     return world.play(), world.log
 

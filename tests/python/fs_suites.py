@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run fsspec's own abstract test suites on warpaes.fs over local files, files in memory and S3 objects (moto).
+"""Runs fsspec's own abstract test suites on warpaes.fs over local files, files in memory and S3 objects (moto).
 
 `fs_suites.py -k local` runs the suites of one underlying file system.
 """
@@ -93,7 +93,7 @@ class S3(abstract.AbstractFixtures):
 
 
 class NamedLocal(Local):
-    """With encrypted names."""
+    """Local files with encrypted names."""
 
     @pytest.fixture
     def fs(self, tmpdir: Any) -> Any:
@@ -102,7 +102,7 @@ class NamedLocal(Local):
 
 
 class NamedMemory(Memory):
-    """With encrypted names."""
+    """Files in memory with encrypted names."""
 
     @pytest.fixture
     def fs(self) -> Iterator[Any]:
@@ -112,7 +112,7 @@ class NamedMemory(Memory):
 
 
 class NamedS3(S3):
-    """With encrypted names."""
+    """S3 objects with encrypted names."""
 
     @pytest.fixture
     def fs(self, endpoint: str) -> Iterator[Any]:
@@ -139,14 +139,14 @@ for below in (Local, Memory, S3, NamedLocal, NamedMemory, NamedS3):
 
 
 def test_moving_into_no_folder(tmpdir: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The suite's own method would create a file system of the protocol "file"."""
+    """The suite's own method would create a file system for the protocol "file"."""
     files = WarpaesFileSystem(KEYSET, target_protocol="file")
     monkeypatch.setattr(abstract_mv.fsspec, "filesystem", lambda protocol: files)
     abstract_mv.test_move_raises_error_with_tmpdir(tmpdir)
 
 
 class Sample:
-    """Keeps GoogleTest's I-th shard of N, which CI selects, of the patterns over S3. Local files run all patterns."""
+    """Keeps GoogleTest's shard I of N, which CI selects, of the patterns over S3. Local files run all patterns."""
 
     @staticmethod
     def pytest_collection_modifyitems(items: list[Any]) -> None:

@@ -36,7 +36,7 @@ static int fail(void) {
     return 1;
 }
 
-/* Sets `path` to the stored path of FOLDER/NAME below ROOT, and `bound` to its associated data. Makes the folder. */
+/* Sets `path` to the stored path of FOLDER/NAME below ROOT, and `bound` to its associated data. Creates the folder. */
 static int find(warpaes_engine* engine, const warpaes_keyset* keyset, char** names, char* path, size_t capacity,
                 char* bound, size_t* bound_len) {
     warpaes_names* keys = NULL;
@@ -51,7 +51,7 @@ static int find(warpaes_engine* engine, const warpaes_keyset* keyset, char** nam
                                     capacity - at - 1, &length);
     path[at + length] = '\0';
     warpaes_names_destroy(keys);
-    /* The mark, the plain path and no further data, each but the last with a NUL at its end. */
+    /* The mark and the plain path, each with a NUL at its end, and no further data. */
     *bound_len = (size_t)snprintf(bound, capacity, "warpaes-names-1%c%s/%s%c", '\0', names[1], names[2], '\0');
     return failed;
 }

@@ -18,12 +18,12 @@ std::size_t answer(const std::string& /*question*/, std::span<char> passphrase) 
     return word.copy(passphrase.data(), passphrase.size());
 }
 
-/// A file, and its associated data.
+/// A file and its associated data.
 struct Place {
     std::string path, bound;
 };
 
-/// The place of FOLDER/NAME in a tree whose names are encrypted. Makes its folder.
+/// Returns FOLDER/NAME in a tree whose names are encrypted, and creates the folder.
 Place named(const warpaes::Engine& engine, const warpaes::Keyset& keyset, char** names) {
     warpaes_names* raw = nullptr;
     warpaes::check(warpaes_names_create(engine.get(), keyset.get(), &raw));

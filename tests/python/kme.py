@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Two simulated key-management entities (ETSI GS QKD 014) with a quantum key link, for tests and the demo.
 
-Site A has KME-A and the SAE alice. Site B has KME-B and the SAE bob. mallory has a certificate and no keys. Each side
-can fetch a key once. ``kme.py FOLDER`` writes certificates there, prints a line for either KME and serves until its
-standard input ends.
+Site A has KME-A and the SAE alice. Site B has KME-B and the SAE bob. mallory has a certificate but no keys. Each side
+can fetch a key once. ``kme.py FOLDER`` writes the certificates to FOLDER, prints a line for each KME and serves until
+its standard input ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def _openssl(folder: pathlib.Path, *arguments: str) -> None:
 
 
 def make_certificates(folder: pathlib.Path) -> None:
-    """An authority and its certificates: kme, alice, bob and mallory; other-alice has a different authority."""
+    """Create an authority and the certificates kme, alice, bob and mallory that it signs, and other-alice with a
+    different authority."""
     for authority in ("ca", "other-ca"):
         _openssl(folder, "req", "-x509", "-newkey", *CURVE, "-nodes", "-days", "30",
                  "-subj", f"/CN={authority}", "-keyout", f"{authority}.key", "-out", f"{authority}.pem",
@@ -52,15 +53,15 @@ def make_certificates(folder: pathlib.Path) -> None:
 
 
 class Link:
-    """Shared state of the two KMEs: available keys, and keys that the other side has not fetched yet."""
+    """The shared state of the two KMEs: the available keys, and the keys that the other side has not fetched yet."""
 
     def __init__(self, stored: int = MAX_COUNT) -> None:
         self.lock = threading.Lock()
         self.stored = stored
-        #: (master, slave) and the number of a key, until the slave fetches it or it is revoked.
+        #: Keys by master, slave and key number, until the slave fetches the key or it is revoked.
         self.waiting: dict[tuple[str, str, str], bytes] = {}
         self.handed_out: list[str] = []
-        #: A fault to inject. It is called with the request, and returns a status and a body, or None.
+        #: A fault to inject. The function is called with the request, and returns a status and a body, or None.
         self.fault: Any = None
         self.requests: list[str] = []
 
@@ -118,7 +119,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             status, content = self._carry_out(link, unquote(match[1]), match[2], body)
         sent = content if isinstance(content, bytes) else json.dumps(content).encode()
-        cut = status == 0  # the connection ends midway
+        cut = status == 0  # the connection ends midway through the response
         self.send_response(200 if cut else status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(sent) * 2 if cut else len(sent)))
@@ -187,7 +188,7 @@ class Sites:
         for sae, name in SITES.items():
             server: Any = _Server(("127.0.0.1", 0), _Handler)
             server.name, server.link = name, self.link
-            # The connection's thread performs the handshake, not the thread that waits for the next connection.
+            # The connection's own thread performs the handshake, so that other connections need not wait.
             server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
             self.urls[sae] = f"https://127.0.0.1:{server.server_address[1]}"
             threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

@@ -1,4 +1,5 @@
-"""The parts of vLLM 0.33's offloading that ``warpaes.vllm`` uses, in the same modules: the contract, without vLLM."""
+"""The parts of vLLM 0.33's offloading that ``warpaes.vllm`` uses, in the same modules. They define the interface
+without vLLM."""
 
 from __future__ import annotations
 
@@ -118,7 +119,7 @@ class ReqContext:
 
 
 class CPUOffloadingManager(OffloadingManager):
-    """Places chunks one after the other, and forgets none."""
+    """Places chunks one after the other and never evicts a chunk."""
 
     def __init__(self, num_chunks: int) -> None:
         self.left, self.places = list(range(num_chunks)), dict[bytes, int]()
@@ -141,7 +142,7 @@ class CPUOffloadingManager(OffloadingManager):
 
 
 class SharedOffloadRegion:
-    """One worker's chunks of a memory that all regions of an engine share."""
+    """One worker's chunks in memory that all regions of an engine share."""
 
     memories: ClassVar[dict[str, Any]] = {}
 
@@ -200,7 +201,7 @@ class OffloadingConnector:
 
 
 def install() -> None:
-    """Installs the modules."""
+    """Install the modules."""
     base = "vllm.v1.kv_offload"
     connectors = "vllm.distributed.kv_transfer.kv_connector.v1"
     modules = {

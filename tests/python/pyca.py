@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Run pyca/cryptography's own test modules for ciphers, AEAD, key wrap and CMAC against warpaes.
+"""Runs pyca/cryptography's own test modules for ciphers, AEAD, key wrap and CMAC against warpaes.
 
-The source distribution of the installed version is copied with changed imports: every name that warpaes has comes from
-warpaes. EXCEPTIONS lists omitted tests with the reason; docs/python.md has the same list."""
+The source distribution of the installed version is copied with changed imports, so that every name that warpaes
+provides comes from warpaes. EXCEPTIONS lists the omitted tests with reasons, and docs/python.md contains the same
+list."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ MODULES = {
     "cryptography.hazmat.primitives.keywrap": "warpaes.keywrap",
 }
 
-# Modules of pyca's tests that are copied and run. The other modules support them.
+# Modules of pyca's tests that are copied and run. The other modules are helpers.
 TESTS = [
     "tests/hazmat/primitives/test_aead.py",
     "tests/hazmat/primitives/test_aes.py",
@@ -51,7 +52,7 @@ HELPERS = [
     "tests/hazmat/primitives/utils.py",
 ]
 
-# Part of a test's name → the reason to omit it.
+# Maps part of a test's name to the reason for omitting the test.
 EXCEPTIONS = {
     "TestChaCha20Poly1305": "not AES",
     "test_chacha20poly1305_unsupported": "not AES",
@@ -128,7 +129,7 @@ def has(module: str, name: str) -> bool:
 
 
 def with_other_imports(source: str, modules: dict[str, str] = MODULES) -> str:
-    """Return the same module, with every name imported from the replacements."""
+    """Return the module with every name imported from the replacements."""
     lines = source.splitlines()
     for node in sorted(ast.walk(ast.parse(source)), key=lambda node: -getattr(node, "lineno", 0)):
         if not isinstance(node, ast.ImportFrom) or node.module not in modules or node.level:
@@ -152,7 +153,7 @@ def copy_tests(source: pathlib.Path, folder: pathlib.Path) -> None:
             # pyca's reasons are private, so only the exceptions are compared.
             text, count = re.subn(r"\n    assert exc_info\.value\._reason == reason\n", "\n", text)
             assert count == 1
-        # AES-192 is not part of GCM-SIV in RFC 8452. pyca's tests omit its vectors in builds without it.
+        # RFC 8452 does not define GCM-SIV with AES-192. pyca's tests omit these vectors for builds without it.
         text = text.replace("rust_openssl.CRYPTOGRAPHY_IS_BORINGSSL", "True")
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +163,8 @@ def copy_tests(source: pathlib.Path, folder: pathlib.Path) -> None:
 
 def unpacked(archive: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # from 3.11.4 on
+        # The filter is available from Python 3.11.4 on.
+        tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     return next(folder.iterdir())
 
 
@@ -175,7 +177,7 @@ def main() -> int:
     name = f"cryptography-{cryptography.__version__}.tar.gz"
     sdist = arguments.sdist or ROOT / ".venv" / "tests" / "pyca" / name
     if not sdist.exists():
-        print(f"{sdist} is not there: tools/setup test fetches it")
+        print(f"{sdist} is missing; `tools/setup test` downloads it")
         return 77
     folder = pathlib.Path(tempfile.mkdtemp(prefix="warpaes-pyca-"))
     try:

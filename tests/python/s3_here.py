@@ -1,7 +1,7 @@
-"""moto's S3 in this process: botocore's requests get moto's responses without a connection.
+"""moto's S3 in this process. moto answers botocore's requests without a connection. Clients run unchanged down to
+botocore's HTTP session, which `Here` replaces.
 
-Clients run unchanged down to botocore's HTTP session, which `Here` replaces. A run is several times as fast with a
-server in a separate process.
+A run is several times as fast as with a server in a separate process.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class Here:
     """An object store with one bucket. `client` is a boto3 client."""
 
     def __init__(self, bucket: str = "bucket") -> None:
-        """Redirect every request of this process here."""
+        """Redirect every request of this process to this object."""
         import boto3
         import moto.backend_index
         from moto.core.botocore_stubber import BotocoreStubber, MockRawResponse
 
         stubber = BotocoreStubber()
-        # moto searches about two hundred services in this order, so S3 comes first.
+        # moto searches about two hundred services in this order, so S3 is moved to the front.
         moto.backend_index.backend_url_patterns.sort(key=lambda service: service[0] != "s3")
-        #: moto compares and writes in two steps. With one request at a time, conditional writes are atomic.
+        #: moto compares and writes in two steps. Handling one request at a time makes conditional writes atomic.
         self.turn = turn = threading.Lock()
-        #: Called with method and URL before a request. It may raise an exception instead.
+        #: Called with the method and the URL before each request. It may raise an exception.
         self.hook: Any = None
 
         def send(session: Any, request: Any) -> AWSResponse:
@@ -67,7 +67,8 @@ class Here:
         return [item["Key"] for page in pages for item in page.get("Contents", ())]
 
     def objects(self, prefix: str) -> dict[str, bytes]:
-        """Return the objects below a prefix directly from moto's memory, which takes a tenth of a request's time."""
+        """Return the objects below a prefix directly from moto's memory, which takes a tenth of the time of a
+        request."""
         with self.turn:
             return {key: item.value for key, item in self._backend().get_bucket(self.bucket).keys.items()
                     if key.startswith(prefix)}  # fmt: skip

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Run safetensors' own Python tests against warpaes.safetensors.
+"""Runs safetensors' own Python tests against warpaes.safetensors.
 
-The source distribution of the installed version is copied with changed imports: functions that read and write files
-come from safetensors_shim, which has safetensors' interface and fixed keys. EXCEPTIONS lists omitted tests with the
-reason, and safetensors_shim/passed.txt the tests that pass. Without PyTorch, the tests that use it are skipped."""
+The source distribution of the installed version is copied with changed imports. The functions that read and write files
+come from safetensors_shim, which has safetensors' interface and fixed keys. EXCEPTIONS lists the omitted tests with
+reasons, and safetensors_shim/passed.txt lists the tests that pass. Without PyTorch, the tests that use it are
+skipped."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ TESTS = [
     "test_threadable.py",
 ]
 
-# Part of a test's name → the reason to omit it.
+# Maps part of a test's name to the reason for omitting the test.
 EXCEPTIONS = {
     "test_bogus": "quotes another package's messages",
     "test_cannot_serialize_a_non_contiguous_tensor": "warpaes writes a contiguous copy",
@@ -51,7 +52,7 @@ EXCEPTIONS = {
     "test_workaround": "tests save_model, which warpaes does not have",
 }
 
-# A replacement for PyTorch if it is missing. Tests that use it are skipped.
+# A replacement for PyTorch if PyTorch is missing. Tests that use it are skipped.
 TORCH = """
 import unittest
 
@@ -63,7 +64,7 @@ def __getattr__(name):
 
 
 def compare(output: str, with_torch: bool) -> int:
-    """Compare the passed tests with the recorded list."""
+    """Compare the tests that passed with the recorded list."""
     listed = (pathlib.Path(__file__).parent / "safetensors_shim" / "passed.txt").read_text().split("---\n")
     names = {line for part in listed[: 2 if with_torch else 1] for line in part.splitlines() if line[0] != "#"}
     passed = {line.removeprefix("PASSED ") for line in output.splitlines() if line.startswith("PASSED ")}
@@ -77,13 +78,13 @@ def main() -> int:
     parser.add_argument("sdist", nargs="?", type=pathlib.Path, help="safetensors-*.tar.gz")
     arguments, options = parser.parse_known_args()
     if importlib.util.find_spec("safetensors") is None:
-        print("the Python package safetensors is missing: tools/setup test installs it")
+        print("the Python package safetensors is missing; `tools/setup test` installs it")
         return 77
     import safetensors
 
     sdist = arguments.sdist or ROOT / ".venv/tests/safetensors" / f"safetensors-{safetensors.__version__}.tar.gz"
     if not sdist.exists():
-        print(f"{sdist} is not there: tools/setup test fetches it")
+        print(f"{sdist} is missing; `tools/setup test` downloads it")
         return 77
     folder = pathlib.Path(tempfile.mkdtemp(prefix="warpaes-safetensors-"))
     try:

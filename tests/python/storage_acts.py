@@ -1,4 +1,5 @@
-"""The adversary of storage_adversary.py: acts of an attacker who can write to a storage and has no key of its owner."""
+"""The adversary for storage_adversary.py: the acts of an attacker who can write to a storage but has none of its
+owner's keys."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
     from s3_here import Here
     from storage_adversary import World
 
-#: A file's kind, content and permissions. The content of a link is its target.
+#: A file's kind, content and permissions. The content of a link is the path of its target.
 Node = tuple[str, bytes, int]
 Tree = dict[str, Node]
 FOLDER = storage.FOLDER
 
 
 class Files:
-    """A folder that an attacker can write to."""
+    """A folder to which an attacker can write."""
 
     has_links = True
 
@@ -90,7 +91,7 @@ class Files:
 
 
 class Bucket:
-    """Objects below a prefix in moto's S3."""
+    """The objects below a prefix in moto's S3."""
 
     has_links = False
 
@@ -137,12 +138,10 @@ def json_places(found: Any) -> list[tuple[Any, Any]]:
 
 
 class Adversary:
-    """The attacker. Each act uses only the given random numbers, so that it can be repeated."""
+    """The attacker. Each act uses only the random numbers that it receives, so that it can be repeated."""
 
     def __init__(self, world: World) -> None:
         self.world, self.place = world, world.place
-
-    # The objects that the attacker inspects.
 
     def order(self, name: str) -> str:
         """Return a key that sorts names."""
@@ -157,7 +156,7 @@ class Adversary:
         return self.files(lambda name: name.endswith(storage.KEY_SUFFIX))
 
     def record_of(self, name: str) -> str:
-        """Return where the wrapped key of an object lies, or would lie."""
+        """Return the location of an object's wrapped key, whether it exists or not."""
         return name + storage.KEY_SUFFIX
 
     def objects(self) -> list[str]:
@@ -174,7 +173,7 @@ class Adversary:
         return [name + self.world.suffix for name in self.world.names]
 
     def name(self, chance: random.Random) -> str:
-        """Choose an existing object, or a future one."""
+        """Choose an existing object or a future object."""
         return chance.choice([*self.objects(), *self.future()])
 
     def alter(self, name: str, content: bytes) -> None:
@@ -192,8 +191,6 @@ class Adversary:
             return str(json.loads(self.content(manifest.NAME).partition(b"\n")[0])["dataset"])
         except Exception:
             return ""
-
-    # What he does.
 
     def edit(self, chance: random.Random) -> str:
         name = self.any_file(chance)
@@ -215,7 +212,7 @@ class Adversary:
         return f"{how} {self.order(name)}"
 
     def field(self, chance: random.Random) -> str:
-        """Change a JSON value of the root, a record or a lock."""
+        """Change a JSON value in the root, a record or a lock."""
         names = self.files(lambda name: name.endswith((".json", ".jsonl")))
         names = sorted({*names, *self.records()}, key=self.order)
         if not names:
@@ -303,15 +300,15 @@ class Adversary:
         return f"replay {self.order(name)}"
 
     def roll_back(self, chance: random.Random) -> str:
-        """Restore an older state of everything, or of bulk's own folder."""
+        """Restore an older state of all files, or of all files in bulk's own folder."""
         prefix = chance.choice(["", FOLDER])
         number = chance.randrange(len(self.world.history))
         put(self.place, self.world.history[number], prefix)
         return f"roll back {prefix or 'all'} to {number}"
 
     def from_other(self, chance: random.Random) -> str:
-        """Plant a file of a dataset that the owner made for the attacker, or that the attacker made with the attacker's
-        own key."""
+        """Plant a file from a dataset that the owner created for the attacker, or that the attacker created under the
+        attacker's own key."""
         which = chance.choice(["other", "hostile"])
         tree = self.world.other if which == "other" else self.world.hostile
         kind = chance.choice(["object", "record", "own", "all"])
@@ -337,7 +334,7 @@ class Adversary:
         return f"forge {self.order(name)}"
 
     def plant_record(self, chance: random.Random) -> str:
-        """Plant a wrapped data key that the attacker knows, next to an object or instead of a shared one."""
+        """Plant a wrapped data key that the attacker knows, next to an object or in place of a shared key."""
         world, name = self.world, self.name(chance)
         record: dict[str, Any] = {}
         if world.may_wrap and chance.random() < 0.7:
@@ -364,7 +361,7 @@ class Adversary:
             return ""
 
     def sign(self, chance: random.Random) -> str:
-        """Plant a root under the attacker's manifest key, which the owner's key manager may have wrapped."""
+        """Plant a root under the attacker's manifest key. The owner's key manager may have wrapped this key."""
         world = self.world
         if not world.may_wrap:
             return "nothing"
@@ -384,7 +381,7 @@ class Adversary:
         return "sign a root"
 
     def manifest_1(self, chance: random.Random) -> str:
-        """Plant an unauthenticated warpaes 1.0 manifest."""
+        """Plant an unauthenticated manifest of warpaes 1.0."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -423,7 +420,7 @@ class Adversary:
         return "a lock"
 
     def link(self, chance: random.Random) -> str:
-        """Replace a file or folder by a link, a pipe or a folder."""
+        """Replace a file or folder with a link, a pipe or a folder."""
         if not self.place.has_links:
             return "nothing"
         tree = self.place.tree()

@@ -1,21 +1,20 @@
-"""Random acts of an attacker who can write to the storage of warpaes bulk, and invariants after each command.
+"""Tests `warpaes bulk` with random acts of an attacker who can write to its storage, and checks invariants after each
+command.
 
     PYTHONPATH=build/default/python:tests/python python3 tests/python/storage_adversary.py --runs 10000 --seed 1 [--s3]
 
-The adversary has no key of the owner. The adversary has separate keys, the data keys of a dataset that the owner made
-for the adversary, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap
-keys. Some datasets have encrypted names (storage_names.py). After each command:
+The adversary has none of the owner's keys. The adversary has other keys, the data keys of a dataset that the owner
+created for the adversary, old states of all files, old keys once a rekey has replaced them, and in some runs permission
+to wrap keys. Some datasets have encrypted names (storage_names.py). After each command:
 
-a. its output opens under no key that the adversary knows, and has the cipher of the command line;
-b. a decrypt gives the content that was encrypted, or a nonzero exit status; no file has other content;
-c. after a rekey with exit status 0, nothing in the target opens under an earlier key;
-d. nothing outside the target has changed or was read;
-e. no file has more permissions than before, or than its source;
-f. when the adversary's acts are undone, the same command succeeds;
-g. a failure is a message of one sentence without control characters, not an exception;
-h. an original is removed only if its copy in the target opens to the same content;
-i. warpaes.open returns an object's own content, or raises an exception (local files);
-j. if names are encrypted, no output of a command shows a plain name, and listings contain only the owner's names.
+a. its output opens under no key that the adversary knows, and uses the cipher from the command line; b. a decrypt
+returns the content that was encrypted, or a nonzero exit status, and no file has different content; c. after a rekey
+with exit status 0, nothing in the target opens under an earlier key; d. nothing outside the target was changed or read;
+e. no file has more permissions than before, or than its source; f. when the adversary's acts are undone, the same
+command succeeds; g. a failure is a message of one sentence without control characters, not an exception; h. an original
+is removed only if its copy in the target opens to the same content; i. warpaes.open returns an object's own content or
+raises an exception (local files); j. if names are encrypted, no output of a command contains a plain name, and listings
+contain only the owner's names.
 
 A command may be killed before one of its system calls, lose its storage, or be run by two drivers.
 """
@@ -58,12 +57,12 @@ from warpaes.bulk.local import PART, LocalStorage, LocalUpload
 from warpaes.exceptions import FormatError, InvalidTag, KeysetError
 from warpaes.fs import WarpaesFileSystem
 
-#: Cached, because it takes a quarter of the time of a short command.
+#: Cached, because creating a parser takes a quarter of the time of a short command.
 make_parser = functools.cache(cli.make_parser)
 
-pyarrow.set_cpu_count(1)  # enough for tables of five rows
+pyarrow.set_cpu_count(1)  # enough for tables with five rows
 
-#: The client and the session shared by all runs.
+#: The client and the session that all runs share.
 CLIENTS: list[Any] = []
 SESSIONS: list[Any] = []
 
@@ -71,7 +70,7 @@ SECRET = b"a secret with a different purposer"
 THEIRS = b"for the adversary"
 SKIP = os.environ.get("ADVERSARY_SKIP", "")
 TEMPLATE = "AES256_GCM_HKDF_4KB"
-#: Parts of plain names that nothing else contains.
+#: Parts of plain names that occur nowhere else.
 WORDS = (b"later", b"shared")
 #: Exceptions that a reader may raise.
 REFUSALS = (OSError, ValueError, FormatError, InvalidTag, KeysetError)
@@ -86,7 +85,7 @@ def keyset_of(key: bytes, template: str = TEMPLATE) -> warpaes.Keyset:
 
 
 def opens(sealed: bytes, keyset: warpaes.Keyset, names: set[bytes], content: bytes | None = None) -> bool:
-    """Return whether an object opens with one of these associated data, and to this content if given."""
+    """Return whether an object opens with one of these associated data and, if a content is given, has this content."""
     for associated in names:
         try:
             with warpaes.open(sealed, keyset=keyset, associated_data=associated) as file:
@@ -103,7 +102,7 @@ def source_of(path: pathlib.Path) -> Any:
 
 
 def data_keys(tree: Tree, source: Any) -> tuple[list[dict[str, Any]], list[warpaes.Keyset]]:
-    """Return the records of a tree, and the data keys that a source unwraps from them."""
+    """Return the records in a tree, and the data keys that a source unwraps from them."""
     records, found = [], []
     for name, (kind, content, _) in tree.items():
         if kind == "file" and (content[:1] == b"[" or name.startswith(FOLDER + "keys/")):
@@ -121,8 +120,8 @@ class Killed:
         self.at = at
 
     def run(self, words: list[str]) -> tuple[int, dict[str, Any], str]:
-        """Run a command in a process that is killed in this way, or ends before. Return status, report and a
-        description."""
+        """Run a command in a process that is killed in this way, unless it ends earlier. Return its status, its report
+        and a description."""
         here = str(pathlib.Path(__file__).parent)
         program = f"import sys; sys.path.insert(0, {here!r}); import storage_adversary\n"
         program += f"storage_adversary.run_until({self.at}, {words!r})"
@@ -132,17 +131,17 @@ class Killed:
         return done.returncode, json.loads(done.stdout or "{}"), "not killed"
 
 
-#: Events of Python's audit hooks that precede system calls which write or inspect files.
+#: Events of Python's audit hooks that precede system calls that write or inspect files.
 CALLS = {"open", "os.chmod", "os.chown", "os.link", "os.listdir", "os.mkdir", "os.remove", "os.rename", "os.scandir"}
 
 
 def run_until(at: int, words: list[str]) -> None:
-    """Run a command of bulk, and kill this process before the call with this number."""
+    """Run a bulk command and kill this process before the call with this number."""
     left = [at]
     target = os.fsencode(words[-1])
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:
-        # Files opened by the interpreter and its libraries are not counted.
+        # Files that the interpreter and its libraries open are not counted.
         if event in CALLS and not (event == "open" and str(arguments[0]).startswith(("/proc", "/usr", sys.prefix))):
             left[0] -= 1
             if left[0] == 0:
@@ -154,7 +153,7 @@ def run_until(at: int, words: list[str]) -> None:
 
 
 class Away:
-    """A storage that fails at one of its calls, before or after the call took effect."""
+    """A storage that fails at one of its calls, before or after the call takes effect."""
 
     def __init__(self, at: int, after: bool) -> None:
         self.left, self.after = at, after
@@ -194,7 +193,7 @@ class Away:
 
 
 class World:
-    """One run with an owner, a source, a target, and an adversary."""
+    """A run with an owner, a source, a target and an adversary."""
 
     def __init__(self, seed: int, s3: Any = None) -> None:
         chance = random.Random(seed)
@@ -204,8 +203,7 @@ class World:
         self.bind = chance.random() < 0.7
         self.careful = chance.random() < 0.5
         self.may_wrap = bool(self.envelope) and chance.random() < 0.4
-        #: Only a manifest reveals these forgeries: the adversary may wrap keys, or knows a data key that a rekey
-        #: replaced.
+        #: Only a manifest reveals forgeries if the adversary may wrap keys or knows a data key that a rekey replaced.
         self.may_make_objects = self.may_wrap
         self.suffix = chance.choice(["", "", ".enc"])
         self.is_kek = bool(self.envelope) and chance.random() < 0.6
@@ -222,14 +220,14 @@ class World:
             "d/later2",
             "later3",
         ]
-        # Separate random numbers, so that the other runs stay as they were.
+        # These random numbers are separate, so that the other numbers of a run did not change.
         self.hidden = Names(random.Random(f"names {seed}").random() < 0.35)
-        self.theirs = Names(self.hidden.hides)  #: of the datasets that are made for the adversary
+        self.theirs = Names(self.hidden.hides)  #: names of the datasets that are created for the adversary
         self.names += ["d/shared" + "x" * 80] if self.hidden.hides else []
         self.content = {name: f"{name} {chance.random()}".encode() * chance.choice([1, 1, 400]) for name in self.names}
         self.key = self.new_key()
         self.known = [warpaes.Keyset.generate(TEMPLATE)]
-        self.leaked: list[warpaes.Keyset] = []  #: known keys, but not to the adversary
+        self.leaked: list[warpaes.Keyset] = []  #: keys that have leaked, but not to the adversary
         self.planted_key = chance.randbytes(32)
         if self.envelope:
             self.known += [keyset_of(self.planted_key), keyset_of(self.planted_key[:16], "AES128_GCM_HKDF_4KB")]
@@ -244,19 +242,19 @@ class World:
         else:
             (self.root / "target").mkdir()
         self.history: list[Tree] = []
-        self.truths: list[set[str]] = [set()]  #: names that a decrypt may return, for each state of the dataset
-        self.sure = 0  #: index of the last state that a careful owner has seen
+        self.truths: list[set[str]] = [set()]  #: the names that a decrypt may return, for each state of the dataset
+        self.sure = 0  #: the index of the last state that a careful owner has seen
         self.save, self.pin = 0, ""
         self.listed: list[str] = []
         self.step = 0
-        self.away: Away | None = None  #: the failing storage of the running command
-        self.damage: dict[str, tuple[Node | None, Node | None]] = {}  #: original and damaged nodes
+        self.away: Away | None = None  #: the failing storage of the command that is running
+        self.damage: dict[str, tuple[Node | None, Node | None]] = {}  #: the original and the damaged nodes
         self.is_mixed = self.has_ended = self.is_adopted = self.took_unbound = self.has_removed = False
         self.dataset = ""
-        self.modes: dict[str, int] = {}  #: modes of source files, including removed ones
+        self.modes: dict[str, int] = {}  #: the modes of source files, including removed files
         self.shard_rows = chance.choice([2, 3, manifest.SHARD_ROWS])
         self.earlier: list[warpaes.Keyset] = []
-        self.pending: tuple[pathlib.Path, list[str]] | None = None  #: a rekey that has not finished
+        self.pending: tuple[pathlib.Path, list[str]] | None = None  #: an unfinished rekey
         self.prepare()
         self.adversary = NamesAdversary(self) if self.hidden.hides else Adversary(self)
 
@@ -281,7 +279,7 @@ class World:
         return wrapped
 
     def prepare(self) -> None:
-        """Make a dataset of the owner for the adversary, and one under the adversary's key."""
+        """Create a dataset that the owner encrypted for the adversary, and a dataset under the adversary's key."""
         theirs = self.root / "for-him"
         for name in self.names:
             (theirs / name).parent.mkdir(parents=True, exist_ok=True)
@@ -309,7 +307,7 @@ class World:
     hostile: Tree
 
     def naming(self, command: str) -> list[str]:
-        """Return the option of a command for encrypted names."""
+        """Return a command's option for encrypted names."""
         return [f"--{command}-names"] if self.hidden.hides else []
 
     # ------------------------------------------------------------------------------------------------- the commands
@@ -321,7 +319,7 @@ class World:
                 with self.patched():
                     status = cli.main([*arguments, "-q", "--json"])
             except SystemExit as error:
-                raise BrokenError(f"g: {arguments[0]} was used wrongly: {err.getvalue()[-200:]}") from error
+                raise BrokenError(f"g: wrong usage of {arguments[0]}: {err.getvalue()[-200:]}") from error
             except Exception as error:
                 last = traceback.extract_tb(error.__traceback__)[-1]
                 raise BrokenError(
@@ -340,9 +338,10 @@ class World:
             yield
 
     def run_shared(self, *arguments: str) -> tuple[int, dict[str, Any], str]:
-        """Run two drivers that share a job, and return the status and report of the last one to end.
+        """Run two drivers that share a job.
 
-        A driver that joins the other ends after it, with the same result. One that arrives too late has no report.
+        Return the status and the report of the driver that ends last. A driver that joins another driver ends after it,
+        with the same result. A driver that arrives too late has no report.
         """
 
         def drive(_: int) -> tuple[float, int, dict[str, Any], str]:
@@ -364,7 +363,7 @@ class World:
 
     @contextlib.contextmanager
     def one_client(self) -> Iterator[None]:
-        """Share one S3 client and session: creating them takes longer than a command."""
+        """Share one S3 client and one session, because creating them takes longer than a command."""
         if not isinstance(self.place, Bucket):
             yield
             return
@@ -387,8 +386,8 @@ class World:
             yield
 
     def command(self, words: list[str], how: Killed | str = "") -> tuple[int, list[str], pathlib.Path | None]:
-        """Run one command of the owner on the target, and check the invariants. `how`: killed, or run by two
-        drivers."""
+        """Run one of the owner's commands on the target and check the invariants. `how` states whether the command is
+        killed or run by two drivers."""
         self.step += 1
         name, out = words[0], None
         before, outside = self.place.tree(), Files(self.outside).tree()
@@ -433,7 +432,7 @@ class World:
         return status, words, out
 
     def check_removed(self, before: Tree, target: Tree) -> None:
-        """An original is removed only if its copy decrypts to the same content."""
+        """Check that an original is removed only if its copy decrypts to the same content."""
         now = Files(self.source_folder).tree() if self.source_folder.is_dir() else {}
         for name in [name for name, node in before.items() if node[0] == "file" and name not in now]:
             self.has_removed = True
@@ -450,7 +449,7 @@ class World:
                 raise BrokenError(f"h: the original of {name} was removed, and its copy does not open to it")
 
     def kept_keys(self) -> list[warpaes.Keyset]:
-        """Return the manifest's data keys that the owner's keys open."""
+        """Return the data keys in the manifest that the owner's keys open."""
         holders = [holder for path in self.keys_of_files() for holder in keys.KeySpec.read(str(path)).holders()]
         there = manifest.Manifest.load(stores.open_storage(self.target_url), holders)
         assert there is not None
@@ -485,15 +484,16 @@ class World:
                     allowed |= before[replaced][2]
                 else:
                     allowed |= self.modes.get(self.hidden.plain(replaced).removesuffix(self.suffix), 0)
-                    for each in self.listed if PART in name else ():  # a temporary file has the beginning of a name
+                    # A temporary file's name contains the beginning of a name.
+                    for each in self.listed if PART in name else ():
                         begins = (whole.startswith(replaced) for whole in self.hidden.of(each + self.suffix))
                         allowed |= self.modes[each] if any(begins) else 0
                 if mode & ~allowed:
-                    raise BrokenError(f"e: {command} gave {name} the mode {mode:o}, allowed is {allowed:o}")
+                    raise BrokenError(f"e: {command} set the mode of {name} to {mode:o}, but {allowed:o} is allowed")
             if SECRET in content:
-                raise BrokenError(f"d: {name} contains what a link led to")
+                raise BrokenError(f"d: {name} contains the content of a link's target")
             if self.hidden.hides and any(word in each for word in WORDS for each in (name.encode(), content)):
-                raise BrokenError(f"j: {command} has written {name!r}, which shows a name")
+                raise BrokenError(f"j: {command} wrote {name!r}, which contains a plain name")
             if (
                 name.startswith(FOLDER)
                 or self.hidden.plain(name).endswith(storage.KEY_SUFFIX)
@@ -501,15 +501,15 @@ class World:
             ):
                 continue
             if command not in ("encrypt", "rekey") and PART not in name:
-                raise BrokenError(f"a: {command} has written {name}")
-            if PART in name:  # a killed process may leave a file truncated anywhere, or a record
+                raise BrokenError(f"a: {command} wrote {name}")
+            if PART in name:  # a killed process may leave a truncated file or a record
                 continue
             if content[:1] != b"\x28":
-                raise BrokenError(f"a: {command} has written {name} with a different cipher")
+                raise BrokenError(f"a: {command} wrote {name} with a different cipher")
             for number, keyset in enumerate([*self.known, *self.leaked]):
                 if opens(content, keyset, self.associated(name, after)):
                     raise BrokenError(
-                        f"a: {command} has written {name}, which opens under key {number} that the adversary knows"
+                        f"a: {command} wrote {name}, which opens under key {number}, which the adversary knows"
                     )
             if not self.envelope:
                 primary = keys.only(
@@ -517,7 +517,7 @@ class World:
                     keys.key_ids(warpaes.Keyset.parse(self.primary(words)))[0],
                 )
                 if not opens(content, primary, self.associated(name, after)):
-                    raise BrokenError(f"a: {command} has written {name} under a key other than the command line's")
+                    raise BrokenError(f"a: {command} wrote {name} under a key other than the command line's")
 
     def primary(self, words: list[str]) -> bytes:
         option = "--new-key" if "--new-key" in words else "-k"
@@ -538,25 +538,25 @@ class World:
                 continue
             if kind != "file" or self.content.get(name) != content:
                 raise BrokenError(
-                    f"b: decrypt gave {name!r} {content[:40]!r}, and it is {self.content.get(name, b'none')[:40]!r}"
+                    f"b: decrypt returned {content[:40]!r} for {name!r}, not {self.content.get(name, b'none')[:40]!r}"
                 )
             allowed = 0o600
             for each in self.hidden.of(name + self.suffix):
                 allowed |= target.get(each, ("", b"", 0))[2]
             if mode & ~allowed:
-                raise BrokenError(f"e: decrypt gave {name} the mode {mode:o}, allowed is {allowed:o}")
+                raise BrokenError(f"e: decrypt set the mode of {name} to {mode:o}, but {allowed:o} is allowed")
         if (
             status == 0
             and not bare
             and not (self.is_adopted and set(files) <= set(self.names))
-            # If a dataset is rolled back to before an original was removed, which only --at-least detects, it lacks
-            # that object.
+            # If a dataset is rolled back to a state before an original was removed, it lacks this object. Only
+            # --at-least detects this.
             and not (self.has_removed and not self.careful and set(files) <= set(self.names))
             and not (files and set(files.values()) == {THEIRS} and not self.careful)
             and set(files) not in self.truths[self.sure if self.careful else 0 :]
         ):
             raise BrokenError(
-                f"b: decrypt with exit status 0 gave {sorted(files)}, and {sorted(self.truths[-1])} were encrypted"
+                f"b: decrypt with exit status 0 returned {sorted(files)}, but {sorted(self.truths[-1])} were encrypted"
             )
 
     def check_read(self) -> None:
@@ -584,22 +584,22 @@ class World:
             return
         if (self.is_adopted or not self.bind) and content in (THEIRS, *self.content.values()):
             return
-        raise BrokenError(f"i: warpaes.open gave {plain!r} {content[:40]!r}")
+        raise BrokenError(f"i: warpaes.open returned {content[:40]!r} for {plain!r}")
 
     def check_named(self, keysets: list[str], pin: str) -> None:
-        """List the target, and read the objects by their plain names; by any other name there is none."""
+        """List the target and read the objects by their plain names. Under any other name, no object must exist."""
         folder, tree = self.root / "target", self.place.tree()
         stored = [name for name, node in tree.items() if node[0] in ("file", "link") and not name.startswith(FOLDER)]
         wanted = {name + self.suffix for name in self.names} | {self.hidden.plain(name) for name in stored}
         for keyset in keysets:
             files = WarpaesFileSystem(keyset, fs=LocalFileSystem())
             with contextlib.suppress(*REFUSALS):
-                # Without a manifest the folder is in no dataset, and anyone may have named its folders.
+                # Without a manifest, the folder is not part of a dataset, and anyone may have named its folders.
                 found = files.find(str(folder), withdirs=tree.get(manifest.NAME, ("",))[0] == "file")
                 self.check_listed([pathlib.Path(path).relative_to(folder).as_posix() for path in found])
             for name in sorted({*wanted, *stored}):
                 if any((folder / each).is_fifo() for each in self.hidden.of(name)):
-                    continue  # opening one waits for a writer
+                    continue  # opening a pipe waits for a writer
                 try:
                     with files.open(f"{folder}/{name}", "rb") as file:
                         content = file.read()
@@ -608,29 +608,30 @@ class World:
                 self.check_content(name.removesuffix(self.suffix), content, pin)
 
     def check_listed(self, names: list[str]) -> None:
-        """Names in a listing are those of objects that the owner has encrypted, and their folders."""
+        """Check that a listing contains only the names of objects that the owner has encrypted, and of their
+        folders."""
         objects = {name + self.suffix for name in self.listed}
         allowed = {*objects, *(each.rpartition("/")[0] for each in objects), "."}
         if (strange := set(names) - allowed) and not self.hidden.leaked:
-            raise BrokenError(f"j: a listing has {sorted(strange)}")
+            raise BrokenError(f"j: a listing contains {sorted(strange)}")
 
     def keys_given(self) -> list[str]:
         if self.pending is not None and "--new-key" not in self.pending[1]:
-            return ["-k", str(self.pending[0])]  # this keyset also has the previous key
+            return ["-k", str(self.pending[0])]  # this keyset also contains the previous key
         given = ["-k", str(self.key)]
         return (
             [*given, "-k", str(self.pending[0])] if self.pending is not None and self.pending[0] != self.key else given
         )
 
     def checks(self, words: list[str]) -> list[str]:
-        """Options of a careful owner who lets others wrap keys."""
+        """Return the options that a careful owner uses if others may wrap keys."""
         found = ["--at-least", str(self.save)] if self.careful and self.save else []
         return [*found, "--pin", self.pin] if (self.may_wrap or self.careful) and self.pin else found
 
     def words(self, kind: str, chance: random.Random) -> list[str]:
         """Return a command line."""
         envelope = ["--envelope", self.envelope, "--template", TEMPLATE] if self.envelope else []
-        if kind == "rotate":  # followed by the nightly encrypt, before the rekey that it requires
+        if kind == "rotate":  # the nightly encrypt follows, before the rekey that it requires
             key, self.key = self.key, self.rotated(self.new_key())
             words = self.words("encrypt", chance)
             self.earlier = [
@@ -696,7 +697,7 @@ class World:
         return ["status", *self.keys_given(), *self.options[6:], self.target_url]
 
     def one(self, kind: str, chance: random.Random, fault: Away | Killed | str) -> tuple[int, list[str]]:
-        """Run a command and record its consequences for the owner and the adversary."""
+        """Run a command and record its consequences for the owner and for the adversary."""
         if kind == "adopt":  # the manifest is lost
             self.damage.pop(manifest.NAME, None)
             self.place.set(manifest.NAME, None)
@@ -710,7 +711,7 @@ class World:
             with fault.happens():
                 status, words, out = self.command(words)
             self.away = None
-            # The lock belongs to this process, which is alive.
+            # The lock belongs to this process, which is still alive.
             self.place.set(FOLDER + "lock", None)
             self.log[-1] += f" (the storage went away: {'after' if fault.after else 'before'})"
         if out is not None:
@@ -730,8 +731,8 @@ class World:
                     if what != "file" or name.startswith(FOLDER) or content[:1] == b"[":
                         continue
                     if any(opens(content, keyset, self.associated(name, self.place.tree())) for keyset in self.earlier):
-                        raise BrokenError(f"c: after a rekey with exit status 0 {name} opens under an earlier key")
-                # The adversary does not get keys in the same keyset that the owner still trusts.
+                        raise BrokenError(f"c: after a rekey with exit status 0, {name} opens under an earlier key")
+                # The adversary does not receive keys from a keyset that the owner still trusts.
                 found = self.earlier if self.envelope or "--new-key" in self.pending[1] else []
                 self.known += found
                 self.hidden.leaked = self.hidden.leaked or bool(found and not self.envelope)
@@ -744,11 +745,11 @@ class World:
         if kind == "verify":
             status, _, out = self.command(self.words("decrypt", random.Random(0)))
             if status != 0:
-                raise BrokenError("b: verify had exit status 0, and a decrypt of the same state has not")
+                raise BrokenError("b: verify had exit status 0, but a decrypt of the same state fails")
             shutil.rmtree(out or "", ignore_errors=True)
 
     def suffer(self, acts: list[int]) -> None:
-        """Let the adversary act, and record the state before."""
+        """Let the adversary act, and record the state before the acts."""
         before = self.place.tree()
         self.history = self.history or [before]
         for act in acts:
@@ -759,7 +760,7 @@ class World:
                 self.damage[name] = self.damage.get(name, (before.get(name),))[0], after.get(name)
 
     def note_written(self, before: Tree, after: Tree) -> None:
-        """Forget damage that the owner has overwritten. Work on forged states cannot be undone."""
+        """Forget damage that the owner has overwritten. Work that is based on forged states cannot be undone."""
         own = any(name.startswith(FOLDER) and name != FOLDER + "lock" for name in self.damage)
         if own and any(name.startswith(FOLDER) and before.get(name) != after.get(name) for name in {*before, *after}):
             self.is_mixed = True
@@ -784,7 +785,7 @@ class World:
         self.log.append("  mended")
 
     def keys_before(self) -> list[warpaes.Keyset]:
-        """Return every key that objects were ever encrypted with."""
+        """Return every key that was ever used to encrypt objects."""
         if not self.envelope:
             every = warpaes.Keyset.parse(self.key.read_bytes())
             return [keys.only(every, number) for number in keys.key_ids(every)]
@@ -806,12 +807,12 @@ Plan = list[tuple[list[int], str, int, "tuple[str, int, bool]", bool]]
 
 
 def plan_of(seed: int) -> Plan:
-    """Generate steps, each with seeds of acts, a command, its seed, its disturbance, and whether a failure is
-    repaired."""
+    """Generate the steps. A step consists of the seeds of acts, a command, the command's seed, its disturbance, and
+    whether a failure is repaired."""
     chance = random.Random(seed)
 
     def fault() -> tuple[str, int, bool]:
-        """A disturbance: the storage disappears, the process is killed, or two drivers share the job."""
+        """Return a disturbance: the storage disappears, the process is killed, or two drivers share the job."""
         what = chance.choices(["", "away", "killed", "shared"], [70, 16, 4, 10])[0]
         return what, chance.randrange(1, 14) if what == "away" else chance.randrange(1, 250), chance.random() < 0.5
 
@@ -828,7 +829,7 @@ def plan_of(seed: int) -> Plan:
 
 
 def fault_of(fault: tuple[str, int, bool], kind: str, over_s3: bool) -> Away | Killed | str:
-    """Return the disturbance of a command. With the object store in this process there are no other processes to
+    """Return the disturbance of a command. If the object store is in this process, there are no other processes to
     kill."""
     what, number, after = fault
     if what == "killed" and not over_s3 and kind not in ("decrypt", "bare", "status", "verify"):
@@ -839,7 +840,7 @@ def fault_of(fault: tuple[str, int, bool], kind: str, over_s3: bool) -> Away | K
 
 
 def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
-    """Run a plan. Return the violated invariant, if any, and the log."""
+    """Execute a plan. Return the violated invariant, if any, and the log."""
     world = World(seed, s3)
     try:
         for acts, kind, number, fault, mended in plan:
@@ -909,7 +910,7 @@ def shrunk(seed: int, plan: Plan, letter: str, s3: Any = None) -> tuple[Plan, st
 
 
 def one(seed: int, over_s3: bool) -> tuple[str, list[str]]:
-    """Play one run. Report a violation with the acts and commands that cause it."""
+    """Execute one run. Report a violation with the acts and commands that cause it."""
     s3 = store() if over_s3 else None
     try:
         said, log = play(seed, plan_of(seed), s3)
@@ -934,7 +935,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--s3", action="store_true", help="use moto's S3 (in this process) instead of files")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no run after this time")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="do not start a run after this time")
     parser.add_argument("--stop", type=int, default=20, help="stop after this many failed runs")
     parser.add_argument("--log", action="store_true", help="of every run")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Encrypted names in storage_adversary.py: how the harness reads them, and what the attacker does to them."""
+"""Encrypted names in storage_adversary.py: code for the harness to read them, and the attacker's acts against them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Names:
 
     def __init__(self, hides: bool) -> None:
         self.hides = hides
-        #: Whether the attacker can encrypt names, because the attacker chose the names key or has a key that once
-        #: wrapped it.
+        #: Whether the attacker can encrypt names. This requires that the attacker chose the names key or has a key that
+        #: once wrapped it.
         self.leaked = False
         self._trees: dict[bytes, EncryptedNames] = {}
         self._read: set[bytes] = set()
 
     def learn(self, tree: Tree, sources: Callable[[], list[Any]], planted: bytes) -> None:
-        """Unwrap the records of names keys in a target; `planted`: the attacker's own key."""
+        """Unwrap the records of names keys in a target. `planted` is the attacker's own key."""
         for place in (keys.NAMES_PLACE, manifest.NAME) if self.hides else ():
             text = tree.get(place, ("", b"", 0))[1].partition(b"\n")[0]
             if text in self._read:
                 continue
-            with contextlib.suppress(Exception):  # anything may lie there
+            with contextlib.suppress(Exception):  # the record may contain anything
                 found = json.loads(text)
                 key = keys.unwrap(sources(), found if place == keys.NAMES_PLACE else found["names_key"])
                 self._read.add(text)
@@ -44,11 +44,11 @@ class Names:
                 self._trees.setdefault(key, EncryptedNames(Keyset.from_raw("AES256_GCM_HKDF_1MB", key)))
 
     def of(self, name: str) -> list[str]:
-        """Return the names that an object may have in the target, under each names key."""
+        """Return the names that an object may have in the target, one for each names key."""
         return [names.encrypt(name) for names in self._trees.values()] if self.hides else [name]
 
     def plain(self, stored: str) -> str:
-        """Return the plain name of an object in the target; its own name if it has no other."""
+        """Return the plain name of an object in the target, or its stored name if it has no plain name."""
         for names in self._trees.values() if not stored.startswith(FOLDER) else ():
             with contextlib.suppress(InvalidTag, FormatError):
                 return names.decrypt(stored)
@@ -56,7 +56,7 @@ class Names:
 
 
 def split(name: str) -> tuple[str, str]:
-    """Return the folder and the last name of an encrypted path; a long name has several parts."""
+    """Return the folder and the last name of an encrypted path. A long name has several parts."""
     parts = name.split("/")
     at = len(parts) - 1
     while at > 0 and parts[at - 1].endswith("-"):
@@ -65,10 +65,10 @@ def split(name: str) -> tuple[str, str]:
 
 
 class NamesAdversary(Adversary):
-    """The acts of an attacker against a dataset with encrypted names. He sees only encrypted names."""
+    """The acts of an attacker against a dataset with encrypted names. The attacker sees only encrypted names."""
 
     def order(self, stored: str) -> str:
-        """Return the plain name: encrypted names differ from run to run, and the order of choices must not."""
+        """Return the plain name, because encrypted names differ from run to run, but the order of choices must not."""
         plain = self.world.hidden.plain(stored)
         return plain if plain != stored else self.world.theirs.plain(stored)
 
@@ -77,7 +77,7 @@ class NamesAdversary(Adversary):
         return self.files(lambda name: not name.startswith(FOLDER) and tree[name][1][:1] == b"[")
 
     def record_of(self, name: str) -> str:
-        """Return where an object's record lies, which contains the object's name."""
+        """Return the location of an object's record, which contains the object's name."""
         for record in self.records():
             with contextlib.suppress(Exception):
                 if json.loads(self.content(record))[0]["name"] == name:
@@ -85,7 +85,7 @@ class NamesAdversary(Adversary):
         return name + storage.KEY_SUFFIX
 
     def job(self) -> str:
-        """Return the ID of the job, which only records show: the root's job is sealed."""
+        """Return the ID of the job. Only records show it, because the root's job is encrypted."""
         for name in [*self.records(), *self.files(lambda name: name.startswith(FOLDER + "keys/"))]:
             if job := _loaded(self.content(name)).get("job"):
                 return str(job)
@@ -108,7 +108,7 @@ class NamesAdversary(Adversary):
         self.place.set(to, node)
 
     def move(self, chance: random.Random) -> str:
-        """Move an object to another folder under its name, or to another object's folder."""
+        """Move an object to a different folder under its own name, or to a different object's folder."""
         names = self.files(lambda name: not name.startswith(FOLDER))
         if not names:
             return "nothing"
@@ -116,12 +116,12 @@ class NamesAdversary(Adversary):
         folder, last = split(other)[0], split(name)[1]
         to = f"{folder}/{last}" if folder else last
         if chance.random() < 0.3:
-            to = f"{other}/{last}"  # in a folder with another object's name
+            to = f"{other}/{last}"  # in a folder under the name of a different object
         self.place_object(chance, name, to)
         return f"move {self.order(name)} to {self.order(to)}"
 
     def rename_folder(self, chance: random.Random) -> str:
-        """Rename a folder to the name of a different one, or swap two folders."""
+        """Rename a folder to the name of a different folder, or swap two folders."""
         names = self.files(lambda name: not name.startswith(FOLDER))
         folders = sorted({split(name)[0] for name in names if split(name)[0]}, key=self.order)
         if not folders:
@@ -158,7 +158,7 @@ class NamesAdversary(Adversary):
         return f"spell {self.order(name)} otherwise: {how}"
 
     def foreign_name(self, chance: random.Random) -> str:
-        """Give an object a name from another dataset."""
+        """Change an object's name to a name from a different dataset."""
         tree = chance.choice([self.world.other, self.world.hostile])
         names = self.files(lambda name: not name.startswith(FOLDER))
         theirs = [name for name, node in tree.items() if node[0] == "file" and not name.startswith(FOLDER)]
@@ -167,7 +167,7 @@ class NamesAdversary(Adversary):
             return "nothing"
         name = chance.choice(names)
         self.place_object(chance, name, theirs[chance.randrange(len(theirs))])
-        return f"give {self.order(name)} a name from another dataset"
+        return f"rename {self.order(name)} to a name from another dataset"
 
     def names_record(self, chance: random.Random) -> str:
         """Replace the record of the names key."""
@@ -192,7 +192,7 @@ class NamesAdversary(Adversary):
         return NamesKey(self.dataset(), self.world.planted_key, {}).wrapped(self.job(), self.world.source())
 
     def root_names(self, chance: random.Random) -> str:
-        """Exchange the names key, the sealed part or the format of the root."""
+        """Exchange the root's names key, sealed part or format."""
         text, separator, code = self.content_or_nothing(manifest.NAME).partition(b"\n")
         roots = [_loaded(each[manifest.NAME][1].partition(b"\n")[0]) for each in
                  (self.world.other, self.world.hostile, *self.world.history) if manifest.NAME in each]  # fmt: skip
@@ -257,7 +257,7 @@ class NamesAdversary(Adversary):
 
 
 def _loaded(text: bytes) -> dict[str, Any]:
-    """Return a JSON object, or the first of an array; empty if there is none."""
+    """Return a JSON object, or the first object in an array, or an empty object if there is none."""
     with contextlib.suppress(ValueError, RecursionError, IndexError):
         found = json.loads(text)
         found = found[0] if isinstance(found, list) else found

@@ -19,15 +19,15 @@ import unittest
 import unittest.mock
 from typing import Any
 
-# File lengths: one that is not a multiple of any block size, and lengths around a segment of 4 KiB.
+# File lengths: a length that is not a multiple of any block size, and lengths around a segment of 4 KiB.
 LENGTHS = [0, 1, 15, 16, 17, 4055, 4056, 4057, 8192, 100_003]
 
 
 def main_with_arrow() -> None:
-    """Run the tests of the module, and end without Python's finalization.
+    """Run the module's tests and exit without Python's finalization.
 
-    A pyarrow dataset thread may drop its last reference to a file object or a buffer a moment after the read. If
-    Python is ending at that moment, Python 3.11 ends the thread inside a destructor of C++, and the process aborts.
+    A thread of a pyarrow dataset may drop its last reference to a file object or a buffer shortly after the read. If
+    Python is finalizing at that moment, Python 3.11 ends the thread inside a C++ destructor, and the process aborts.
     """
     program = unittest.main(exit=False)
     sys.stdout.flush()
@@ -44,7 +44,7 @@ def needed(name: str) -> Any:
             raise RuntimeError(f"the Python package {name} is missing") from error
         raise unittest.SkipTest(
             f"the Python package {name} is missing; a build that was configured after `tools/setup test` had installed "
-            "it into .venv/tests runs this"
+            "it into .venv/tests runs this test"
         ) from None
 
 
@@ -53,13 +53,16 @@ def optional(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
-        raise unittest.SkipTest(f"the Python package {name} is not installed; machines that have it run this") from None
+        raise unittest.SkipTest(
+            f"the Python package {name} is not installed; machines that have it run this test"
+        ) from None
 
 
 def under_passphrase(keyset: Any, passphrase: bytes) -> bytes:
-    """Return the keyset encrypted under the passphrase, at a sixteenth of the cost that the library writes at least.
+    """Return the keyset encrypted under the passphrase, at a sixteenth of the minimum cost that the library writes.
 
-    Tests that load one keyset a hundred times would spend most of their time in scrypt. docs/formats.md has the format.
+    Tests that load the same keyset a hundred times would otherwise spend most of their time in scrypt. docs/formats.md
+    describes the format.
     """
     aes_gcm = needed("cryptography.hazmat.primitives.ciphers.aead").AESGCM
     wrapped = json.loads(keyset._wrap(passphrase, 0))
@@ -92,7 +95,7 @@ def set_environment(test: unittest.TestCase, **names: str) -> None:
 
 
 def served(test: unittest.TestCase, handler: Any, **attributes: Any) -> Any:
-    """Return an HTTP server with these attributes, which runs until the test ends."""
+    """Return an HTTP server with these attributes. It runs until the test ends."""
     server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     for name, value in attributes.items():
         setattr(server, name, value)
@@ -115,7 +118,7 @@ def main_on_simulated_gpu() -> None:
 
 
 def run_python(program: str, **environment: str) -> str:
-    """Run a program in its own process, check that it succeeds, and return its output."""
+    """Run a program in a separate process, check that it succeeds, and return its output."""
     done = subprocess.run(
         [sys.executable, "-B", "-X", "dev", "-c", program],
         env=os.environ | environment,
@@ -129,8 +132,8 @@ def run_python(program: str, **environment: str) -> str:
 
 
 def torchrun(program: str, arguments: list[str]) -> tuple[int, str]:
-    """Run a program with torchrun in two processes. Return its exit status and output, and check that no process is
-    left."""
+    """Run a program with torchrun in two processes. Return the exit status and the output, after checking that no
+    process remains."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", program]
     child = subprocess.Popen(
         [*command, *arguments],
@@ -155,7 +158,7 @@ def resident_bytes() -> int:
 
 
 def growth(action: Any, times: int) -> int:
-    """Return the growth of the process in bytes over this many repetitions."""
+    """Return how many bytes the process grows during this many repetitions."""
     for _ in range(times):
         action()
     before = resident_bytes()

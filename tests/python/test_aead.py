@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One-shot authenticated encryption, ciphers, key wrap and CMAC beyond pyca's own tests (pyca.py)."""
+"""Tests one-shot authenticated encryption, ciphers, key wrap and CMAC, in addition to pyca's own tests (pyca.py)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def text(length: int) -> bytes:
 
 
 class AgainstPyca(unittest.TestCase):
-    """Both APIs return the same bytes for lengths around block boundaries and around the length that releases the
-    GIL."""
+    """Both APIs must return the same bytes for lengths around block boundaries and around the length at which the GIL
+    is released."""
 
     lengths = (0, 1, 15, 16, 17, 63, 64, 65, 1000, 16383, 16384, 16385, 1_000_003)
 
@@ -134,7 +134,7 @@ class Mistakes(unittest.TestCase):
 
     def test_a_key_that_is_too_long_to_wrap(self) -> None:
         with mmap.mmap(-1, 1 << 32, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-            self.refused(ValueError, r"2\^32 - 1 are the most", keywrap.aes_key_wrap_with_padding, KEY, memory)
+            self.refused(ValueError, r"at most 2\^32 - 1", keywrap.aes_key_wrap_with_padding, KEY, memory)
 
     def test_the_list_of_associated_data_changes_meanwhile(self) -> None:
         class Treacherous:
@@ -224,11 +224,11 @@ class Mistakes(unittest.TestCase):
 
     def test_the_backend_that_was_asked_for_cannot_be_changed(self) -> None:
         aead.AESGCM(KEY).encrypt(NONCE, b"", None)
-        self.refused(exceptions.Error, "already exists", warpaes.configure, threads=1)
+        self.refused(exceptions.Error, "already has an engine", warpaes.configure, threads=1)
 
 
 class Leaks(unittest.TestCase):
-    """Memory does not grow over a thousand calls, including failing ones."""
+    """Memory must not grow over a thousand calls, including calls that fail."""
 
     def test_nothing_stays(self) -> None:
         data = text(20_000)

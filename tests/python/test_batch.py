@@ -47,8 +47,8 @@ class Lists(unittest.TestCase):
             GCM.decrypt_batch(NONCES, sealed)
 
     def test_too_short_for_a_tag(self) -> None:
-        """A short message is an error of that message, like a wrong tag, for every kind of buffer. The others are
-        decrypted."""
+        """A message that is too short is an error of this message, like a wrong tag, for every kind of buffer. All
+        other messages are decrypted."""
         for aead, tag in ((GCM, 16), (AESCCM(bytes(32), tag_length=8), 8)):
             sealed: list[object] = [*aead.encrypt_batch(NONCES, TEXTS)]
             wrong: dict[int, object] = {0: b"", 5: bytearray(tag - 1), 6: memoryview(bytes(1)), 299: b"x"}
@@ -66,7 +66,8 @@ class Lists(unittest.TestCase):
                     self.assertEqual(result, TEXTS[i])
             with self.assertRaisesRegex(InvalidTag, "message 4 is shorter"):
                 aead.decrypt_batch(NONCES[1:8], sealed[1:8])  # type: ignore[arg-type]
-            with self.assertRaisesRegex(InvalidTag, "message 1:"):  # the first failing message, not the first short one
+            # The error names the first message that fails, not the first short message.
+            with self.assertRaisesRegex(InvalidTag, "message 1:"):
                 aead.decrypt_batch(NONCES[6:9], [aead.encrypt(NONCES[6], b"", None), bytes(tag), b""])
             self.assertEqual(
                 [type(one) for one in aead.decrypt_batch(NONCES[:2], [b"", b"x"], return_exceptions=True)],
@@ -81,7 +82,7 @@ class Lists(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "twice"):
             GCM.encrypt_batch([NONCES[0]] * 2, [b"a", b"b"])
         self.assertEqual(len(GCM.encrypt_batch([NONCES[0]] * 2, [b"a", b"b"], check_nonces=False)), 2)
-        with self.assertRaisesRegex(ValueError, "299 for 300"):
+        with self.assertRaisesRegex(ValueError, "299 entries for 300"):
             GCM.encrypt_batch(NONCES[1:], TEXTS)
         with self.assertRaisesRegex(ValueError, "Nonce must be"):
             GCM.encrypt_batch([b"short"], [b""])

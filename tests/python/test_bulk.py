@@ -1,4 +1,5 @@
-"""Tests warpaes bulk on files. test_bulk_s3.py covers object storage, and `make cluster-test` Ray and dying workers."""
+"""Tests `warpaes bulk` on files. test_bulk_s3.py covers object storage, and `make cluster-test` covers Ray and dying
+workers."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ class Files(Case):
         self.assertEqual((status, report["run_objects"], report["objects"]), (0, 1, 3))
 
     def test_a_file_that_changes_on_the_way(self) -> None:
-        """The copy does not appear, whether the source became longer or shorter, changed or disappeared. If it became
+        """The copy does not appear if the source became longer or shorter, changed or disappeared. If the source became
         shorter, the job fails."""
         for change in ("shorter", "more", "another", "gone"):
             shutil.rmtree(self.source, ignore_errors=True)
@@ -174,7 +175,7 @@ class Files(Case):
         self.assertEqual((status, report["errors"]), (0, 0))
 
     def test_a_job_recognises_its_own_objects(self) -> None:
-        """The driver died before it saved the results, so the rows are pending and the objects exist."""
+        """The driver died before it saved the results, so the rows are pending although the objects exist."""
         content = self.write([0, 100, 9_000_000])
         for envelope in ("", "job", "object"):
             with self.subTest(envelope):
@@ -221,7 +222,7 @@ class Files(Case):
         data[8_500_000] ^= 1
         path.write_bytes(data)
         (self.target / names[1]).unlink()
-        # This content is authentic, but belongs to a different object.
+        # This content is authentic but belongs to a different object.
         shutil.copy(self.target / names[1].replace("1/o b.200", "0/o b.100"), self.target / names[1])
         status, report = bulk("verify", "-k", self.key, self.target)
         self.assertEqual((status, report["errors"], report["done"]), (1, 2, 1))
@@ -278,7 +279,7 @@ class Files(Case):
         self.assertEqual(bulk("encrypt", "-k", self.key, path, self.target)[0], 0)
         self.assertEqual(self.files(self.target).keys(), {path.name})
         sealed, out = self.target / path.name, self.folder / "out"
-        # The manifest is not below this path, so the command line must name the dataset.
+        # This path is not above the manifest, so the command line must name the dataset.
         self.assertIn("has no manifest", refusal("decrypt", "-k", self.key, sealed, out))
         self.assertEqual(bulk("decrypt", "-k", self.key, "--no-manifest", sealed, out)[1]["errors"], 1)
         shutil.rmtree(out)
@@ -305,7 +306,7 @@ class Files(Case):
             original = upload.commit
 
             def commit() -> str:
-                os.pwrite(upload.descriptor, b"!!!!", 50)  # four bytes, since one may be there already
+                os.pwrite(upload.descriptor, b"!!!!", 50)  # four bytes, because one of them may already have this value
                 return original()
 
             upload.commit = commit
@@ -380,7 +381,7 @@ class Keys(Case):
                 self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
                 self.assertEqual(self.files(out), content)
                 self.assertEqual(len(self.load(target).job.keys), envelope == "job")
-                # The old key opens no object either.
+                # The old key does not open any object either.
                 given = self.without_manifest(target)
                 self.assertEqual(bulk("verify", "-k", self.key, *given, target)[1]["errors"], 3)
                 self.assertEqual(bulk("verify", "-k", self.key2, *given, target)[1]["errors"], 0)
@@ -432,14 +433,14 @@ class Keys(Case):
             target, out = self.folder / envelope, self.folder / ("o" + envelope)
             bulk("encrypt", "-k", self.key, "--envelope", envelope, self.source, target)
             before = self.files(target)
-            for _ in range(2):  # a repetition is harmless
+            for _ in range(2):  # a repetition has no effect
                 keys_given = ("-k", self.key, "--new-key", self.key2)
                 self.assertEqual(bulk("rewrap", *keys_given, target)[0], 0)
             after = self.files(target)
             self.assertEqual({name: before[name] for name in content}, {name: after[name] for name in content})
             self.assertEqual(bulk("verify", "-k", self.key2, target)[0], 0)
             self.assertIn("was not saved under any of the given keys", refusal("verify", "-k", self.key, target))
-            # The manifest is lost. The records next to the objects suffice, and only the new key opens them.
+            # The manifest is lost. The records next to the objects are sufficient, and only the new key opens them.
             given = self.without_manifest(target)
             self.assertEqual(bulk("verify", "-k", self.key, *given, target)[1]["errors"], 3)
             self.assertEqual(bulk("decrypt", "-k", self.key2, *given, target, out)[0], 0)
@@ -450,7 +451,7 @@ class Keys(Case):
         )
 
     def test_every_attempt_at_an_object_has_a_key_of_its_own(self) -> None:
-        """The record is next to the object, together with records of earlier attempts and no others."""
+        """The record is next to the object, with records of earlier attempts but no other files."""
         self.write([100])
         config = worker.Config("encrypt", str(self.source), str(self.target), envelope="object")
         config.key = [keys.KeySpec.read(str(self.key))]
@@ -459,7 +460,8 @@ class Keys(Case):
         self.addCleanup(one.close)
         source, path = config.key[0].open(), self.target / ("x" + storage.KEY_SUFFIX)
         path.parent.mkdir()
-        # Records that this job did not make for this object: the name, job, dataset or code differs or is missing.
+        # This job did not write these records for this object, because the name, job, dataset or code is wrong or
+        # missing.
         others = [("d", "y", "j", b"k" * 32), ("d", "x", "i", b"k" * 32), ("e", "x", "j", b"k" * 32)]
         planted = [
             keys.signed(keys.new_record(source, config.template, keys.Place(dataset, name, of))[0], code)
@@ -559,7 +561,7 @@ class Jobs(Case):
         with first:
             with self.assertRaises(LockedError), Lock(target, "encrypt", beat=0.2, expiry=0.6):
                 pass
-            first._beat = 1e6  # silent after its next beat
+            first._beat = 1e6  # the driver is silent after its next beat
             time.sleep(0.5)
             with Lock(target, "encrypt", beat=0.2, expiry=0.6) as second:
                 first._end.set()
@@ -651,7 +653,7 @@ class Dying(Case):
         poison = sorted(content)[5]
 
         class Fatal(pool.Pool):
-            """One of two workers dies as soon as it receives the row."""
+            """A pool in which one of two workers dies as soon as it receives the row."""
 
             size = 2
 
@@ -681,7 +683,7 @@ class Dying(Case):
         status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
         self.assertEqual((status, report["done"], report["errors"]), (1, 39, 1))
         self.assertEqual(report["first_errors"][0]["key"], poison)
-        self.assertIn("workers died while they processed only this object", report["first_errors"][0]["error"])
+        self.assertIn("workers died while processing only this object", report["first_errors"][0]["error"])
         job.make_pool = original
         self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
 
@@ -690,7 +692,7 @@ class Dying(Case):
         original = pool.ProcessPool
 
         class Watched(original):  # type: ignore[misc, valid-type]
-            """A worker dies every third time that it receives rows, six times in all."""
+            """A pool in which a worker dies every third time that it receives rows, six times in all."""
 
             given = 0
 

@@ -1,4 +1,4 @@
-"""Random acts of an attacker who can write to a storage, between warpaes bulk commands."""
+"""Tests random acts of an attacker who can write to a storage, between commands of `warpaes bulk`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from concurrent.futures import ProcessPoolExecutor
 from storage_adversary import one
 from support import needed
 
-#: The runs are on files, on an object store, and on files of other kinds. `storage_adversary.py --runs N` and
-#: `files_adversary.py` run any number of them.
+#: The runs are on files, on an object store, and on other kinds of files. `storage_adversary.py --runs N` and
+#: `files_adversary.py` execute any number of runs.
 FILES, OBJECTS, OTHERS = range(50), range(170, 180), range(50)
-#: A run mostly waits for locks and threads.
+#: A run mostly waits for locks and threads, so several runs share a core.
 PROCESSES = 4
 
 
 def broken(over_s3: bool, seed: int) -> str:
-    """Return the invariant that a run violates, with the acts and commands."""
+    """Return the invariant that a run violates, with the acts and commands that cause it."""
     said, log = one(seed, over_s3)
     return "\n    ".join([f"seed {seed}: {said}", *log]) if said else ""
 

@@ -1,4 +1,4 @@
-"""Tests warpaes bulk with external keys, fsspec's file systems, and metrics."""
+"""Tests `warpaes bulk` with external keys, with fsspec's file systems, and with metrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Keys(Case):
                     self.assertEqual(self.files(out), content)
 
     def test_rekey_without_a_manifest(self) -> None:
-        """Rekey is refused until adopt makes a manifest."""
+        """Rekey is refused until adopt creates a manifest."""
         content = self.write([100, 200])
         for old in ("", "job", "object"):
             with self.subTest(old):
@@ -88,7 +88,7 @@ class Keys(Case):
                 shutil.rmtree(self.folder / "out", ignore_errors=True)
 
     def test_encrypted_keysets(self) -> None:
-        """In every option, a keyset's place names its passphrase or KEK."""
+        """In every option, a keyset's place can name its passphrase or KEK."""
         self.write([10])
         keyset = Keyset.load(str(self.key))
         (self.folder / "kek").write_bytes(b"0f" * 32)
@@ -109,12 +109,12 @@ class Keys(Case):
         )
 
     def test_keys_that_only_wrap_keys(self) -> None:
-        """The key is a Tink AEAD keyset or a raw key, as for -k kek.json in the documentation."""
+        """The key is a Tink AEAD keyset or a raw key, as in the documentation of `-k kek.json`."""
         content = self.write([10])
         kek, raw = self.folder / "kek.json", self.folder / "kek.hex"
         kek.write_bytes(keysources.generate_kek())
         raw.write_text(os.urandom(32).hex())
-        self.assertIn("give --envelope", refusal("encrypt", "-k", kek, self.source, self.target))
+        self.assertIn("add --envelope", refusal("encrypt", "-k", kek, self.source, self.target))
         for envelope in ("job", "object"):
             target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
             self.assertEqual(bulk("encrypt", "-k", kek, "--envelope", envelope, self.source, target)[0], 0)
@@ -130,7 +130,7 @@ class Keys(Case):
         self.write([10] * 5)
 
         class Manager(keysources.KeySource):
-            """A key manager that wraps only keys whose associated data begins with one of `allows`."""
+            """A key manager that wraps a key only if its associated data begins with one of `allows`."""
 
             name = "vault-transit://denied"
             allows: tuple[bytes, ...] = ()
@@ -146,19 +146,19 @@ class Keys(Case):
         manager = Manager()
         given = ("encrypt", "-k", "vault-transit://h/m/keys/n", "--envelope", "object", self.source, self.target)
         with unittest.mock.patch.object(keysources, "from_url", lambda url: manager):
-            # The manifest's key is refused, so no work begins.
+            # The manifest's key is refused, so the job does not start.
             self.assertIn("the token has expired", refusal(*given))
             self.assertEqual([path for path in self.target.rglob("*") if path.is_file()], [])
-            # The objects' keys are refused later.
+            # The keys of objects are refused later.
             manager.allows = (manifest.KEY_LABEL,)
             status, said = said_by(*given)
             self.assertEqual(status, 1)
-            self.assertIn("the token has expired; repair this and run the same command to continue", said)
+            self.assertIn("the token has expired; correct this, and run the same command to continue", said)
             self.assertEqual({row.state for row in self.load(self.target).rows}, {"pending"})
             manager.allows = (manifest.KEY_LABEL, keys.RECORD_LABEL)
             status, report = bulk(*given)
             self.assertEqual((status, report["done"]), (0, 5))
-            # A refusal of an existing manifest's key is not reported as a wrong key.
+            # If the key manager refuses an existing manifest's key, the command does not report a wrong key.
             manager.allows = ()
             self.assertIn("the token has expired", refusal("verify", *given[1:3], self.target))
 
@@ -244,7 +244,7 @@ class Told(Case):
 
 
 class Fsspec(Case):
-    """Tests with targets that are neither files nor S3."""
+    """Tests with targets that are neither files nor S3 objects."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -300,7 +300,7 @@ class Fsspec(Case):
         self.assertEqual(self.files(self.source), {})
 
     def test_large_objects_are_streamed_and_given_up(self) -> None:
-        """The file system's uploads appear when they are closed."""
+        """An upload to the file system appears when it is closed."""
         from concurrent.futures import ThreadPoolExecutor
 
         from fsspec.implementations.memory import MemoryFileSystem
@@ -357,7 +357,7 @@ class Fsspec(Case):
             (self.source / name).write_bytes(content[name])
 
         class Handler(http.server.SimpleHTTPRequestHandler):
-            """An HTTP server with folders as lists of links, and with ranges."""
+            """An HTTP server that shows folders as lists of links and supports ranges."""
 
             def log_message(self, format: str, *arguments: Any) -> None:
                 pass
@@ -393,7 +393,7 @@ class Fsspec(Case):
 
 class Start(Case):
     def test_a_job_does_not_import_pandas(self) -> None:
-        """pyarrow imports it for some conversions, and that would take longer than a small job."""
+        """pyarrow imports pandas for some conversions, which would take longer than a small job."""
         needed("pandas")
         self.write([10])
         program = (
@@ -411,7 +411,7 @@ class Start(Case):
 
 class Records(unittest.TestCase):
     def test_every_key_of_several_keysets(self) -> None:
-        """Objects without a manifest are opened with each of these keys, starting with the keys in records."""
+        """Each of these keys is tried on objects without a manifest, starting with the keys in records."""
         made = [warpaes.Keyset.generate("AES256_GCM_HKDF_4KB") for _ in range(3)]
         specs = [keys.KeySpec(str(i), keyset.to_json()) for i, keyset in enumerate(made)]
         sources = [spec.open() for spec in specs]

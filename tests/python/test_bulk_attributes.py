@@ -1,4 +1,5 @@
-"""Attributes of objects in an object store are kept, restored and compared. Losses are announced."""
+"""Tests that attributes of objects in an object store are kept, restored and compared, and that losses are
+announced."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 from bulk_case import StoreCase, bulk, refusal
 from warpaes.bulk import attributes, s3, storage, stores
 
-#: Arguments of put_object, by the name of an object.
+#: Arguments of put_object, by an object's name.
 OBJECTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "typed": {"ContentType": "text/html; charset=utf-8"},
@@ -30,7 +31,7 @@ OBJECTS: dict[str, dict[str, Any]] = {
     "all": {"ContentType": "image/png", "Metadata": {"owner": "Bob"}, "Tagging": "x=1"},
     "large": {"ContentType": "image/png", "Metadata": {"owner": "Bob"}, "Tagging": "x=1", "CacheControl": "no-store"},
 }
-#: Fields of a HEAD that are attributes.
+#: Fields in the response to a HEAD request that are attributes.
 FIELDS = {*attributes.HEADERS.values(), "Metadata"}
 
 
@@ -48,7 +49,7 @@ class Kept(StoreCase):
             self.store.put(self.at(self.raw, name), b"x" * self.sizes[name], **given)
 
     def look(self, place: str, name: str) -> dict[str, Any]:
-        """Return an object's attributes in the store, without bulk's own."""
+        """Return an object's attributes in the store, without bulk's own attributes."""
         key = self.at(place, name)
         head = self.store.client.head_object(Bucket="bucket", Key=key)
         found = {field: head[field] for field in FIELDS if head.get(field)}
@@ -79,7 +80,7 @@ class Kept(StoreCase):
                 self.check(f"{self.back}{envelope}", False)
 
     def test_through_files(self) -> None:
-        """A manifest among files has the attributes, and they are restored from there."""
+        """A manifest that is stored with files contains the attributes, and they are restored from it."""
         self.fill()
         self.assertEqual(bulk("encrypt", "-k", self.key, self.raw, self.target)[0], 0)
         self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)[0], 0)
@@ -147,7 +148,7 @@ class Kept(StoreCase):
 
 
 class Lost(StoreCase):
-    """Attributes that a copy would lose are reported before the run, and removing such originals requires another
+    """Attributes that a copy would lose are reported before the run. Removing such originals requires an additional
     option."""
 
     def bucket(self, name: str, **arguments: Any) -> Any:
@@ -204,7 +205,7 @@ class Lost(StoreCase):
         self.store.client.put_object(Bucket="bucket", Key="r/a", Body=b"a", ContentType="text/x", Metadata={"a": "b"})
         self.assertEqual(bulk("encrypt", "-k", self.key, "s3://bucket/r", "s3://bucket/s")[0], 0)
         words = ("decrypt", "-k", self.key, "s3://bucket/s", self.target)
-        sentence = "ContentType, Metadata of objects: files do not have them"
+        sentence = "ContentType, Metadata of objects: files do not have these"
         self.assertIn(sentence, refusal(*words, "--remove-source"))
         self.assertIn(sentence, bulk(*words)[1]["notes"][0])
         self.assertIn(sentence, refusal(*words, "--remove-source"))
@@ -220,7 +221,7 @@ class Lost(StoreCase):
         self.assertIn("which fsspec does not read", said)
 
     def test_own_metadata_gives_way(self) -> None:
-        """S3's limit applies to all metadata of an object."""
+        """S3's limit applies to the total metadata of an object."""
         there = stores.open_storage("s3://bucket/x")
         assert isinstance(there, s3.S3Storage)
         for length in (0, 1900, 1960, 1990, 2047):

@@ -1,4 +1,4 @@
-"""Tests warpaes bulk datasets with encrypted names (--encrypt-names)."""
+"""Tests datasets of `warpaes bulk` with encrypted names (--encrypt-names)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from warpaes.fs import WarpaesFileSystem
 from warpaes.names import EncryptedNames
 
 HOW = ((), ("--envelope", "job"), ("--envelope", "object"))
-#: Every part of a name and of a path contains a unique word.
+#: Every part of a name or path contains a unique word.
 TREE = [
     "zebra.csv",
     "yakyak/xerus.csv",
@@ -78,7 +78,7 @@ class Named(Case):
         return self.files(self.back)
 
     def lost(self, key: pathlib.Path) -> tuple[str, ...]:
-        """Remove the manifest; return the options that name the dataset."""
+        """Remove the manifest and return the options that name the dataset."""
         dataset = self.load(self.target, key).dataset
         shutil.rmtree(self.target / manifest.SHARDS)
         (self.target / manifest.NAME).unlink()
@@ -218,7 +218,8 @@ class Objects(Named):
         self.assertEqual([path.exists() for path in (*left, foreign)], [False, False, True])
 
     def test_temporary_files_of_long_names(self) -> None:
-        """Their names fit into 143 bytes, as eCryptfs requires, so they contain only a part of the name."""
+        """The names of temporary files have at most 143 bytes, as eCryptfs requires, so they contain only part of an
+        object's name."""
         long = "yakyak/" + "l" * 60
         self.make([*TREE, long, long + "2"])
         self.encrypt("--envelope", "object")
@@ -257,7 +258,7 @@ class Objects(Named):
         real, barrier = worker.Worker._encrypt, threading.Barrier(2)
 
         def together(self: Any, number: int, row: Any, share: Any) -> Any:
-            if not hasattr(self, "has_met"):  # with its first object, each driver waits for the other
+            if not hasattr(self, "has_met"):  # with its first object, each driver waits for the other driver
                 self.has_met = True
                 barrier.wait(60)
             return real(self, number, row, share)
@@ -315,7 +316,7 @@ class Objects(Named):
         status, report = bulk("status", "-k", self.key, self.target)
         self.assertTrue(report["encrypted_names"])
         self.assertEqual((report["source"], report["objects"]), (str(self.source), len(TREE)))
-        self.assertIn("give its key with -k", refusal("status", self.target))
+        self.assertIn("pass its key with -k", refusal("status", self.target))
         plain = self.folder / "plain"
         bulk("encrypt", "-k", self.key, self.source, plain)
         status, report = bulk("list", "-k", self.key, plain)
@@ -401,7 +402,7 @@ def WarpaesParquet(key: pathlib.Path) -> Any:  # noqa: N802
 
 
 class Hostile(Named):
-    """The test plays anyone who can write to the target."""
+    """Tests where the test acts as anyone who can write to the target."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -422,7 +423,7 @@ class Hostile(Named):
                     elif act == "move":
                         a.rename(c)
                         wrong = {one, far}
-                    elif act == "folder":  # moves the name to another folder
+                    elif act == "folder":  # moves the name to a different folder
                         b.rename(self.target / b.name)
                         wrong = {two}
                     else:
@@ -448,7 +449,7 @@ class Hostile(Named):
                     shutil.rmtree(self.target)
 
     def test_planted_names(self) -> None:
-        """Names that do not decrypt are errors wherever a tree is listed, and nothing is written under such names."""
+        """Names that do not decrypt are errors in every listing of a tree, and nothing is written under such names."""
         self.encrypt()
         names = self.names()
         other = EncryptedNames(warpaes.Keyset.generate())
@@ -463,7 +464,7 @@ class Hostile(Named):
         for name in planted.values():
             (self.target / name).parent.mkdir(exist_ok=True)
             (self.target / name).write_bytes(self.stored("zebra.csv").read_bytes())
-        self.assertEqual(self.decrypted(), self.all)  # the manifest does not contain them
+        self.assertEqual(self.decrypted(), self.all)  # the manifest does not contain the planted objects
         files = WarpaesFileSystem(f"dataset:{self.key}", target_protocol="file")
         with self.assertRaises((InvalidTag, FormatError)):
             files.ls(str(self.target))
@@ -503,7 +504,7 @@ class Hostile(Named):
                 shutil.rmtree(self.target)
 
     def test_encryption_over_a_dataset_that_lost_its_manifest(self) -> None:
-        """The record of the names key may be the only copy."""
+        """The record of the names key may be the only copy of the key."""
         self.encrypt()
         dataset = self.lost(self.key)
         record = (self.target / keys.NAMES_PLACE).read_bytes()
@@ -529,7 +530,7 @@ class Hostile(Named):
         self.assertEqual(self.files(self.back), self.all)
 
     def test_objects_that_adopt_refused(self) -> None:
-        """No list contains them, and readers refuse them because the manifest does not contain them."""
+        """No listing contains these objects. Readers refuse them, because the manifest does not contain them."""
         altered, lost = "zebra.csv", "yakyak/xerus.csv"
         for how in HOW:
             with self.subTest(how):
@@ -547,7 +548,7 @@ class Hostile(Named):
                 shutil.rmtree(self.target)
 
     def test_authentic_names_that_lead_elsewhere(self) -> None:
-        """Holders of the names key can make such names, but no command follows them."""
+        """Holders of the names key can create such names, but no command follows them."""
         self.encrypt()
         there = self.load(self.target, self.key)
         assert there.names is not None
@@ -625,7 +626,8 @@ class Hostile(Named):
                 shutil.rmtree(self.back)
 
     def test_the_names_key_is_not_adopted(self) -> None:
-        """It is not accepted even as the shared key of all objects, with names that nothing binds to a dataset."""
+        """The names key's record is not even accepted as the shared key of all objects, with names that are not bound
+        to a dataset."""
         self.encrypt()
         there = self.load(self.target, self.key)
         assert there.names is not None
@@ -682,7 +684,7 @@ class Hostile(Named):
         self.assertEqual(bulk("verify", "-k", self.key, self.target)[0], 0)
 
     def test_an_authentic_root_with_parts_of_other_kinds(self) -> None:
-        """A holder of the key saved the root. The command prints a message, not a traceback."""
+        """A holder of the key saved this root. The command must print a message rather than a traceback."""
         self.encrypt()
         there = self.load(self.target, self.key)
         assert there.names is not None and there.signer is not None
@@ -708,7 +710,7 @@ class Hostile(Named):
 
 
 class Readers(Named):
-    """Other programs read the dataset by one path and one key place."""
+    """Other programs read the dataset by a single path and a single key place."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -804,7 +806,8 @@ class Readers(Named):
         self.assertEqual(found[f"{self.target}/yakyak/walrus"]["type"], "directory")
 
     def test_listings_of_files_without_a_manifest(self) -> None:
-        """Anyone who removes it could choose the names."""
+        """Without a manifest, listings are refused. Otherwise, anyone who removes the manifest could choose the
+        names."""
         self.encrypt("--envelope", "object")
         (self.target / "planted.csv").write_bytes(b"")
         self.lost(self.key)
@@ -857,13 +860,13 @@ class Readers(Named):
         self.assertEqual({name.removeprefix(root + "/") for name in files.find(root)}, set(TREE))
 
     def test_planted_folders_of_hyphens(self) -> None:
-        """They look like parts of a name."""
+        """The planted folders look like parts of a name."""
         self.encrypt()
         for number in range(1, 1000):
             os.mkdir(f"{self.target}/{'-/' * number}")
         with self.assertRaises(FormatError):
             self.files_of().ls(str(self.target))
-        for number in range(999, 0, -1):  # shutil.rmtree would not
+        for number in range(999, 0, -1):  # shutil.rmtree would fail
             os.rmdir(f"{self.target}/{'-/' * number}")
 
     def test_the_key_is_asked_once_for_the_manifest_and_once_for_the_names(self) -> None:
@@ -878,7 +881,7 @@ class Readers(Named):
 
 
 class Store(StoreCase):
-    """Like the test above, but on an object store."""
+    """Runs the tests above on an object store."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -939,7 +942,7 @@ class Store(StoreCase):
             self.assertRegex(each["error"], "cannot be encrypted as a name|would have an encrypted name that")
 
     def test_originals_without_their_attributes_are_not_removed(self) -> None:
-        """Only the manifest has them, and it is not used."""
+        """Only the manifest contains the attributes, but it is not used here."""
         bulk("encrypt", "-k", self.key, "--encrypt-names", self.raw, self.sealed)
         before = set(self.store.keys(self.prefix + "/"))
         words = ("-k", self.key, "--encrypted-names", "--no-manifest", "--remove-source", self.sealed)

@@ -1,4 +1,5 @@
-"""Tests warpaes bulk and faults of users, file systems and other programs: names, folders, lists, and interruptions."""
+"""Tests `warpaes bulk` with faults of users, file systems and other programs: names, folders, lists and
+interruptions."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ from warpaes.exceptions import Error
 
 
 class Ends(Case):
-    """Source and target."""
+    """Tests of the relation between source and target."""
 
     def test_a_target_within_the_source_and_the_other_way_round(self) -> None:
         self.write([10])
@@ -47,7 +48,7 @@ class Ends(Case):
         self.assertIn("is inside", refusal(*given, self.source, self.source / "sealed"))
         self.assertIn("is inside", refusal(*given, self.source / "a", self.source))
         self.assertFalse((self.source / "sealed").exists())
-        # A name with the same prefix is a different folder.
+        # A folder whose name begins with the same text is a different folder.
         self.assertEqual(bulk(*given, self.source, self.folder / "source2")[0], 0)
 
     def test_links_do_not_hide_that_they_are_the_same(self) -> None:
@@ -81,8 +82,8 @@ class Ends(Case):
             self.assertEqual(len(self.load(self.target).rows), 2)
 
     def only(self, folder: pathlib.Path) -> Any:
-        """Return a Manifest.load that works only for this target, because the source has another file under that
-        name."""
+        """Return a Manifest.load that works only for this target, because the source contains a different file with
+        this name."""
         real = manifest.Manifest.load
         return lambda there, holders=None: real(there, holders) if there.url == str(folder) else None
 
@@ -94,10 +95,10 @@ class Ends(Case):
         other.write_bytes(sealed.read_bytes())
         given = ("-k", self.key, *self.without_manifest(self.target), "--suffix", ".s", "--overwrite")
         out = self.folder / "out"
-        for _ in range(2):  # the error repeats when they are retried
+        for _ in range(2):  # the errors repeat when the rows are retried
             status, report = bulk("decrypt", *given, self.target, out)
             self.assertEqual((status, report["errors"], report["done"]), (1, 2, 0))
-            self.assertIn("several objects of the source would become", report["first_errors"][0]["error"])
+            self.assertIn("several source objects would become", report["first_errors"][0]["error"])
             self.assertEqual(self.files(out), {})
 
     def test_wrapped_keys_are_not_replaced_by_objects(self) -> None:
@@ -154,7 +155,7 @@ class Ends(Case):
 
 
 class Lists(Case):
-    """Tests of name lists made by other programs."""
+    """Tests of name lists that other programs created."""
 
     def listed(self, *names: str) -> pathlib.Path:
         path = self.folder / "names"
@@ -186,7 +187,7 @@ class Lists(Case):
         self.assertEqual((status, report["done"], report["errors"]), (1, 0, 3))
 
     def test_a_size_that_is_not_the_objects(self) -> None:
-        """Otherwise only the beginning would be encrypted, and the original removed."""
+        """With a wrong size, only the beginning of the object would be encrypted, and the original would be removed."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -332,7 +333,7 @@ class Steps(Case):
             unittest.mock.patch.object(job.Run, "_every_while", interrupt),
             unittest.mock.patch.object(worker.Worker, "poll", lambda one, timeout: []),
         ):
-            # With --verify, this process encrypts. Otherwise the library's jobs do this, as below.
+            # With --verify, this process encrypts. Otherwise, the library's jobs encrypt, as tested below.
             status, said = said_by("encrypt", "-k", self.key, "--verify", self.source, self.target)
         self.assertEqual(status, 130, said)
         self.assertIn("run the same command to continue", said)
@@ -402,7 +403,7 @@ class Steps(Case):
             said = refusal(*given, self.folder / number, "--workers", number)
             self.assertIn("vault-transit://", said)
             self.assertEqual(said.count("\n"), 1, said)
-        # The key source can be opened here, but not by workers.
+        # This process can open the key source, but workers cannot.
         make, bad = job.make_pool, keys.KeySpec("vault-transit://nothing-else", None)
         ours = ("encrypt", "-k", self.key, self.source)
 
@@ -418,7 +419,7 @@ class Steps(Case):
         self.assertEqual(bulk(*ours, self.target)[0], 0)
 
     def test_a_backend_by_name(self) -> None:
-        """The test uses a separate process, because a backend is chosen only once."""
+        """A separate process is used, because a backend is chosen only once per process."""
         self.write([10])
         command = [
             sys.executable,
@@ -447,7 +448,7 @@ class Steps(Case):
         given: dict[int, list[int]] = {}
 
         class Two(pool.Pool):
-            """Workers that finish immediately."""
+            """A pool whose workers finish immediately."""
 
             size = 2
 
@@ -471,7 +472,7 @@ class Steps(Case):
         self.assertGreater(min(len(given[0]), len(given[1])), 8)
 
     def test_as_many_actors_as_there_is_room_for(self) -> None:
-        """A row given to a GPU actor that has no slot would never run."""
+        """A row that is assigned to a GPU actor without a slot would never run."""
         machine = {"CPU": 32.0, "GPU": 2.0}
         for cpus, gpus, wanted in ((1, 0, 32), (4, 0, 8), (1, 1, 2), (20, 1, 1), (1, 0.25, 8), (0, 1, 2), (64, 0, 1)):
             self.assertEqual(pool.actors_in(machine, cpus, gpus), wanted, (cpus, gpus))
@@ -508,7 +509,7 @@ class Locks(Case):
         self.assertIn("locked by process ?", out.getvalue())
 
     def test_an_old_lock_of_a_process_that_lives_is_no_driver_to_join(self) -> None:
-        """Another process with write access to the target restores a lock that this process once held."""
+        """Another process with write access to the target restores a lock that this process held earlier."""
         self.write([10])
         bulk("encrypt", "-k", self.key, self.source, self.target)
         target = stores.open_storage(str(self.target))
@@ -520,7 +521,7 @@ class Locks(Case):
         self.assertIn("is working on it", refusal("encrypt", "--update", "-k", self.key2, self.source, self.target))
 
     def test_a_process_of_another_container_is_not_taken_for_dead(self) -> None:
-        """The lock's process ID belongs to another container. The local process with that ID is unrelated."""
+        """The lock's process ID belongs to a different container. The local process with this ID is unrelated."""
         target = stores.open_storage(str(self.target))
         first = Lock(target, "encrypt", beat=0.2, expiry=1e6)
         first._mine.update(numbers="pid:[1]", process=2**22 + 1)

@@ -1,4 +1,5 @@
-"""Tests warpaes bulk with an object store that reports wrong names, sizes and versions, or lists endlessly."""
+"""Tests `warpaes bulk` with an object store that reports wrong names, sizes and versions, or whose listings never
+end."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 def page(*items: dict[str, Any], token: str = "") -> bytes:
-    """Return one page of a listing."""
+    """Return a page of a listing."""
     contents = "".join(
         "<Contents>" + "".join(f"<{name}>{escape(str(value))}</{name}>" for name, value in item.items()) + "</Contents>"
         for item in items
@@ -30,7 +31,7 @@ def page(*items: dict[str, Any], token: str = "") -> bytes:
 
 
 class Lies(Case):
-    """Tests that set the store's responses."""
+    """Tests that determine the store's responses."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -76,7 +77,7 @@ class Lies(Case):
         return stores.open_storage(f"s3://bucket/{prefix}", self.options)
 
     def listing(self, *items: dict[str, Any], content: bytes = b"1") -> None:
-        """List these objects, each with this content."""
+        """List these objects, each of which has this content."""
 
         def say(method: str, name: str, query: dict[str, str]) -> Answer:
             return (200, {}, page(*items)) if "list-type" in query else (200, {"ETag": '"1"'}, content)
@@ -89,7 +90,7 @@ class Lies(Case):
         )
 
     def test_names(self) -> None:
-        """Each bad name is an error of its row, and nothing is written outside the target."""
+        """Each bad name is an error of its row. Nothing is written outside the target."""
         names = ["../x", "a/../../x", "/etc/x", "a//x", "./x", "..", "n" * 300, "p/" * 2500 + "x"]
         good = ["good", "\x7f", "\u202e", "x\u0085y"]  # XML cannot contain other control characters
         self.listing(*({"Key": f"raw/{name}", "Size": 1, "ETag": '"1"'} for name in [*names, *good]))
@@ -158,7 +159,7 @@ class Lies(Case):
             self.store().sweep({"x"})
 
     def test_answers_that_lack_something(self) -> None:
-        """Each caller reports the missing field in a message."""
+        """Each caller reports the missing field in its message."""
         given = (
             "encrypt",
             "-k",

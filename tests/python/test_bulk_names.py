@@ -1,4 +1,4 @@
-"""Tests names and places of all kinds in warpaes bulk, in every locale and on every terminal."""
+"""Tests all kinds of names and places in `warpaes bulk`, in every locale and on every terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bulk_case import Case, StoreCase, bulk, refusal
 from support import run_python
 from warpaes.bulk import local, manifest, storage, stores, tables
 
-#: Names that files can have.
+#: Names that files may have.
 NAMES = [
     " a",
     "a ",
@@ -53,9 +53,9 @@ NAMES = [
     "x" * 209,
     "y" * 255,
 ]
-#: Names that objects can have and files cannot.
+#: Names that objects can have but files cannot.
 OBJECTS = ["a/../b", "a/./b", "..", ".", "/lead", "//", "p//q", "end/", "o" * 1024]
-#: Locales and encodings of standard output.
+#: Locales, and encodings of standard output.
 ENVIRONMENTS: list[dict[str, str]] = [
     {},
     {"LC_ALL": "C"},
@@ -86,7 +86,8 @@ class Names(Case):
         return content
 
     def test_files_keep_their_names_in_every_locale(self) -> None:
-        """Objects encrypted with one spelling of a name decrypt with the other: names and their bindings are equal."""
+        """Objects that were encrypted with one spelling of a name decrypt with the other spelling, because names and
+        their bindings are equal."""
         content = self.make(NAMES)
         environments = [*ENVIRONMENTS, ENVIRONMENTS[0]]
         for number, environment in enumerate(ENVIRONMENTS):
@@ -110,7 +111,7 @@ class Names(Case):
         self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, "--envelope", "object", target)[0], 0)
         self.assertEqual(bulk("decrypt", "-k", self.key2, "--suffix", ".enc", target, out)[0], 0)
         self.assertEqual(self.files(out), content)
-        self.assertEqual(bulk("encrypt", *how, self.source, self.source)[0], 0)  # in place
+        self.assertEqual(bulk("encrypt", *how, self.source, self.source)[0], 0)  # encrypts in place
         self.assertEqual({name for name in self.files(self.source) if name not in names}, self.ended(names))
 
     @staticmethod
@@ -122,11 +123,11 @@ class Names(Case):
         how = ("encrypt", "-k", self.key, "--suffix", ".enc")
         report = bulk(*how, self.source, self.source)[1]
         self.assertEqual(
-            report["notes"], ["skipped: b.enc (its name ends with .enc, like the names of encrypted objects)"]
+            report["notes"], ["skipped: b.enc (its name ends with .enc, as the names of encrypted objects do)"]
         )
         report = bulk(*how, "--update", self.source, self.source)[1]
         self.assertEqual(
-            report["notes"], ["skipped: b.enc (its name ends with .enc, like the names of encrypted objects)"]
+            report["notes"], ["skipped: b.enc (its name ends with .enc, as the names of encrypted objects do)"]
         )
 
     def test_a_name_that_is_not_utf_8_is_an_error_of_its_row(self) -> None:
@@ -168,7 +169,7 @@ class Names(Case):
         done = command("encrypt", "-k", self.key, one, self.target)
         self.assertEqual((done.returncode, b"not UTF-8" in done.stdout), (1, True), done)
         done = command("encrypt", "-k", self.key, "--suffix", os.fsdecode(b"\xff"), folder / "s", self.target)
-        self.assertEqual((done.returncode, b"argument --suffix: it is not UTF-8" in done.stderr), (2, True), done)
+        self.assertEqual((done.returncode, b"argument --suffix: must be UTF-8" in done.stderr), (2, True), done)
 
     def test_help_on_every_terminal(self) -> None:
         for words in ([], *([each] for each in ("encrypt", "decrypt", "rekey", "rewrap", "verify", "adopt", "status"))):
@@ -176,7 +177,8 @@ class Names(Case):
             self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_closed_and_full_streams(self) -> None:
-        """A missing standard stream does not change what objects contain, and a lost report is an error."""
+        """A missing standard stream does not change the contents of objects. A report that cannot be written is an
+        error."""
         content = self.make(["a", "b/c"])
         for number, closed in enumerate(("<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "| true", "2>/dev/full")):
             for how in ("", "--json", "--workers 2"):
@@ -200,7 +202,7 @@ class Names(Case):
                     self.assertEqual(self.files(out), content)
 
     def test_another_suffix_to_decrypt(self) -> None:
-        """The rows of the new manifest are sorted, and names that become equal are errors."""
+        """The rows of the new manifest are sorted. Names that become equal are errors."""
         names = ["a", "a-x", "a.enc", "a.enc-x", "b"]
         self.make(names)
         for suffix in ("", ".enc", ".e"):
@@ -249,7 +251,7 @@ class Threads(unittest.TestCase):
 
 
 class Lists(Case):
-    """Names from `--names`."""
+    """Tests of names from `--names`."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -295,11 +297,11 @@ class Lists(Case):
         self.assertEqual((status, report["done"], report["errors"]), (1, 1, 4))
 
     def peak(self, path: pathlib.Path) -> int:
-        """Return the MiB that reading a list adds to a process. Check that the list is refused or contains these
-        names."""
+        """Return the MiB by which reading a list increases a process's memory. Check that the list is refused or
+        contains these names."""
         return int(
             run_python(
-                # ru_maxrss is unsuitable, because it is at least that of the process that started this one.
+                # ru_maxrss is not suitable, because it is at least that of the process that started this process.
                 "import pathlib, re\n"
                 "from warpaes.bulk import tables\n"
                 "def now(): return int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) >> 10\n"
@@ -317,7 +319,7 @@ class Lists(Case):
         path = self.folder / "x.parquet"
         count = 30_000
         noise = pa.array([os.urandom(8) for _ in range(count)])
-        for length in (4000, 25_000):  # many rows share one text
+        for length in (4000, 25_000):  # many rows share the same text
             names = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), ["x" * length])
             pq.write_table(pa.table({"key": names, "noise": noise}), path)
             self.assertLess(self.peak(path), 60, length)
@@ -329,7 +331,7 @@ class Lists(Case):
                 dictionary_pagesize_limit=1 << 30, data_page_size=1 << 30,
             )  # fmt: skip
             data = bytearray(out.getvalue())
-            # The footer claims one byte of content. Its two sizes are five-byte numbers.
+            # The footer claims one byte of content. The two sizes in it are five-byte numbers.
             footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
             group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
             for size in (group.total_byte_size, group.column(0).total_uncompressed_size):
@@ -350,7 +352,7 @@ class Lists(Case):
         return out + bytes([value])
 
     def test_altered_tables(self) -> None:
-        """Each altered table is read, or raises the kind of error that names the file."""
+        """Each altered table is either read or causes the kind of error that names the file."""
         out = io.BytesIO()
         pq.write_table(pa.table({"key": ["a", "b"], "size": [1, 2], "etag": ["x", None]}), out)
         data = out.getvalue()

@@ -1,4 +1,4 @@
-"""Tests --limit-rate of warpaes bulk, and --dry-run of rekey and rewrap."""
+"""Tests --limit-rate of `warpaes bulk`, and --dry-run of rekey and rewrap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATE = 1000
 
 
 class Clock:
-    """A clock that stands still. Every wait ends at once and is recorded."""
+    """A clock that stands still. Every wait ends immediately and is recorded."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
@@ -192,7 +192,7 @@ class DryRuns(Case):
         kek.write_bytes(bytes(32))
         kek.chmod(0o600)
         for words, said in (
-            (("rekey", "-k", self.key, self.target), "all objects of"),
+            (("rekey", "-k", self.key, self.target), "all objects in"),
             (("rekey", "-k", self.key2, "--new-key", self.key2, self.target), "not saved under any of the given keys"),
             (("rekey", "-k", self.key, "--new-key", kek, self.target), "--envelope"),
             (("rewrap", "-k", self.key, "--new-key", self.key2, self.target), "there are no wrapped keys"),

@@ -1,4 +1,4 @@
-"""Tests datasets of Parquet files that stay Parquet files: `warpaes bulk` with a template for Parquet."""
+"""Tests datasets of Parquet files that remain Parquet files: `warpaes bulk` with a template for Parquet."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def written(what: pa.Table, **options: object) -> bytes:
 
 
 def content() -> dict[str, bytes]:
-    """Files of several layouts."""
+    """Return files with several layouts."""
     return {
         "day=1/part-0.parquet": written(table(500, 1), data_page_size=700, write_batch_size=50, row_group_size=230),
         "day=1/part 1.parquet": written(table(500, 2), write_page_index=True, write_page_checksum=True),
@@ -79,7 +79,7 @@ class Files(Case):
         return {name: data for name, data in self.files(self.target).items() if not name.endswith(".warpaes-key")}
 
     def opened(self, target: pathlib.Path | None = None) -> dict[str, bytes]:
-        """Decrypt the dataset."""
+        """Decrypt the dataset and return its files."""
         plain = self.folder / "plain"
         shutil.rmtree(plain, ignore_errors=True)
         status, report = bulk("decrypt", "-k", self.key, target or self.target, plain)
@@ -103,7 +103,7 @@ class Files(Case):
         used = set()
         for name, data in sealed.items():
             self.assertEqual((data[:4], data[-4:]), (b"PARE", b"PARE"))
-            # Any reader with the data key can read the file. The prefix is the object's associated data.
+            # Any reader with the data key can read the file. The AAD prefix is the object's associated data.
             key = self.data_key(name)
             used.add(key)
             prefix = self.name_data(self.target, name)
@@ -117,7 +117,7 @@ class Files(Case):
         self.assertEqual(len(used), len(sealed))
         self.same_tables(self.opened())
         self.assertEqual(bulk("verify", "-k", self.key, self.target)[0], 0)
-        # A second run has nothing to do, and changes nothing.
+        # A second run finds no work and changes nothing.
         self.assertEqual(self.encrypt()["run_objects"], 0)
         self.assertEqual(self.sealed(), sealed)
 
@@ -138,7 +138,7 @@ class Files(Case):
         self.assertNotEqual(bulk("verify", "-k", self.key2, self.target)[0], 0)
 
     def test_alterations(self) -> None:
-        """Verify and decrypt detect altered bytes in any part, altered lengths, exchanged files and earlier files."""
+        """Verify and decrypt detect altered bytes in any part, altered lengths, exchanged files, and earlier files."""
         self.encrypt()
         sealed = self.sealed()
         name, other = "day=1/part-0.parquet", "v2.parquet"
@@ -188,7 +188,7 @@ class Files(Case):
 
     def test_what_a_manifest_is_not_needed_for(self) -> None:
         """Without a manifest, files are refused if they are unencrypted, use a different algorithm, or use their own
-        data key with a wrong or missing prefix."""
+        data key with a wrong or missing AAD prefix."""
         self.encrypt()
         name = "v2.parquet"
         key, sealed = self.data_key(name), self.sealed()[name]
@@ -223,7 +223,8 @@ class Files(Case):
         self.same_tables(self.opened())
 
     def test_a_run_that_died(self) -> None:
-        """Files from such a run are adopted if their content equals the source's. Other files stay, and are errors."""
+        """Files from a run that died are adopted if their content equals the source's. Other files are kept and are
+        errors."""
         self.encrypt()
         sealed = self.sealed()
         self.forget(self.target, self.key)
@@ -247,7 +248,7 @@ class Files(Case):
         self.assertEqual(self.sealed(), {})
 
     def test_other_sources(self) -> None:
-        """Sources that are not Parquet, damaged or already encrypted are errors of their rows."""
+        """Sources that are not Parquet files, or are damaged or already encrypted, are errors of their rows."""
         encrypted = io.BytesIO()
         properties = pe.create_encryption_properties(bytes(16))
         pq.write_table(table(9), encrypted, encryption_properties=properties)
@@ -311,7 +312,7 @@ class Files(Case):
             files.open(f"{other}/v2.parquet")
 
     def test_nothing_in_clear_is_left(self) -> None:
-        """No file of the target contains names of columns or statistics."""
+        """No file in the target contains names of columns or statistics as plaintext."""
         self.encrypt()
         for path in self.target.rglob("*"):
             if path.is_file():
@@ -395,7 +396,7 @@ class Windows(unittest.TestCase):
                 file.close()
 
     def test_one_form_in_clear(self) -> None:
-        """A file that is encrypted and decrypted has the same bytes as the compact form of its original."""
+        """A file that has been encrypted and decrypted has the same bytes as the compact form of its original."""
         from warpaes.parquet import Encryption, Keys
         from warpaes.parquet import open as open_view
         from warpaes.parquet._rewrite import rewritten

@@ -1,4 +1,5 @@
-"""In warpaes bulk, --include, --exclude and --dry-run have the same meaning as for the command's directories."""
+"""Tests that --include, --exclude and --dry-run have the same meaning in `warpaes bulk` as for the command's
+directories."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Meaning(unittest.TestCase):
         self.assertEqual(taken(["raw/x"], []), ["raw/x/d.csv", "raw/x/e.tmp"])
         self.assertEqual(taken(["./raw/*/"], []), ["raw/x/d.csv", "raw/x/e.tmp"])
         self.assertEqual(taken(["a.csv/"], ["none"]), [])
-        self.assertEqual(taken(["[[]h*", "??.csv"], []), ["\u00e9.csv", "[h].csv"])  # bytes
+        self.assertEqual(taken(["[[]h*", "??.csv"], []), ["\u00e9.csv", "[h].csv"])  # each ? matches a byte
 
     def test_exclude_counts_more_than_include(self) -> None:
         self.assertEqual(taken(["raw"], ["*.tmp", "sub"]), ["raw/c.csv", "raw/x/d.csv"])
@@ -105,7 +106,7 @@ class Jobs(Case):
             (self.source / name).write_bytes(name.encode())
 
     def everything(self) -> dict[str, tuple[int, bytes]]:
-        """Return all files below the test's folder, including bulk's own."""
+        """Return all files below the test's folder, including bulk's own files."""
         return {
             str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
             for path in self.folder.rglob("*")
@@ -292,14 +293,16 @@ class Jobs(Case):
         self.assertEqual(status, 0)
         self.assertNotIn("\x1b", out.getvalue())
         self.assertIn("  b -> b (1 B)\n", out.getvalue())
-        self.assertIn("2 objects to do", out.getvalue())
+        self.assertIn("2 objects to process", out.getvalue())
         self.assertIn("nothing was written", out.getvalue())
 
     def test_a_dry_run_refuses_what_the_job_refuses(self) -> None:
         self.make(TREE)
         options = ["-k", self.key, self.source, self.target]
         bulk("encrypt", *options)
-        self.assertIn("is under", refusal("encrypt", "-n", "-k", self.key2, "-k", self.key, self.source, self.target))
+        self.assertIn(
+            "is encrypted under", refusal("encrypt", "-n", "-k", self.key2, "-k", self.key, self.source, self.target)
+        )
         self.assertIn(
             "not saved under any of the given keys",
             refusal("decrypt", "-n", "-k", self.key2, self.target, self.folder / "back"),

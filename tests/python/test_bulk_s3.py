@@ -1,4 +1,4 @@
-"""Tests warpaes bulk on moto's S3 server, behind a proxy with faults chosen by the tests."""
+"""Tests `warpaes bulk` on moto's S3 server, behind a proxy with faults that the tests choose."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST = 1024
 
 
 class ObjectStore(Case):
-    """Tests with moto's S3, behind a proxy with faults chosen by the tests."""
+    """Tests with moto's S3 behind a proxy with faults that the tests choose."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -54,7 +54,7 @@ class ObjectStore(Case):
         return content
 
     def check(self, content: dict[str, bytes], key: pathlib.Path) -> None:
-        """Check that the dataset is complete and correct, and that no other object exists."""
+        """Check that the dataset is complete and correct and that no other object exists."""
         keyset = warpaes.Keyset.parse(key.read_bytes())
         there = self.load_sealed(key)
         names = self.store.keys(f"{self.prefix}/sealed/")
@@ -160,7 +160,7 @@ class ObjectStore(Case):
 
         def hook(method: str, path: str) -> str:
             if method == "GET" and "/raw/" in path and "25000000" in path:
-                # Later requests are for other ranges of the object.
+                # Later requests ask for other ranges of the object.
                 self.store.proxy.hook = None
                 self.store.put(f"{self.prefix}/raw/{name}", b"new")
             return ""
@@ -211,7 +211,7 @@ class ObjectStore(Case):
         self.addCleanup(os.environ.pop, "AWS_ENDPOINT_URL_KMS")
         manager = "aws-kms://" + boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
         content = self.fill([0, 10, 5000])
-        self.assertIn("give --envelope", refusal("encrypt", "-k", manager, *self.options, self.raw, self.sealed))
+        self.assertIn("add --envelope", refusal("encrypt", "-k", manager, *self.options, self.raw, self.sealed))
         for envelope in ("job", "object"):
             sealed, out = f"{self.sealed}-{envelope}", self.folder / envelope
             how = ("--envelope", envelope, *self.options)
@@ -240,7 +240,7 @@ class ObjectStore(Case):
             self.assertEqual(self.store.get(f"{self.prefix}/out/{name}"), name.encode())
 
     def test_a_size_that_is_not_the_objects(self) -> None:
-        """Otherwise only the beginning would be encrypted, and the original removed."""
+        """With a wrong size, only the beginning of the object would be encrypted, and the original would be removed."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -256,13 +256,13 @@ class ObjectStore(Case):
         self.assertEqual(len(self.store.get(f"{self.prefix}/raw/x")), 20_000_000)
 
     def test_no_answer_is_longer_than_what_was_asked_for(self) -> None:
-        """Memory stays bounded with a store that ignores ranges or sends too much."""
+        """Memory stays bounded even if a store ignores ranges or sends too much."""
         self.store.put(f"{self.prefix}/raw/x", bytes(20_000_000))
         raw = stores.open_storage(self.raw, {"endpoint_url": self.store.proxy.url, "tries": 1})
         entry = raw.stat("x")
         self.assertEqual(raw.read(entry, 5, 100), bytes(100))
         self.store.proxy.hook = lambda method, path: "whole"
-        with self.assertRaisesRegex(OSError, "more than 1048576 bytes arrived"):
+        with self.assertRaisesRegex(OSError, "more than 1048576 bytes were received"):
             raw.read(entry, 0, 100)
 
     def test_credentials_that_expire_end_the_job_and_no_row(self) -> None:
@@ -299,7 +299,7 @@ class ObjectStore(Case):
         self.assertIn("are the same", refusal("encrypt", *given, self.raw, self.raw + "/"))
         self.assertIn("is inside", refusal("encrypt", *given, self.raw, self.raw + "/sealed"))
         other = ("--source-endpoint-url", self.store.moto.url)
-        # One store has two names. Existing objects stay.
+        # The same store has two names. Existing objects are kept.
         status, report = bulk("encrypt", *given, *other, self.raw, self.raw)
         self.assertEqual((status, report["errors"]), (1, 1))
         self.assertEqual(self.store.get(f"{self.prefix}/raw/x"), b"1")
@@ -315,7 +315,7 @@ class ObjectStore(Case):
         self.assertEqual((status, len(report["notes"])), (0, 2))
         self.assertIn("so the originals still exist there", report["notes"][1])
         status, report = bulk("rekey", *given, "--new-key", self.key2, "s3://versions/sealed")
-        self.assertIn("which the old key still opens", report["notes"][0])
+        self.assertIn("which the old key can still decrypt", report["notes"][0])
         self.assertNotIn("so the originals still exist there", str(self.encrypt_one()["notes"]))
 
     def encrypt_one(self) -> dict[str, Any]:
@@ -341,7 +341,7 @@ class ObjectStore(Case):
 
 
 class Signatures(unittest.TestCase):
-    """moto does not check signatures, so the test computes them as described by AWS for version 4."""
+    """moto does not check signatures, so the test computes them as AWS describes for version 4."""
 
     def setUp(self) -> None:
         self.made: dict[str | None, Any] = {}

@@ -1,4 +1,4 @@
-"""Tests warpaes bulk on files in folders that others can write to: links, modes, pipes, names."""
+"""Tests `warpaes bulk` on files in folders where other users can write: links, modes, pipes and names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN = r"a\x1b]0;x\x07b\x9b31m\x7f\u202ec\u2028d\udcffe\n"
 
 
 def seen(folder: pathlib.Path) -> dict[str, Any]:
-    """Return everything below a folder without following links: kind, permissions, content."""
+    """Return the kind, permissions and content of everything below a folder, without following links."""
     found = {}
     for path in folder.rglob("*"):
         content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
@@ -37,7 +37,7 @@ def seen(folder: pathlib.Path) -> dict[str, Any]:
 
 
 class Below(Case):
-    """Tests with a root, and files outside it that must not be reached."""
+    """Tests with a root, and files outside the root that must not be accessed."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -55,7 +55,7 @@ class Below(Case):
         self.assertEqual(seen(self.outside), self.before)
 
     def swap(self, name: str, target: pathlib.Path | None = None) -> None:
-        """Replace a file or a folder by a link."""
+        """Replace a file or a folder with a link."""
         (self.source / name).rename(self.folder / "swapped")
         (self.source / name).symlink_to(target or self.outside)
 
@@ -130,7 +130,7 @@ class Links(Below):
                     local = LocalStorage(str(self.source))
                     entry = local.stat(key)
                     local.read(entry, 0, 7)
-                    # The name is a link to a file with the listed version.
+                    # The name is a link to a file whose version is the listed version.
                     os.utime(self.outside / "x", ns=(0, (self.source / key).stat().st_mtime_ns))
                     self.before = seen(self.outside)
                     self.swap(swapped, self.outside / "x" if swapped == key else None)
@@ -229,7 +229,7 @@ class Links(Below):
         for make in (os.mkfifo, listen, os.mkdir):
             (self.source / "y").unlink()
             make(self.source / "y")
-            # Such a node is refused even if its attributes equal the file's.
+            # Such a node is refused even if its attributes equal the file's attributes.
             with unittest.mock.patch.object(local_files, "_version", lambda info: entry.version):
                 for operation in (self.local.read, lambda *_: self.local.get("y")):
                     with self.assertRaisesRegex(storage.PermanentError, "/y is "):
@@ -280,7 +280,7 @@ class Links(Below):
 
 
 class Walked(Links):
-    """Runs the same tests on a system without openat2."""
+    """Runs the same tests as on a system without openat2."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -419,7 +419,7 @@ class Told(Case):
             "[::1",
         ):
             self.assertEqual(self.ask(port, "/metrics", Host=host), 403, host)
-        # A server that accepts other machines cannot know all its names.
+        # A server that accepts connections from other machines cannot know all of its names.
         self.assertEqual(self.ask(self.server("0.0.0.0"), "/metrics", Host="node7.example:9100"), 200)
 
     def test_what_is_asked_for(self) -> None:

@@ -1,5 +1,5 @@
-"""Attackers without a key who can write to a dataset's storage control nothing: no key, no check, no object, and no
-job's result."""
+"""Tests that attackers without a key who can write to a dataset's storage control nothing: no key, no check, no object,
+and no result of a job."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Trust(Case):
         return path
 
     def alter_root(self, change: Any) -> None:
-        """Alter the root without the manifest key, as the storage's owner can."""
+        """Alter the root without the manifest key, as the owner of the storage can."""
         path = self.target / manifest.NAME
         text, _, code = path.read_bytes().partition(b"\n")
         root = json.loads(text)
@@ -85,7 +85,7 @@ class Trust(Case):
 
 
 class Choices(Trust):
-    """The key that encrypts comes from the command line."""
+    """The command line determines the key that encrypts."""
 
     def test_a_rotation_is_not_ignored(self) -> None:
         self.put(monday="1")
@@ -98,7 +98,7 @@ class Choices(Trust):
         self.assertIn(f"--keep-key {self.old_id}", said)
         self.assertFalse((self.target / "tuesday").exists())
         _, report = bulk("verify", "-k", self.key, self.target)
-        self.assertIn(f"is under the key {self.old_id}", report["notes"][0])
+        self.assertIn(f"is encrypted under the key {self.old_id}", report["notes"][0])
         self.assertEqual(bulk("rekey", "-k", self.key, self.target)[0], 0)
         self.assertEqual(bulk("verify", "-k", self.key, self.target)[1]["notes"], [])
         self.assertEqual(bulk(*again)[0], 0)
@@ -173,7 +173,7 @@ class Choices(Trust):
         self.assertTrue(self.opens(self.keyset, "a"))
 
     def test_a_manifest_key_of_another_dataset(self) -> None:
-        """The attacker plants a key that the same keyset wrapped for another dataset."""
+        """The attacker plants a key that the same keyset wrapped for a different dataset."""
         self.put(a="1")
         bulk("encrypt", "-k", self.key, self.source, self.target)
         other = self.folder / "other"
@@ -210,7 +210,7 @@ class Choices(Trust):
         self.assertIn("no manifest", refusal("verify", "-k", self.key, self.target))
         self.assertIn("no manifest", refusal("decrypt", "-k", self.key, self.target, self.out))
         self.assertIn("adopt", refusal("rekey", "-k", self.key, "--new-key", self.key2, self.target))
-        # Names are bound to the dataset, so nothing opens without its ID.
+        # Names are bound to the dataset, so nothing opens without the dataset's ID.
         without = ("--no-manifest", self.target, self.out)
         self.assertEqual(bulk("decrypt", "-k", self.key, *without)[0], 1)
         shutil.rmtree(self.out)
@@ -241,7 +241,7 @@ class Choices(Trust):
         self.assertIn("manifest key", refusal("verify", "-k", self.key, "--pin", "0" * 16, self.target))
 
     def test_another_dataset_in_the_place_of_this_one(self) -> None:
-        """The dataset is authentic and under the same key, but was written elsewhere."""
+        """The dataset is authentic and under the same key, but it was written at a different place."""
         self.put(a="1")
         other = self.folder / "other"
         bulk("encrypt", "-k", self.key, self.source, other)
@@ -261,7 +261,7 @@ class Choices(Trust):
         self.assertEqual(bulk("decrypt", "-k", self.key, *known, moved, self.out)[0], 0)
         self.assertEqual(self.files(self.out), {"a": b"2"})
         self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, *known, moved)[0], 0)
-        self.assertEqual(bulk("verify", "-k", self.key2, moved)[0], 0)  # this is now its place
+        self.assertEqual(bulk("verify", "-k", self.key2, moved)[0], 0)  # the dataset now belongs to this place
 
     def test_a_pin_survives_an_interrupted_rekey(self) -> None:
         self.put(a="1", b="2")
@@ -275,7 +275,7 @@ class Choices(Trust):
         self.assertIn("manifest key", refusal(*rekey))
 
     def test_a_successor_that_nothing_names(self) -> None:
-        """A client that may only wrap keys makes a manifest key, and claims that it replaces the pinned one."""
+        """A client that may only wrap keys creates a manifest key and claims that this key replaces the pinned key."""
         self.put(a="1")
         _, report = bulk("encrypt", "-k", self.key, self.source, self.target)
         there = self.load(self.target, self.key)
@@ -289,7 +289,7 @@ class Choices(Trust):
         self.assertIn("manifest key", refusal("rekey", "-k", self.key, "--new-key", self.key2, *pinned, self.target))
 
     def test_rewrap_after_a_rekey(self) -> None:
-        """The wrapped keys that the rekey replaced are under a key that is no longer given."""
+        """The wrapped keys that the rekey replaced are encrypted under a key that is no longer given."""
         self.put(a="1")
         for envelope in ("job", "object"):
             with self.subTest(envelope):
@@ -317,11 +317,11 @@ class Choices(Trust):
         bulk("encrypt", "-k", self.key, "--no-bind-names", self.source, self.target)
         bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)
         again = ("encrypt", "-k", self.key2, "--update", self.source, self.target)
-        self.assertIn("leave out --no-bind-names", refusal(*again, "--no-bind-names"))
+        self.assertIn("omit --no-bind-names", refusal(*again, "--no-bind-names"))
         self.assertEqual(bulk(*again)[0], 0)
 
     def test_status_of_a_root_with_any_number(self) -> None:
-        """The root is not authenticated, so every field may be any JSON value."""
+        """The root is not authenticated, so every field may contain any JSON value."""
         self.put(a="1")
         bulk("encrypt", "-k", self.key, self.source, self.target)
         good = (self.target / manifest.NAME).read_bytes()
@@ -330,7 +330,7 @@ class Choices(Trust):
                 with self.subTest(field=field, value=value):
                     (self.target / manifest.NAME).write_bytes(good)
                     self.alter_root(lambda root: root.update({field: value}))  # noqa: B023
-                    with unittest.mock.patch("warpaes.bulk.verify.GETS", 1):  # do not wait for a running job
+                    with unittest.mock.patch("warpaes.bulk.verify.GETS", 1):  # does not wait for a running job
                         self.assertIn(said_by("status", self.target)[0], (0, 2))
 
     def test_status_says_whether_it_is_authentic(self) -> None:
@@ -343,7 +343,7 @@ class Choices(Trust):
 
 
 class Objects(Trust):
-    """An object is the one that was written under its name, or its use is an error."""
+    """Using an object is an error unless it is the object that was written under its name."""
 
     def test_swapped_and_old_objects(self) -> None:
         for bound in ("--bind-names", "--no-bind-names"):
@@ -381,7 +381,7 @@ class Objects(Trust):
         rekey = ("rekey", "-k", self.key, "--new-key", self.key2, self.target)
         status, report = bulk(*rekey)
         self.assertEqual((status, report["errors"], report["run_objects"]), (1, 1, 1))
-        self.assertIn("rekey has not finished", refusal("decrypt", "-k", self.key2, self.target, self.out))
+        self.assertIn("rekey job has not finished", refusal("decrypt", "-k", self.key2, self.target, self.out))
         (self.target / "a").write_bytes(new)  # repaired, as a new file
         self.assertEqual(bulk(*rekey)[0], 0)
         self.assertEqual(bulk("decrypt", "-k", self.key2, self.target, self.out)[0], 0)
@@ -403,7 +403,7 @@ class Objects(Trust):
                 self.assertEqual(self.files(out), {"a": b"1", "b": b"2", "c": b"3"})
 
     def test_a_rekey_whose_end_was_lost_begins_again(self) -> None:
-        """All objects are bound to their names by then, although the dataset was not."""
+        """All objects are already bound to their names, although the dataset is not."""
         self.put(one="a", two="b")
         kek = self.kek("kek")
         bulk("encrypt", "-k", kek, "--envelope", "job", "--no-bind-names", self.source, self.target)
@@ -475,7 +475,7 @@ class Objects(Trust):
         bulk("encrypt", "-k", self.key, self.source, self.target)
         self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)[0], 0)
         back = ("rekey", "-k", self.key2, "--new-key", self.key, self.target)
-        self.assertIn("were under this key before", refusal(*back))
+        self.assertIn("were previously under this key", refusal(*back))
 
     def test_rekey_names_what_the_manifest_does_not_have(self) -> None:
         self.put(a="1", hidden="2")
@@ -498,7 +498,7 @@ class Objects(Trust):
         self.assertEqual((status, report["first_errors"][0]["key"]), (1, "a"))
 
     def test_two_rekeys_of_unbound_objects(self) -> None:
-        """The first run binds the objects, and finds one that is not in the manifest."""
+        """The first run binds the objects and finds an object that is not in the manifest."""
         kek = self.kek("kek")
         self.put(a="1")
         bulk("encrypt", "-k", kek, "--envelope", "object", "--no-bind-names", self.source, self.target)
@@ -549,7 +549,7 @@ class Objects(Trust):
 
 
 class Records(Trust):
-    """A wrapped data key is valid only for its object, dataset and job."""
+    """A wrapped data key is valid only for its object, its dataset and its job."""
 
     def record(self, name: str) -> dict[str, Any]:
         (record, *_) = json.loads((self.target / f"{name}.warpaes-key").read_text())
@@ -575,7 +575,7 @@ class Records(Trust):
         self.assertEqual(bulk("decrypt", "-k", kek, self.target, self.out)[0], 0)
 
     def test_an_altered_record_of_an_unsaved_object_is_not_replaced(self) -> None:
-        """An earlier attempt wrote the record and the object, and died before the manifest was saved."""
+        """An earlier attempt wrote the record and the object but died before it saved the manifest."""
         kek, new = self.kek("kek"), self.kek("new")
         self.put(a="1")
         encrypt = ("encrypt", "-k", kek, "--envelope", "object", self.source, self.target)
@@ -612,7 +612,8 @@ class Records(Trust):
                 self.assertEqual(bulk("verify", "-k", key, self.target)[0], 0)
 
     def test_what_is_no_record_in_its_place(self) -> None:
-        """A link, folder, pipe or large file in the record's place is an error of the object, and can be repaired."""
+        """A link, folder, pipe or large file in the place of the record is an error of the object and can be
+        repaired."""
         kek = self.kek("kek")
         how = ("encrypt", "-k", kek, "--envelope", "object", "--update", self.source, self.target)
         outside = self.folder / "outside"
@@ -646,7 +647,7 @@ class Records(Trust):
         self.assertEqual(outside.read_text(), "content")
 
     def test_a_record_of_who_may_only_wrap(self) -> None:
-        """The attacker, like a producer with access to a key manager, can make any record but cannot sign it."""
+        """The attacker, like a producer with access to a key manager, can create any record but cannot sign it."""
         kek = self.kek("kek")
         self.put(first="1")
         how = ("encrypt", "-k", kek, "--envelope", "object", "--update", self.source, self.target)
@@ -660,7 +661,7 @@ class Records(Trust):
         self.assertFalse(self.opens(known, "next"))
 
     def test_without_a_manifest_a_record_of_another_dataset_opens_nothing(self) -> None:
-        """A data key of one dataset cannot make objects of another dataset under the same key."""
+        """A data key of one dataset cannot create objects of a different dataset under the same key."""
         kek, theirs = self.kek("kek"), self.folder / "theirs"
         self.put(a="1", b="2")
         for envelope in ("object", "job"):
@@ -687,7 +688,8 @@ class Records(Trust):
                 self.assertEqual((status, report["errors"], report["first_errors"][0]["key"]), (1, 1, "a"))
 
     def test_an_object_whose_key_is_gone_is_replaced_by_overwrite(self) -> None:
-        """The object's key was in a record next to it, and not yet in a manifest. The message gives the remedy."""
+        """The object's key was only in a record next to the object and not yet in a manifest. The message names the
+        remedy."""
         kek = self.kek("kek")
         self.put(a="1")
         how = ("encrypt", "-k", kek, "--envelope", "object", self.source, self.target)
@@ -744,7 +746,7 @@ class Records(Trust):
         self.assertEqual(len(keys.unwrap([source], record)), 32)
 
     def test_names_are_not_labels_of_wrapped_keys(self) -> None:
-        """No object name produces associated data that is used for something else."""
+        """No object name produces associated data that has a different purpose."""
         uploads, vault = self.folder / "uploads", self.folder / "vault"
         uploads.mkdir()
         name, known = "warpaes bulk data key " + "0" * 32, b"K" * 32
@@ -761,7 +763,7 @@ class Records(Trust):
 
 
 class Adoption(Trust):
-    """Datasets of warpaes 1.0 are adopted only once, with the command adopt."""
+    """Datasets of warpaes 1.0 are adopted only once, with the command `adopt`."""
 
     def seal(self, bound: bool) -> list[rows.Row]:
         """Write a dataset as version 1.0 did."""
@@ -896,7 +898,7 @@ class Adoption(Trust):
 
 
 class Drivers(Trust):
-    """Tests where several drivers share one job."""
+    """Tests in which several drivers share a job."""
 
     def test_two_drivers_take_different_shards(self) -> None:
         content = {f"{i:04}": f"content {i}" for i in range(300)}
@@ -917,13 +919,13 @@ class Drivers(Trust):
                     self.assertEqual(self.files(out), {name: text.encode() for name, text in content.items()})
 
     def both(self, command: list[Any]) -> list[int]:
-        """Run two drivers, and return the number of objects that each has processed."""
+        """Run two drivers and return the number of objects that each driver processed."""
         reports: list[dict[str, Any]] = []
         real, barrier = worker.Worker._encrypt, threading.Barrier(2)
         waited = threading.local()
 
         def together(self: Any, number: int, row: Any, share: Any) -> Any:
-            # With its first object, each driver waits for the other.
+            # With its first object, each driver waits for the other driver.
             if not hasattr(self, "has_met"):
                 self.has_met = True
                 barrier.wait(60)
@@ -944,7 +946,7 @@ class Drivers(Trust):
         return [report["run_objects"] for report in reports]
 
     def test_a_driver_that_joins_ends_with_the_errors_of_all(self) -> None:
-        """If any driver of a rekey returns exit status 0, the old key opens nothing."""
+        """If any driver of a rekey returns exit status 0, the old key does not open any object."""
         self.put(**{f"{i:02}": f"content {i}" for i in range(40)})
         bulk("encrypt", "-k", self.key, self.source, self.target)
         (self.target / "00").write_bytes(b"x")
@@ -989,7 +991,7 @@ class Drivers(Trust):
         self.assertEqual((status, report["errors"], set(self.files(self.source))), (1, 1, {"b"}))
 
     def test_killed_anywhere(self) -> None:
-        """A command killed before any of its system calls is completed by the next one."""
+        """If a command is killed before any of its system calls, the next command completes its work."""
         from storage_adversary import Killed
 
         for number, at in enumerate((*range(1, 60, 6), *range(60, 240, 25))):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A sealed file is completed on close after success, but not after an exception, whatever closes it, and not by the
-garbage collector."""
+"""Tests that a sealed file is completed when it is closed after success. It is not completed after an exception,
+whatever closes it, or by the garbage collector."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def in_tar(file: Any) -> Any:
     return archive
 
 
-# Wrappers for text and for bytes that close the file.
+# Wrappers for text and for bytes that close the underlying file.
 AROUND: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "nothing": (lambda file: file, b"half"),
     "text": (lambda file: io.TextIOWrapper(file, "utf-8"), "half"),
@@ -72,7 +72,7 @@ AROUND: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "codec": (lambda file: codecs.getwriter("utf-8")(file), "half"),
     "closing": (lambda file: file, b"half"),
 }
-# Wrappers that do not close the file that they write to.
+# Wrappers that do not close the underlying file.
 WITHIN: dict[str, Callable[[Any], Any]] = {
     "gzip": lambda file: gzip.GzipFile(fileobj=file, mode="w"),
     "bz2": lambda file: bz2.BZ2File(file, "w"),
@@ -182,8 +182,8 @@ class AfterAnException(Case):
             self.assertIsNone(self.content())
 
     def test_it_is_said(self) -> None:
-        """Closing the file in the handler raises the exception that is being handled, so no file is missing
-        silently."""
+        """If the file is closed in the handler, the exception that is being handled is raised again, so the missing
+        file is reported."""
         file = self.open()
         with self.assertRaises(BrokenError) as raised:
             try:
@@ -214,7 +214,7 @@ class AfterSuccess(Case):
             self.path.unlink()
 
     def test_in_a_handler(self) -> None:
-        """The file is opened while one exception, or two, are being handled."""
+        """The file is opened while one or two exceptions are being handled."""
         for make in (self.open, lambda: io.BufferedWriter(self.open())):
             try:
                 raise BrokenError
@@ -323,7 +323,7 @@ class WithoutClose(Case):
 
 
 class Forwards(io.RawIOBase):
-    """A file object of a package that closes the underlying one."""
+    """A file object from a package that closes the underlying file."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -340,7 +340,7 @@ class Forwards(io.RawIOBase):
 
 
 class WithDel:
-    """Closes the file in its destructor, like zipfile.ZipFile, wave and others."""
+    """Closes the file in its destructor, like zipfile.ZipFile, wave and other modules."""
 
     def __init__(self, file: Any) -> None:
         self.file, self.write, self.close = file, file.write, file.close
@@ -359,8 +359,8 @@ class Finalized:
 
 
 class NotIO:
-    """The file is closed in the destructor of an object written in C: here an iterator that a generator closes at its
-    end."""
+    """The destructor of an object written in C closes the file. Here, the object is an iterator that a generator closes
+    at its end."""
 
     def __init__(self, file: Any) -> None:
         self.write = file.write
@@ -396,7 +396,7 @@ def is_text(file: Any) -> bool:
 
 
 class Closers(Case):
-    """Wrappers outside module io that close the file when they are destroyed."""
+    """Wrappers outside the module io that close the file when they are destroyed."""
 
     def write(self, around: Callable[[Any], Any]) -> Any:
         file = around(self.open())
@@ -469,7 +469,7 @@ class Closers(Case):
         self.assertEqual(self.content(), b"state")
 
     def test_what_ends_meanwhile(self) -> None:
-        """A finalizer that runs during the block or during close is not the one that closes the file."""
+        """A finalizer that runs during the block or during close is not the finalizer that closes the file."""
         seen: list[str] = []
 
         class Ends:
@@ -506,7 +506,7 @@ class Closers(Case):
                 )
                 with self.subTest(name, end=end), contextlib.suppress(AssertionError if end else BrokenError):
                     run_python(program)
-                # A program that ends normally and registers this at exit closes the file.
+                # A program that ends normally and has registered this function at exit closes the file.
                 self.assertEqual(self.content(), b"half" if not end and name.startswith("atexit") else None)
                 self.path.unlink(missing_ok=True)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests key sources of Google Cloud KMS and Azure Key Vault, with their own clients and small servers on this
+"""Tests the key sources for Google Cloud KMS and Azure Key Vault with their own clients and small servers on this
 machine."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEY = "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k"
 
 
 class _Kms:
-    """Encrypt and Decrypt of Cloud KMS. ``fault``: a status, or a function that alters responses."""
+    """Cloud KMS's Encrypt and Decrypt. ``fault`` is a status or a function that alters responses."""
 
     def __init__(self) -> None:
         import grpc
@@ -195,7 +195,7 @@ class Gcp(Sources):
 
     def test_no_server_and_no_credentials(self) -> None:
         away = keysources.from_url(f"gcp-kms+http://127.0.0.1:{free_port()}/{KEY}")
-        self.fails(UnavailableError, "encrypt is refused", lambda: away.wrap(DATA_KEY))
+        self.fails(UnavailableError, "encrypt was refused", lambda: away.wrap(DATA_KEY))
         self.environment(GOOGLE_APPLICATION_CREDENTIALS=str(self.folder / "none"))
         real = keysources.from_url(f"gcp-kms://{KEY}")
         self.fails(DeniedError, "none", lambda: real.wrap(DATA_KEY))
@@ -217,7 +217,7 @@ class Gcp(Sources):
 
 
 class _Vault(http.server.BaseHTTPRequestHandler):
-    """Keys of a vault. ``fault``: a status and a response instead of the right one."""
+    """The keys of a vault. ``fault`` is a status and a response that replace the right response."""
 
     server: Any
 
@@ -406,7 +406,7 @@ class Azure(Sources):
     def test_what_a_service_can_send(self) -> None:
         wrapped = self.source.wrap(DATA_KEY)
         self.server.fault = (200, b'{"kid": "x", "value": "' + b"A" * (5 << 20) + b'"}')
-        with contextlib.redirect_stderr(io.StringIO()):  # the server's
+        with contextlib.redirect_stderr(io.StringIO()):  # hides the server's messages
             self.fails(BadAnswerError, "longer than 4194304", lambda: keysources.from_url(self.url).unwrap(wrapped))
         place = f"http://127.0.0.1:{self.server.server_address[1]}/keys/other/v1/unwrapkey"
         self.server.fault = (307, {}, {"Location": place})

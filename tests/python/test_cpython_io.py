@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""CPython's own tests of buffered and text file objects (test_io), with the imports changed to sealed files.
+"""Runs CPython's own tests of buffered and text file objects (test_io) on sealed files, by changing the imports.
 
-The tests' readers read the mocks' content from a sealed file, at any position and forward; ``open`` is
-``warpaes.open``; text is read from sealed files. EXCEPTIONS lists tests that do not apply, with the reason. ``-v``
-lists those that pass.
+The tests' readers read the content of the mocks from a sealed file, at any position and forward. ``open`` is
+``warpaes.open``, and text is read from sealed files. EXCEPTIONS lists the tests that do not apply, with reasons. ``-v``
+lists the tests that pass.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def content(raw: Any) -> bytes:
     try:
         while 0 < (got := raw.readinto(buffer) or 0) <= len(buffer):
             data += buffer[:got]
-    except io.UnsupportedOperation:  # one for writing
+    except io.UnsupportedOperation:  # this mock is only for writing
         return b""
     return data
 
@@ -64,7 +64,7 @@ class Forward(io.RawIOBase):
 
 
 class OfSealed(SealedReader):
-    """Reads the content of a mock from a sealed file, at any position."""
+    """Reads a mock's content from a sealed file, at any position."""
 
     source: Any = io.BytesIO
 
@@ -73,13 +73,13 @@ class OfSealed(SealedReader):
 
 
 class OfSealedStream(OfSealed):
-    """Reads the content of a mock from a sealed file, forward."""
+    """Reads a mock's content from a sealed file, forward."""
 
     source = Forward
 
 
 def sealed_open(file: Any, mode: str = "r", buffering: int = -1, *text: Any, **options: Any) -> Any:
-    """Behaves like ``open``, whose modes without ``b`` are for text."""
+    """Open a file like ``open``, whose modes without ``b`` are for text."""
     for name, value in zip(("encoding", "errors", "newline"), text):
         options[name] = value
     options = {name: value for name, value in options.items() if name not in ("closefd", "opener")}
@@ -87,7 +87,7 @@ def sealed_open(file: Any, mode: str = "r", buffering: int = -1, *text: Any, **o
 
 
 class SealedBytes(io.BytesIO):
-    """Reads the content of a sealed file. If there is none, writes to memory first."""
+    """Reads the content of a sealed file. If there is no content, writes to memory first."""
 
     def __new__(cls, data: bytes = b"") -> Any:
         if cls is SealedBytes and data:
@@ -95,14 +95,14 @@ class SealedBytes(io.BytesIO):
         return super().__new__(cls, data)
 
 
-MOCK = "is about the underlying mock, which a sealed file does not have: its calls, errors, pieces or name"
-BUFFER = "is about the size of the buffer, which a sealed file chooses"
-WRITING = "a sealed file is written from front to back: no seek, no concurrent read, no append"
-DESCRIPTOR = "a sealed file has no descriptor, and is opened by a path or a file object"
+MOCK = "tests the underlying mock (its calls, errors, pieces or name), which a sealed file does not have"
+BUFFER = "tests the size of the buffer, which a sealed file chooses itself"
+WRITING = "a sealed file is written from front to back, without seeking, concurrent reads or appending"
+DESCRIPTOR = "a sealed file has no descriptor and is opened by a path or a file object"
 CLEAR = "reads its output by other means, but the output is encrypted"
 STREAM = "the position of a stream is known, though it cannot be changed"
 
-#: For each class, the tests that do not apply, with the reason.
+#: For each class, the tests that do not apply, with reasons.
 READERS = {
     "test_buffering": BUFFER,
     "test_close_error_on_close": MOCK,
@@ -140,7 +140,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "test_opener_invalid_fd": DESCRIPTOR,
         "test_raw_file_io": WRITING,
         "test_read_closed": DESCRIPTOR,
-        "test_unbounded_file": "is for machines with 32-bit addresses",
+        "test_unbounded_file": "applies to machines with 32-bit addresses",
     },
     "Texts": {
         "test_append_bom": WRITING,
@@ -155,7 +155,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
 }
 
 
-if sys.version_info >= (3, 12):  # this version has different tests
+if sys.version_info >= (3, 12):  # Python 3.12 has different tests
     READERS |= {
         "test_error_through_destructor": MOCK,
         "test_recursive_repr": MOCK,
@@ -166,7 +166,7 @@ if sys.version_info >= (3, 12):  # this version has different tests
 
 
 def prepared(case: type[unittest.TestCase], **members: Any) -> type[unittest.TestCase]:
-    """Add the members that test_io's load_tests adds to a class of tests, and ours."""
+    """Add the members that test_io's load_tests adds to a test class, and our own members."""
     for name in (*io.__all__, "IncrementalNewlineDecoder"):
         setattr(case, name, getattr(io, name))
     for name in dir(test_io):
@@ -201,7 +201,7 @@ prepared(Texts, BytesIO=SealedBytes, io=io, is_C=True, open=staticmethod(sealed_
 for _case in (Opened, Readers, Streams, Texts):
     for _name in EXCEPTIONS[_case.__name__]:
         setattr(_case, _name, None)
-del _case  # otherwise its tests would run twice
+del _case  # otherwise, its tests would run twice
 
 
 if __name__ == "__main__":

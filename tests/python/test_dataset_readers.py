@@ -1,6 +1,6 @@
-"""Other programs read enveloped datasets in an object store, each with one URL and one place of the key.
+"""Tests other programs that read enveloped datasets in an object store, each with one URL and one key place.
 
-The names of the datasets are encrypted; `InClear` reads one whose names are not. `Blocks` runs the programs of
+The names in the datasets are encrypted; `InClear` reads a dataset with unencrypted names. `Blocks` runs the programs in
 docs/with-your-tools.md, which have at most three lines after their imports. Programs that are not installed are
 skipped.
 """
@@ -30,7 +30,7 @@ from warpaes.fs import WarpaesFileSystem
 TEXTS = ["one", "two", "three"]
 ROWS = 1000
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/with-your-tools.md"
-#: The programs of the page's section, by the first package that each needs.
+#: The programs in the page's section, each with the first package that it needs.
 PROGRAMS = {"pandas", "dask.dataframe", "pyarrow", "polars", "duckdb", "datasets", "ray.data", "torch"}
 BLOCK = re.compile(r"^```python\n# needs: (.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -51,7 +51,8 @@ class Texts:
 
 @functools.cache
 def store() -> Any:
-    """Return the object store and key manager of all tests: s3fs keeps its connections to the first one."""
+    """Return the object store and the key manager that all tests share, because s3fs keeps its connections to the first
+    store."""
     for name in ("moto", "boto3", "flask", "s3fs", "pyarrow"):
         needed(name)
     import boto3
@@ -71,7 +72,7 @@ def store() -> Any:
 
 
 class Dataset(unittest.TestCase):
-    """A dataset under a key in a key manager: `prefix` is its path, `place` that of the key."""
+    """A dataset under a key in a key manager. `prefix` is its path, and `place` is the place of the key."""
 
     NAMES: ClassVar[tuple[str, ...]] = ("--encrypt-names",)
     place = "aws-kms://alias/files"
@@ -114,7 +115,7 @@ class Readers(Dataset):
         self.sum = sum(range(2 * ROWS))
 
     def test_names(self) -> None:
-        """The store shows no plain name if they are encrypted; readers see the plain ones."""
+        """If names are encrypted, the store shows no plain name. Readers see the plain names."""
         stored = " ".join(self.store.keys(self.prefix.removeprefix("bucket/")))
         for name in ("parts", "lines", "table", "texts", "three"):
             self.assertEqual(name in stored, not self.NAMES, name)
@@ -181,7 +182,7 @@ class Readers(Dataset):
                 self.assertEqual([batch[0] for batch in loader], TEXTS)
 
     def test_processes(self) -> None:
-        """Without torch, a file system is sent to other processes together with the place of its key."""
+        """Without torch, a file system is sent to other processes together with its key place."""
         for how in ("fork", "spawn", "forkserver"):
             with self.subTest(how), multiprocessing.get_context(how).Pool(2) as pool:
                 texts = Texts(self.files, self.prefix)
@@ -205,13 +206,13 @@ class Readers(Dataset):
 
 
 class InClear(Readers):
-    """Repeat the reader tests on a dataset with unencrypted names."""
+    """Repeats the reader tests on a dataset with unencrypted names."""
 
     NAMES: ClassVar[tuple[str, ...]] = ()
 
 
 class Blocks(Dataset):
-    """The programs of the page, which read `bucket/trips`."""
+    """Runs the programs on the page, which read `bucket/trips`."""
 
     @classmethod
     def write(cls, source: pathlib.Path) -> None:
@@ -226,14 +227,14 @@ class Blocks(Dataset):
     def setUpClass(cls) -> None:
         super().setUpClass()
         cls.bytes = sum(path.stat().st_size for path in (cls.folder / "source").iterdir())
-        # fsspec finds its file systems by the entry points of installed packages.
+        # fsspec finds file systems through the entry points of installed packages.
         installed = cls.folder / "packages/warpaes-0.dist-info"
         installed.mkdir(parents=True)
         (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: warpaes\nVersion: 0\n")
         (installed / "entry_points.txt").write_text("[fsspec.specs]\nwarpaes = warpaes.fs:WarpaesFileSystem\n")
 
     def run_block(self, packages: str, block: str, total: int) -> None:
-        """Run a block as a program, and compare its ``total``."""
+        """Run a block as a program and compare its ``total``."""
         pythons = [sys.executable, os.environ.get("PYTHON_WITH_TOOLS", "")]
         found = [python for python in pythons if python and _imports(python, packages)]
         if not found:

@@ -1,5 +1,5 @@
-"""Other programs read warpaes bulk objects through warpaes.open and the file system for fsspec, given the path or
-URL of an object and the place of a key."""
+"""Tests how other programs read objects of `warpaes bulk` through warpaes.open and the file system for fsspec, given
+the path or URL of an object and the place of a key."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class Local(Case):
             with self.unwraps(lambda _: self.denied()):
                 files.cat(found)
                 now[0] += reading.KEPT_SECONDS + 1
-                with self.assertRaises(PermissionError):  # the key was disabled
+                with self.assertRaises(PermissionError):  # the key is disabled
                     files.cat_file(found[0])
                 self.assertEqual((len(files.datasets._kept), len(files.datasets._found)), (0, 0))
 
@@ -223,8 +223,8 @@ class Local(Case):
             for thread in threads:
                 thread.start()
             self.assertTrue(waits.wait(60))
-            self.assertEqual(len(files.cat_file(first)), 10)  # kept
-            self.assertEqual(len(files.cat_file(third)), 30)  # another key
+            self.assertEqual(len(files.cat_file(first)), 10)  # the key is cached
+            self.assertEqual(len(files.cat_file(third)), 30)  # this needs a different key
             child = os.fork()
             if child == 0:
                 signal.alarm(60)
@@ -290,7 +290,7 @@ class Local(Case):
 
             with self.subTest(envelope):
                 suffixes = ("", storage.KEY_SUFFIX) if envelope == "object" else ("",)
-                for suffix in suffixes:  # exchanged, with their wrapped keys
+                for suffix in suffixes:  # the objects are exchanged, with their wrapped keys
                     first, second = target / (one + suffix), target / (two + suffix)
                     first.rename(target / "x")
                     second.rename(first)
@@ -298,12 +298,12 @@ class Local(Case):
                 refused(one)
                 refused(two)
                 restored()
-                shutil.copy(target / one, target / "a/copy")  # planted
+                shutil.copy(target / one, target / "a/copy")  # the copy is planted
                 self.assertIn("the manifest does not contain it", refused("a/copy"))
                 (target / ".warpaes-bulk/manifest.jsonl").unlink()
                 refused(one, FileNotFoundError)
                 restored()
-                # Another complete dataset replaces this one, or is in a nearer folder.
+                # A different complete dataset replaces this dataset, or is in a nearer folder.
                 shutil.copytree(kept, target / "a/0", dirs_exist_ok=True)
                 self.assertIn(str(target), refused(one))
                 restored()
@@ -350,7 +350,7 @@ class Local(Case):
                 files.cat(found)
             new = WarpaesFileSystem(self.place(self.key2), target_protocol="file")
             self.assertEqual(sorted(new.cat(found).values()), sorted(content.values()))
-            if envelope:  # under the same key, an open file system reads the new manifest
+            if envelope:  # under the same key, a file system that is open reads the new manifest
                 self.assertEqual(bulk("rekey", "-k", self.key2, *how, target)[0], 0)
                 self.assertEqual(sorted(new.cat(found).values()), sorted(content.values()))
 
@@ -375,7 +375,7 @@ class Local(Case):
             (ValueError, "empty", {"keyset": "dataset:"}),
             (FileNotFoundError, "", {"keyset": "dataset:not-there.json"}),
             (FileNotFoundError, "no folder above it", {"file": self.source / "a/0/o b.1"}),
-            (ValueError, "path or URL", {"file": b"bytes"}),
+            (ValueError, "path or a URL", {"file": b"bytes"}),
         ]
         for kind, sentence, arguments in cases:
             with self.subTest(arguments):
@@ -460,7 +460,7 @@ class KeptValues(unittest.TestCase):
 
 
 class Store(Case):
-    """Tests of S3 objects under a key of AWS KMS, with moto's servers."""
+    """Tests of S3 objects under a key in AWS KMS, with moto's servers."""
 
     @classmethod
     def setUpClass(cls) -> None:

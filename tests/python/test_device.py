@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests tensors in device memory, on the simulated GPU (tests/simulated), whose library is loaded first and is
-otherwise equal."""
+"""Tests tensors in device memory on the simulated GPU (tests/simulated). Its library is loaded first and is otherwise
+equal to the real library."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def on_device(data: bytes) -> Memory:
 
 
 class Part:
-    """Bytes in device memory, exported like CuPy's and Numba's arrays."""
+    """A part of device memory that is exported like CuPy's and Numba's arrays."""
 
     def __init__(self, memory: Memory, at: int, length: int, *, writable: bool = True, **more: Any) -> None:
         self.memory = memory
@@ -217,7 +217,7 @@ class Mistakes(unittest.TestCase):
 
 
 class GcmSiv(unittest.TestCase):
-    """GCM-SIV cannot be enqueued. A call waits for the stream, and is complete when it returns."""
+    """GCM-SIV cannot be enqueued. A call waits for the stream and is complete when it returns."""
 
     LISTENER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
@@ -264,7 +264,7 @@ class GcmSiv(unittest.TestCase):
             self.siv.decrypt_into(NONCE, on_device(bytes(sealed)), None, out, status=Memory(4, "device"))
 
     def test_the_stream_is_waited_for_before(self) -> None:
-        """The pending work of the stream produces the data."""
+        """The stream's pending work produces the data."""
         for stream in (None, 1):
             waited: list[Any] = []
             data, out = on_device(bytes(1000)), Memory(1016, "device")
@@ -290,7 +290,7 @@ class GcmSiv(unittest.TestCase):
         self.assertEqual(bytes_of(memory, 0, 100) + bytes_of(tag, 0, 16), self.siv.encrypt(NONCE, text(100), None))
 
     def test_in_a_thread_that_has_not_met_cuda(self) -> None:
-        """The thread has no current context to wait in."""
+        """The thread has no current context, so waiting would fail without one."""
         data, out = on_device(text(100)), Memory(116, "device")
         thread = threading.Thread(target=lambda: self.siv.encrypt_into(NONCE, data, None, out))
         thread.start()
@@ -300,7 +300,7 @@ class GcmSiv(unittest.TestCase):
 
     def test_a_stream_that_fails(self) -> None:
         out = on_device(b"x" * 116)
-        self.listen(lambda stream: 900)  # that it is being captured
+        self.listen(lambda stream: 900)  # 900 means that the stream is being captured
         with self.assertRaisesRegex(exceptions.Error, "waiting for the stream failed"):
             self.siv.encrypt_into(NONCE, on_device(text(100)), None, out)
         self.assertEqual(bytes_of(out, 0, 116), b"x" * 116)
@@ -312,14 +312,14 @@ class GcmSiv(unittest.TestCase):
             try:
                 self.siv.encrypt_into(NONCE, data, None, out)
             except exceptions.Error as error:
-                os._exit(0 if "copy it to host memory" in str(error) else 2)
+                os._exit(0 if "copy the data to host memory" in str(error) else 2)
             os._exit(1)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
 
 
 class ForkedChild(unittest.TestCase):
     def test_every_use_is_refused_with_the_reason(self) -> None:
-        """A child of fork computes on the CPU. The message states that, and does not mention missing backends."""
+        """A child of fork computes on the CPU. The message states this and does not mention missing backends."""
         if "torch" not in sys.modules:
             fake_torch.install()
         data, out, tag = on_device(text(100)), Memory(100, "device"), Memory(16, "device")
@@ -346,7 +346,9 @@ class ForkedChild(unittest.TestCase):
                     action()
                 except BaseException as error:
                     os._exit(
-                        0 if "a child of fork computes on the CPU: start processes with spawn" in str(error) else 2
+                        0
+                        if "a process created by fork computes on the CPU; start processes with spawn" in str(error)
+                        else 2
                     )
                 os._exit(1)
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, name)
@@ -369,7 +371,7 @@ class Random(unittest.TestCase):
 
 
 class Torch(unittest.TestCase):
-    """Tensors like PyTorch's, on memory of the simulated GPU."""
+    """Tests of tensors like PyTorch's, in memory of the simulated GPU."""
 
     def setUp(self) -> None:
         self.asked = fake_torch.install()
@@ -385,7 +387,7 @@ class Torch(unittest.TestCase):
 
     def test_another_stream_is_told_to_the_allocator(self) -> None:
         data = torch_tensor(on_device(text(4096)))
-        stream = fake_torch.Stream(1)  # another handle of the legacy default stream
+        stream = fake_torch.Stream(1)  # a different handle for the legacy default stream
         Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encrypt_into(data, data, stream=stream)
         self.assertIn(stream, data.recorded)
         self.assertEqual(bytes_of(data.owner, 0, 16), self.ctr(text(16)))
@@ -411,7 +413,7 @@ class Torch(unittest.TestCase):
             )
 
     def test_whose_stream_it_is(self) -> None:
-        """The work is enqueued on the stream of the tensor's library, whichever of the tensors has a stream."""
+        """The work is enqueued on the stream of the tensor's library, whichever tensor has a stream."""
         gcm, driver = AESGCM(KEY), ctypes.CDLL(os.environ["WARPAES_FAKE_DRIVER"])
         waited: list[Any] = []
         listener = GcmSiv.LISTENER(lambda stream: waited.append(stream) or 0)
@@ -436,7 +438,7 @@ class Torch(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "different streams"):
                 gcm.decrypt_into(NONCE, data, None, out)
             gcm.decrypt_into(NONCE, data, None, out, stream=1)
-        # DLPack's exporter makes the data ready for the default stream. Another stream must wait for it.
+        # DLPack's exporter makes the data ready for the default stream. Other streams must wait for it.
         waited.clear()
         address = sealed.__cuda_array_interface__["data"][0]
         exported = Capsule((size,), (2, 0), address)
@@ -446,7 +448,7 @@ class Torch(unittest.TestCase):
         self.assertEqual(waited, [None, None, 2])
 
     def test_captures_are_left_alone(self) -> None:
-        """A call that waits invalidates neither its own stream's capture nor those of other threads."""
+        """A call that waits must not invalidate its own stream's capture or the captures of other threads."""
         gcm, driver = AESGCM(KEY), ctypes.CDLL(os.environ["WARPAES_FAKE_DRIVER"])
         driver.capture.argtypes = [ctypes.c_void_p, ctypes.c_int]
         self.addCleanup(driver.capture, None, 0)
@@ -486,7 +488,8 @@ class Files(unittest.TestCase):
         self.assertEqual(bytes_of(out, 0, 20_000), text(20_000))
 
     def test_readinto_of_a_file_object(self) -> None:
-        """Tensors and buffers alternate, starting at the position; an altered file, and one that cannot seek."""
+        """Tensors and buffers alternate, starting at the current position. Also tests an altered file and a file that
+        cannot seek."""
         keyset, plain = warpaes.Keyset.generate("AES128_GCM_HKDF_4KB"), text(20_000)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "sealed")
@@ -526,7 +529,7 @@ class Files(unittest.TestCase):
 
 
 class Pipe(io.RawIOBase):
-    """Bytes that cannot be read again."""
+    """A stream whose bytes cannot be read again."""
 
     def __init__(self, data: bytes) -> None:
         self.data = io.BytesIO(data)
@@ -539,8 +542,8 @@ class Pipe(io.RawIOBase):
 
 
 class Weights(unittest.TestCase):
-    """Encrypted tensors are loaded from a file to the device: long ones, short ones that are read together, and
-    unencrypted ones."""
+    """Tests of loading encrypted tensors from a file to the device: long tensors, short tensors that are read together,
+    and unencrypted tensors."""
 
     def setUp(self) -> None:
         np = needed("numpy")
@@ -579,13 +582,13 @@ class Weights(unittest.TestCase):
                 self.assertEqual(bytes_of(found[name].owner, 0, tensor.nbytes), tensor.tobytes(), name)
 
     def test_tensors_in_clear(self) -> None:
-        with self.assertRaisesRegex(exceptions.FormatError, "^017: is not encrypted"):
+        with self.assertRaisesRegex(exceptions.FormatError, "^017 is neither"):
             self.load(allow_clear=False)
         with self.safetensors.safe_open(self.path, "torch", "cuda", **self.keys) as file:
             self.assertEqual(set(file.clear_keys()), {"017", "018", "140"})
             self.assertEqual(file.get_tensor("019").nbytes, self.tensors["019"].nbytes)
             for name in file.clear_keys():
-                with self.assertRaisesRegex(exceptions.FormatError, f"^{name}: is not encrypted"):
+                with self.assertRaisesRegex(exceptions.FormatError, f"^{name} is neither"):
                     file.get_tensor(name)
 
     def test_the_first_that_is_altered_is_named(self) -> None:
@@ -594,7 +597,7 @@ class Weights(unittest.TestCase):
             places = {
                 name: opened._file._begin + entry["data_offsets"][0] for name, entry in opened._file.entries.items()
             }
-        # The tensors are altered in file order, starting at the end.
+        # The tensors are altered in reverse file order.
         for name, chunk in (("whole", 1), ("149", 0), ("099", 0), ("001", 0), ("long", 12), ("long", 3)):
             file[places[name] + 65536 * chunk + 5] ^= 1
             self.path.write_bytes(file)
@@ -605,23 +608,26 @@ class Weights(unittest.TestCase):
         file = bytearray(self.path.read_bytes())
         file[-1] ^= 1
         self.path.write_bytes(file)
-        torch, made = sys.modules["torch"], []
+        from warpaes import _shards
 
-        def empty(*arguments: Any, **options: Any) -> Any:
-            made.append(fake_torch.empty(*arguments, **options))
-            return made[-1]
+        made: list[Any] = []
+        real = _shards.Shard.wipe
 
-        with unittest.mock.patch.object(torch, "empty", empty), self.assertRaises(exceptions.InvalidTag):
+        def wipe(shard: Any) -> None:
+            made.extend(tensor for _, tensor in shard.made)
+            real(shard)
+
+        with unittest.mock.patch.object(_shards.Shard, "wipe", wipe), self.assertRaises(exceptions.InvalidTag):
             self.load()
-        on_gpu = [tensor for tensor in made[: len(self.tensors)] if tensor.is_cuda and tensor.nbytes]
-        self.assertGreater(len(on_gpu), 140)
+        on_gpu = [tensor for tensor in made if tensor.is_cuda and tensor.nbytes]
+        self.assertEqual(len(on_gpu), sum(1 for tensor in self.tensors.values() if tensor.nbytes))
         for tensor in on_gpu:
             self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), bytes(tensor.nbytes))
 
 
 class Confidential(unittest.TestCase):
     def test_memory_that_cannot_be_page_locked(self) -> None:
-        """cudaHostRegister is not supported, and all code that page-locks memory works without it."""
+        """cudaHostRegister is not supported here. All code that page-locks memory must work without it."""
         said = run_python(
             "import tempfile, warpaes\n"
             "from warpaes.aead import AESGCM\n"

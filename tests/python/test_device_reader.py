@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests encrypted tensors that KvikIO reads into device memory, on the simulated GPU with a fake KvikIO.
 
-The fake has the interface of the wheel kvikio-cu13 26.10. tools/serving_bench.py runs the real one on a GPU.
+The fake has the same interface as the wheel kvikio-cu13 26.10. tools/serving_bench.py uses the real KvikIO on a GPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from warpaes import exceptions
 
 
 class Files(Weights):
-    """Runs all tests of loading through host memory, and the tests of this reader."""
+    """Runs all tests of loading through host memory, and this reader's own tests."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -28,7 +28,7 @@ class Files(Weights):
         from warpaes import _device_reader
 
         self.module: Any = _device_reader
-        for name, value in (("PIECE_BYTES", 1 << 17), ("MOST_READS", 3), ("_LANDINGS", 2)):
+        for name, value in (("PIECE_BYTES", 1 << 17), ("LANDING_BYTES", 1 << 16), ("MOST_READS", 3), ("_LANDINGS", 2)):
             patch = unittest.mock.patch.object(_device_reader, name, value)
             patch.start()
             self.addCleanup(patch.stop)
@@ -78,7 +78,7 @@ class Files(Weights):
                 file.get_tensors()
 
     def test_a_read_that_fails(self) -> None:
-        """All reads have ended when the exception is raised, and all tensors are wiped."""
+        """When the exception is raised, all reads have ended and all tensors have been wiped."""
         real, pending = fake_kvikio.CuFile.pread, []
 
         def pread(file: Any, room: Any, size: int, at: int) -> Any:
@@ -88,26 +88,29 @@ class Files(Weights):
                 return fake_kvikio.IOFuture(lambda: (_ for _ in ()).throw(RuntimeError("cuFile: 5016")))
             return future
 
+        from warpaes import _shards
+
         made: list[Any] = []
+        wipe = _shards.Shard.wipe
 
-        def empty(*arguments: Any, **named: Any) -> Any:
-            made.append(fake_torch.empty(*arguments, **named))
-            return made[-1]
+        def wiped(shard: Any) -> None:
+            wipe(shard)
+            made.extend(tensor for _, tensor in shard.made)
 
-        torch: Any = __import__("torch")
         with (
             unittest.mock.patch.object(fake_kvikio.CuFile, "pread", pread),
-            unittest.mock.patch.object(torch, "empty", empty),
+            unittest.mock.patch.object(_shards.Shard, "wipe", wiped),
             self.assertRaisesRegex(RuntimeError, "5016"),
         ):
             self.load()
         self.assertTrue(all(future._result is not None for number, future in enumerate(pending) if number != 3))
-        for tensor in made[: len(self.tensors)]:
+        self.assertTrue(made)
+        for tensor in made:
             if tensor.nbytes:
                 self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), bytes(tensor.nbytes))
 
     def test_an_interrupted_wait(self) -> None:
-        """The read that was waited for has also ended when the exception is raised."""
+        """When the exception is raised, the read that was being waited for has also ended."""
         real, waited = fake_kvikio.IOFuture.get, []
 
         def get(future: Any) -> int:
@@ -141,7 +144,7 @@ class Files(Weights):
             self.load()
 
     def test_on_the_cpu(self) -> None:
-        """Without a GPU, the file is read like any other."""
+        """Without a GPU, the file is read in the same way as any other file."""
         found = self.safetensors.load_file(self.path, reader="kvikio", allow_clear=True, **self.keys)
         for name, tensor in self.tensors.items():
             self.assertEqual(found[name].tobytes(), tensor.tobytes())
@@ -159,7 +162,7 @@ class Files(Weights):
             self.safetensors.load_file(url, "torch", "cuda", reader="kvikio", allow_clear=True, **self.keys)
 
     def test_mistakes(self) -> None:
-        for words, path, reader in (("reader must be", self.path, "gds"), ("kvikio reads", "ftp://a/b", "kvikio")):
+        for words, path, reader in (("reader must be", self.path, "gds"), ("kvikio supports", "ftp://a/b", "kvikio")):
             with self.assertRaisesRegex(ValueError, words):
                 self.safetensors.load_file(path, "torch", "cuda", reader=reader, **self.keys)
         with self.assertRaises(FileNotFoundError):
@@ -167,7 +170,7 @@ class Files(Weights):
 
 
 class Models(Case):
-    """Tests of model folders, local and in an object store."""
+    """Tests of model folders, on a disk and in an object store."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -194,6 +197,40 @@ class Models(Case):
             self.check(self.target)
         with self.assertRaisesRegex(ValueError, "reader must be"):
             next(self.models.load(self.target, self.keyset, reader="gds"))
+
+    def test_reads_continue_with_the_next_file(self) -> None:
+        """The first pieces of the next file are under way when the tensors of a file are yielded, and they have ended
+        when the caller stops; the tensors that were not yielded are wiped."""
+        from warpaes import _shards
+
+        real, wipe, pending, wiped = fake_kvikio.CuFile.pread, _shards.Shard.wipe, [], []
+
+        def pread(file: Any, room: Any, size: int, at: int) -> Any:
+            pending.append((file._name, real(file, room, size, at)))
+            return pending[-1][1]
+
+        def wiping(shard: Any) -> None:
+            wipe(shard)
+            wiped.extend(shard.made)
+
+        with (
+            unittest.mock.patch.object(fake_kvikio.CuFile, "pread", pread),
+            unittest.mock.patch.object(_shards.Shard, "wipe", wiping),
+        ):
+            loading = self.models.load(self.target, self.keyset, device="cuda", reader="kvikio")
+            name, tensor = next(loading)
+            files = list(dict.fromkeys(file for file, _ in pending))
+            self.assertGreater(len(files), 1)
+            unfinished = [future for _, future in pending if future._result is None]
+            self.assertTrue(unfinished)
+            loading.close()
+        self.assertTrue(all(future._result is not None for _, future in pending))
+        self.assertTrue(wiped)
+        self.assertNotIn(name, [each for each, _ in wiped])
+        self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), self.expected[name].tobytes())
+        for each, made in wiped:
+            if made.nbytes:
+                self.assertEqual(bytes_of(made.owner, 0, made.nbytes), bytes(made.nbytes), each)
 
     def test_an_object_store(self) -> None:
         needed("fsspec")

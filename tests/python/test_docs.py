@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the Python blocks in docs/python.md, in order, in one process. The extension's docstrings and signatures must
-equal those of its stub, which is the reference.
+"""Runs the Python blocks in docs/python.md, in order, in one process. The docstrings and signatures in the extension
+must equal those in its stub, which is the reference.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from support import needed
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/python.md"
 STUB = ROOT / "python/warpaes/_native.pyi"
-#: Classes of the stub that have other names in the extension, because several share them.
+#: Classes in the stub that have different names in the extension, because several classes share them.
 SHARED = {"_Single": "AESGCMSIV", "_Many": "AESGCM", "_Pieces": "CipherContext"}
-#: Functions called only by other modules of the package.
+#: Functions that only the package's other modules call.
 PRIVATE = {"_refuse_subinterpreters", "context", "crypt", "shape"}
 
 
@@ -33,7 +33,8 @@ class Blocks(unittest.TestCase):
         import fsspec
         from warpaes.fs import WarpaesFileSystem
 
-        fsspec.register_implementation("warpaes", WarpaesFileSystem, clobber=True)  # a wheel's entry point does it
+        # A wheel's entry point does the same.
+        fsspec.register_implementation("warpaes", WarpaesFileSystem, clobber=True)
         page = PAGE.read_text()
         blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
         self.assertGreater(len(blocks), 5)
@@ -71,7 +72,7 @@ class Stub(unittest.TestCase):
         for name, said in names:
             first, _, rest = name.partition(".")
             thing = getattr(_native, SHARED.get(first, first), None)
-            if thing is None:  # a dictionary's type
+            if thing is None:  # the type of a dictionary
                 self.assertTrue(said, name)
                 continue
             thing = inspect.getattr_static(thing, rest) if rest else thing

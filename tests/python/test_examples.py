@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the examples in examples/python as programs in a separate folder. Their assertions check their results."""
+"""Runs the examples in examples/python as programs in a separate folder. The examples' assertions check the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Examples(unittest.TestCase):
     def run_example(self, name: str) -> str:
         for package in NEEDS[name]:
             if importlib.util.find_spec(package) is None:
-                self.skipTest(f"the Python package {package} is missing; a machine that has it runs this")
+                self.skipTest(f"the Python package {package} is missing; a machine that has it runs this test")
         with tempfile.TemporaryDirectory(prefix="warpaes-example-") as folder:
             done = subprocess.run(
                 [sys.executable, "-B", EXAMPLES / f"{name}.py"],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests file objects of other packages: streams that cannot seek, unflushed buffers, positions, short and unusual
+"""Tests file objects from other packages: streams that cannot seek, unflushed buffers, positions, short and unusual
 results, and text."""
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Case(unittest.TestCase):
         return warpaes.open(file, mode, keyset=options.pop("keyset", self.keyset), **options)
 
     def pipe(self, data: bytes, *, pieces: int = 1 << 16) -> io.FileIO:
-        """Return the read end of a pipe that a thread fills."""
+        """Return the read end of a pipe into which a thread writes."""
         reading, writing = os.pipe()
 
         def fill() -> None:
@@ -73,7 +73,7 @@ class Case(unittest.TestCase):
 
 
 class OnlyRead:
-    """Like botocore's old StreamingBody: an object with only read()."""
+    """Like botocore's old StreamingBody: an object whose only method is read()."""
 
     def __init__(self, data: bytes, most: int = 1 << 30) -> None:
         self.file, self.most = io.BytesIO(data), most
@@ -372,7 +372,7 @@ class Streams(Case):
             self.open(Nothing())
 
     def test_a_high_descriptor_that_does_not_block(self) -> None:
-        """select() refuses descriptors from 1024 on, which servers with many connections have."""
+        """select() refuses descriptors from 1024 on. Servers with many connections have such descriptors."""
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         if limits[1] != resource.RLIM_INFINITY and limits[1] < 2048:
             self.skipTest("the system allows fewer than 2,048 descriptors")
@@ -417,7 +417,7 @@ class Streams(Case):
 
 
 class Buffered(Case):
-    """Data in the buffer of a file object, read ahead or not yet written."""
+    """Tests of data in a file object's buffer that was read ahead or not yet written."""
 
     def makers(self) -> Iterator[tuple[str, Any]]:
         yield "TemporaryFile", tempfile.TemporaryFile()  # noqa: SIM115
@@ -447,13 +447,13 @@ class Buffered(Case):
         for name, file in self.makers():
             with self.subTest(name), file:
                 file.write(b"HEADER" + sealed[:-100])
-                file.write(sealed[-100:])  # in the buffer
+                file.write(sealed[-100:])  # these bytes stay in the buffer
                 file.seek(6)
                 with self.open(file) as reader:
                     self.assertEqual(reader.read(), TEXT[:50_000])
 
     def test_read_ahead(self) -> None:
-        """The position is that of the file object, not that of its descriptor, which is further ahead."""
+        """The position is the file object's position, not its descriptor's, which is further ahead."""
         sealed = self.seal(TEXT[:50_000])
         path = self.folder / "file"
         path.write_bytes(b"HEADER\n" + sealed)
@@ -494,8 +494,7 @@ class Buffered(Case):
                 self.assertEqual(self.open(content[6:-3]).read(), b"text")
 
     def test_flushed_when_it_is_complete(self) -> None:
-        """A full disk is reported by the sealed file's close, not by the underlying close, whose errors are often
-        ignored."""
+        """The sealed file's close reports a full disk. The errors of the underlying close are often ignored."""
         with open(self.folder / "file", "wb") as file:
             with self.open(file, "wb") as writer:
                 writer.write(b"text")
@@ -509,10 +508,10 @@ class Buffered(Case):
 
 
 class Odd(Case):
-    """Functions return results that the protocol allows, and results that it does not."""
+    """Functions that return results that the protocol allows, and results that it does not allow."""
 
     def test_write_returns_nothing(self) -> None:
-        class Sftp:  # as paramiko's
+        class Sftp:  # like paramiko's file object
             def __init__(self) -> None:
                 self.data = bytearray()
 
@@ -614,7 +613,7 @@ class Odd(Case):
             for mode in ("rb", "wb"):
                 with (
                     make() as file,
-                    self.assertRaisesRegex(TypeError, "file object for text: open it in a binary mode"),
+                    self.assertRaisesRegex(TypeError, "is a text file; open it in a binary mode"),
                 ):  # type: ignore[attr-defined]
                     self.open(file, mode)
         with codecs.open(str(path), "r+", "latin-1") as file:
@@ -652,7 +651,7 @@ class Odd(Case):
                         self.open(wrong, mode)
 
     def test_a_path_in_bytes(self) -> None:
-        """Bytes to read are the content of a file, even if they could be a path. The error mentions this."""
+        """Bytes to read are the content of a file, even if they could be a path. The error message mentions this."""
         path = os.fsencode(self.folder / "file")
         self.open(path, "wb").close()
         self.assertEqual(self.open(os.fsdecode(path)).read(), b"")
@@ -668,7 +667,7 @@ class Odd(Case):
 
 class Reads(Case):
     def test_the_buffer_follows_the_reads(self) -> None:
-        """After a seek, only the segment is read. Sequential reads fetch increasing amounts at once."""
+        """After a seek, only the segment is read. Sequential reads read ahead, with increasing sizes."""
         sealed = self.seal(TEXT)
         asked: list[int] = []
 

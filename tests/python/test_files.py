@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests sealed files as file objects: positions, misbehaving sources, layers of other packages, and Tink's library."""
+"""Tests sealed files as file objects: positions, misbehaving sources, layers from other packages, and Tink's
+library."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from warpaes import Keyset, exceptions
 
 TEMPLATE = "AES256_GCM_HKDF_4KB"
 TEXT = random.Random(1).randbytes(max(LENGTHS))
-LONG = random.Random(2).randbytes((9 << 19) + 5)  # several windows of read-ahead
+LONG = random.Random(2).randbytes((9 << 19) + 5)  # several read-ahead windows
 
 
 class Files(unittest.TestCase):
@@ -99,7 +100,7 @@ class Reading(Files):
                 self.assertEqual(wrong, [])
 
     def test_front_to_back_in_pieces(self) -> None:
-        """Windows are read ahead from paths and buffers, not from the caller's file objects."""
+        """Windows are read ahead from paths and buffers, but not from the caller's file objects."""
         for template in ("AES256_GCM_HKDF_4KB", "AES256_GCM_HKDF_1MB", "C2SP_CHUNKED_256"):
             self.keyset = Keyset.generate(template)
             self.write(LONG)
@@ -136,7 +137,7 @@ class Reading(Files):
         self.assertEqual(wrong, [])
 
     def test_front_to_back_to_an_altered_segment(self) -> None:
-        """All bytes before the segment are read, but none of its own."""
+        """All bytes before the altered segment are read, but none of the segment's own bytes."""
         self.write(LONG)
         sealed = self.path.read_bytes()
         for segment in (1, 100, 200, 700, 1000):
@@ -215,7 +216,7 @@ class Reading(Files):
             warpaes.open(self.path, keyset=self.keyset)
 
     def test_errors_name_the_file(self) -> None:
-        """Errors of the operating system keep their number and path."""
+        """Errors of the operating system keep their error number and path."""
         self.write(TEXT)
         sealed = bytearray(self.path.read_bytes())
         sealed[50_000] ^= 1
@@ -258,7 +259,7 @@ class Reading(Files):
         self.assertEqual(raised.exception.errno, 2)
 
     def test_arguments(self) -> None:
-        with self.assertRaisesRegex(ValueError, "for text rt, wt or xt"):
+        with self.assertRaisesRegex(ValueError, "for text, rt, wt or xt"):
             warpaes.open(self.path, "a", keyset=self.keyset)
         for wrong in (b"json", unittest.mock.Mock(spec=Keyset)):
             with self.assertRaisesRegex(TypeError, r"warpaes\.Keyset"):
@@ -331,7 +332,7 @@ class Sources(Files):
         source = io.BytesIO(self.sealed())
         file = warpaes.open(source, keyset=self.keyset)
         source.truncate(50_000)
-        with self.assertRaisesRegex(OSError, "shorter"):
+        with self.assertRaisesRegex(OSError, "truncated"):
             file.reader.read(0, len(TEXT))
         source.close()
         with self.assertRaises(ValueError):
@@ -371,7 +372,7 @@ class Sources(Files):
             bytes(self.kept_by_exception(lambda: warpaes.Writer(write, self.keyset), "piece"))
 
     def kept_by_exception(self, action: Any, name: str) -> Any:
-        """Return a local variable of a function that raised. (assertRaises would clear it.)"""
+        """Return a local variable of a function that raised an exception. assertRaises would clear the variable."""
         try:
             action()
         except ConnectionError as error:
@@ -381,8 +382,8 @@ class Sources(Files):
         raise AssertionError("nothing was raised")
 
     def test_a_view_that_is_kept_reads_no_freed_memory(self) -> None:
-        """The view keeps its bytes. Later use of the library's memory does not change them, and the view changes no
-        other bytes."""
+        """The view keeps its bytes. If the library later reuses its memory, the view does not change, and changing the
+        view does not change other bytes."""
         np = needed("numpy")
         sealed, seen, kept = self.sealed(), [], []
 
@@ -417,7 +418,7 @@ class Sources(Files):
                 writer.finish()
             del reader, writer
         keep = None
-        for _ in range(20):  # uses any free memory
+        for _ in range(20):  # uses any memory that was freed
             reader = warpaes.Reader(read, self.keyset, size=len(sealed))
             self.assertEqual(reader.read(0, len(TEXT)), TEXT)
             writer = warpaes.Writer(write, self.keyset)
@@ -431,7 +432,7 @@ class Sources(Files):
         self.assertEqual(reader.read(0, len(TEXT)), TEXT)
 
     def test_a_part_of_a_view_that_is_kept(self) -> None:
-        """Only the function can release the view, so the library must give it a copy that it can keep."""
+        """Only the function can release the view, so the library must pass it a copy, which the function may keep."""
         np = needed("numpy")
         sealed = self.sealed()
         for keep in (lambda view: view[1:], np.frombuffer, memoryview, lambda view: memoryview(view.obj)):
@@ -459,7 +460,7 @@ class Sources(Files):
             try:
                 raise ConnectionError("once")
             except ConnectionError as error:
-                failed = error  # a reference cycle: the error holds this frame, and the frame holds the error
+                failed = error  # a reference cycle: the error refers to this frame, and the frame refers to the error
             part[:] = sealed[offset : offset + len(part)]
             assert failed
 
@@ -467,8 +468,8 @@ class Sources(Files):
         self.assertEqual(reader.read(0, len(TEXT)), TEXT)
 
     def test_whose_exception_it_is(self) -> None:
-        """One read fails while another thread's read succeeds. Only the failed read gets the function's exception."""
-        size = 32 << 20  # wiped after the failure, while the other read ends
+        """One read fails while another thread's read succeeds. Only the failed read raises the function's exception."""
+        size = 32 << 20  # large enough that wiping it after the failure takes until the other read ends
         self.write(bytes(size))
         sealed = self.path.read_bytes()
         other_reads, raised = threading.Event(), threading.Event()
@@ -520,7 +521,7 @@ class Sources(Files):
             reader.read_into(Closes(), bytearray(10))  # type: ignore[arg-type]
 
     def test_compressed_file_objects(self) -> None:
-        """The descriptor of such an object belongs to the compressed file."""
+        """The descriptor of a compressed file object belongs to the compressed file."""
         import bz2
         import gzip
         import lzma
@@ -626,7 +627,7 @@ class Keysets(Files):
                 method(1 << 32)
 
     def test_it_is_not_changed_once_another_uses_it(self) -> None:
-        """While arguments are converted, another thread can begin the same call."""
+        """While a call converts its arguments, another thread can begin the same call."""
         keyset, begun, go_on = Keyset.generate(TEMPLATE), threading.Event(), threading.Event()
         number = keyset.add(TEMPLATE)
 
@@ -691,7 +692,9 @@ class Keysets(Files):
 
     def test_inspect(self) -> None:
         self.write(TEXT)
-        self.assertEqual(warpaes.inspect(self.path, TEMPLATE)["file_bytes"], self.path.stat().st_size)
+        found = warpaes.inspect(self.path, TEMPLATE)
+        self.assertEqual(found["file_bytes"], self.path.stat().st_size)
+        self.assertEqual((found["format"], found["format_name"]), ("streaming AEAD", "Tink streaming AEAD"))
 
 
 class WithTink(Files):
@@ -707,7 +710,7 @@ class WithTink(Files):
     def test_both_directions(self) -> None:
         class KeepOpen(io.BytesIO):
             def close(self) -> None:
-                """Tink closes its arguments."""
+                """Do nothing. Tink closes its arguments."""
 
         sealed = KeepOpen()
         self.write(TEXT, sealed, associated_data=b"aad")
@@ -721,7 +724,7 @@ class WithTink(Files):
 
 
 class Users(Files):
-    """Tests with layers of other packages on top of file objects."""
+    """Tests with layers from other packages on top of file objects."""
 
     def test_zip(self) -> None:
         with warpaes.open(self.path, "wb", keyset=self.keyset) as file, zipfile.ZipFile(file, "w") as archive:
@@ -769,7 +772,7 @@ class Users(Files):
             import pyarrow
             import pyarrow.parquet
         except ModuleNotFoundError:
-            return  # pyarrow is large, so this runs only if it is installed
+            return  # pyarrow is large, so this part runs only if it is installed
         table = pyarrow.table({"a": list(range(10_000))})
         with warpaes.open(self.path, "wb", keyset=self.keyset) as file:
             pyarrow.parquet.write_table(table, file)
@@ -859,7 +862,7 @@ class Fsspec(Files):
         self.assertEqual(files.cat_file(str(self.path)), TEXT)
         with self.assertRaises(FileExistsError):
             files.open(str(self.path), "xb")
-        # A file that was created in the meantime is not replaced either.
+        # A file that was created in the meantime must not be replaced either.
         self.path.unlink()
         file = files.open(str(self.path), "xb")
         self.path.write_bytes(b"theirs")

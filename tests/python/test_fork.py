@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests every object in a child process, created by os.fork or by one of multiprocessing's three start methods."""
+"""Tests every kind of object in a child process that os.fork or one of multiprocessing's three start methods
+creates."""
 
 from __future__ import annotations
 
@@ -28,20 +29,21 @@ KEY, NONCE, TEXT = bytes(range(32)), bytes(12), bytes(100_003)
 AES = algorithms.AES(KEY)
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
 
-# Outcomes of a child's use of an object, in the words of docs/python.md.
+# The outcomes of using an object in a child, in the words of docs/python.md.
 WORKS = "works"
 OPENED_AGAIN = "opened again"
 REFUSED = "refused"
 OTHER = "other values"
 SAME = "same values"
-# Outcomes of pickling an object.
+# The outcomes of pickling an object.
 NO = "refused"
 BY_NAME = "by name"
 FUNCTION = "-"
 
 
 class Row(NamedTuple):
-    """An object: its creation in a folder, its use, the outcome in a child, and its pickle."""
+    """A kind of object, with functions that create it in a folder and use it, and the outcomes of using it in a child
+    and of pickling it."""
 
     name: str
     make: Callable[[pathlib.Path], Any]
@@ -122,7 +124,7 @@ def from_the_start(generator: Any) -> bytes:
 
 
 def list_of(made: Any) -> bytes:
-    """Use a file system, which may have been pickled and then lacks our attributes."""
+    """Use a file system. It may have been pickled, and then lacks our attributes."""
     return bytes(made.cat_file(os.environ["TEST_SEALED"], 0, 100))
 
 
@@ -191,7 +193,7 @@ ROWS = [
 
 
 def tried(row: Row, made: Any) -> bytes:
-    """Return the result of a use, or the error."""
+    """Return the result of using an object, or the error."""
     try:
         return b"+" + row.use(made)
     except Exception as error:
@@ -284,7 +286,7 @@ class Children(unittest.TestCase):
             self.assertIn(f"| {row.name} | {row.in_child} | {row.pickled} |", text)
 
     def test_interrupts(self) -> None:
-        """A signal handler raises at any point of a block, and the lock is unlocked afterwards."""
+        """A signal handler raises an exception at any point of a block. The lock must be unlocked afterwards."""
 
         class Interrupt(BaseException):
             pass

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""For every readable format: flip every byte, truncate everywhere, append, and swap parts between two files.
+"""For every readable format, flips every byte, truncates the file everywhere, appends bytes, and exchanges parts
+between two files. Each read must end in a documented exception and must not return data that is not authentic.
 
-Each reading must end in a documented exception, and must not return data that is not authentic. For large files the
-tests draw a sample of alterations. ``test_formats_altered.py --all [GROUP…]`` tries all of them and prints the counts.
+ For large files, the tests draw a sample of alterations. ``test_formats_altered.py --all [GROUP…]`` tries all of them
+ and prints the counts.
 
 ``openssl enc`` is excluded, because it does not authenticate. Ciphertexts of AWS KMS, Vault and PKCS #11 tokens, which
 only these services open, and OpenSSL's configuration, which its owner trusts, are also excluded.
@@ -27,7 +28,7 @@ from altered_files import small_files, template_files, tensor_files
 from altered_keys import key_files
 from warpaes import exceptions, keysources
 
-#: Groups of formats, with the number of alterations per kind that the tests draw. None means all.
+#: The groups of formats, with the number of alterations per kind that the tests draw. None means all alterations.
 GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]] = {
     "small": (small_files, None),
     "templates": (template_files, 8),
@@ -36,13 +37,13 @@ GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]]
     "bulk": (bulk_files, 60),
     "dataset": (dataset_files, 6),
 }
-#: Groups read with the command: files in directories, single files, and keysets.
+#: The groups that the command reads: files in directories, single files, and keysets.
 COMMAND = {"directories": 25, "files": 3, "keysets": 8}
 MEMORY = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
 
 
 def run(group: str, everything: bool = False, seed: int = 1) -> Iterator[Count]:
-    """Count each format of a group with each reader."""
+    """Count the outcomes of a group, for each format with each reader."""
     make, most = GROUPS[group]
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         parent = pathlib.Path(name)
@@ -53,7 +54,7 @@ def run(group: str, everything: bool = False, seed: int = 1) -> Iterator[Count]:
 
 
 def run_command(everything: bool = False, seed: int = 1) -> Iterator[Count]:
-    """Count with the command, whose path is in the environment variable WARPAES."""
+    """Count the outcomes with the command, whose path is in the environment variable WARPAES."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         folder = pathlib.Path(name)
         many = None if everything else COMMAND["directories"]
@@ -68,7 +69,7 @@ class Altered(unittest.TestCase):
         self.judge(list(run(group)))
 
     def judge(self, counts: list[Count]) -> None:
-        """Check that nothing was accepted or returned, and that every reader was tried."""
+        """Check that no altered data was accepted or returned, and that every reader was tried."""
         self.assertNotEqual(counts, [])
         self.assertEqual([fault for count in counts for fault in count.faults[:3]], [])
         for count in counts:
@@ -93,14 +94,14 @@ class Altered(unittest.TestCase):
         self.check("dataset")
 
     @unittest.skipUnless(
-        os.environ.get("WARPAES"), "WARPAES does not name the command; a build with the command runs it"
+        os.environ.get("WARPAES"), "WARPAES does not name the command; a build with the command runs this test"
     )
     def test_command(self) -> None:
         self.judge(list(run_command()))
 
 
 class Bounds(unittest.TestCase):
-    """Input whose cost would exceed its length is refused first."""
+    """Input whose cost would be out of proportion to its length is refused before any work is done."""
 
     def test_a_keyset_is_at_most_as_long_as_for_the_command(self) -> None:
         source = keysources.LocalSource("test", lambda: bytes(range(32)))
@@ -111,7 +112,7 @@ class Bounds(unittest.TestCase):
 
 
 def main() -> int:
-    """Print the table of the groups that the arguments name, or of all."""
+    """Print the table for the groups that the arguments name, or for all groups."""
     everything = "--drawn" not in sys.argv
     names = [name for name in sys.argv[2:] if not name.startswith("-")] or [*GROUPS, "command"]
     print(HEADING)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the file system for fsspec: nothing appears before it is complete and authentic, and no key leaves the
+"""Tests the file system for fsspec. Files appear only when they are complete and authentic, and no key leaves the
 process."""
 
 from __future__ import annotations
@@ -105,8 +105,7 @@ class Getting(Case):
             self.files.cat(str(self.path))
 
     def test_modes_and_links(self) -> None:
-        """Incomplete plaintext is readable only by the owner, a replaced file keeps its mode, and no link is
-        followed."""
+        """Only the owner can read incomplete plaintext, a replaced file keeps its mode, and links are not followed."""
         self.write()
         modes: list[int] = []
         parts: list[str] = []
@@ -156,7 +155,8 @@ class Putting(Case):
             self.assertEqual((os.listdir(self.data), self.path.read_bytes()), (["file"], before))
 
     def test_ways_of_opening(self) -> None:
-        """An exception in the block of fsspec.open, with text and compression, leaves the existing file unchanged."""
+        """An exception in the block of fsspec.open, with text and with compression, leaves the existing file
+        unchanged."""
         url = f"warpaes::file://{self.path}"
         for existing in (False, True):
             for mode, data in (("wb", TEXT), ("wt", "half"), ("w", "half")):
@@ -229,7 +229,8 @@ class Putting(Case):
 
 class Transactions(Case):
     def both(self) -> list[tuple[Any, Any, str]]:
-        """Cases: local files, a file system with its own commit, names that are not temporary, and a folder."""
+        """Return the cases: local files, a file system with its own commit, names that are not temporary, and a
+        folder."""
         other = self.folder / "other"
         other.mkdir(exist_ok=True)
         below = self.fsspec.filesystem("dir", path=str(other), target_protocol="file")
@@ -370,11 +371,11 @@ class Keys(Case):
             wrapped.write_bytes(keysources.write_keyset(self.keyset, source))
         files = self.make(keyset=f"file:{wrapped}", kek=f"file:{kek}")
         self.assertEqual(pickle.loads(pickle.dumps(files)).cat_file(str(self.path)), TEXT)
-        with self.assertRaises(exceptions.KeysetError):  # an unencrypted keyset in its place
+        with self.assertRaises(exceptions.KeysetError):  # an unencrypted keyset is in its place
             self.make(keyset=f"file:{self.key}", kek=f"file:{kek}")
         with self.assertRaises(exceptions.KeysetError):
             self.make(keyset=f"file:{wrapped}")
-        with self.assertRaisesRegex(ValueError, "kek: applies only"):  # an option that has no effect
+        with self.assertRaisesRegex(ValueError, "kek: allowed only"):  # an option that has no effect
             self.make(keyset=self.keyset, kek=f"file:{kek}")
 
     def test_in_memory(self) -> None:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Random sequences of fsspec calls give equal results and equal trees on a plain file system and on sealed files.
+"""Tests that random sequences of fsspec calls produce equal results and equal trees on a plain file system and on
+sealed files.
 
-`test_fs_model.py SEED…` runs the given sequences, and prints the call that differed.
+`test_fs_model.py SEED…` runs the given sequences and prints the call that differs.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Tree:
     def below(self) -> str:
         return str(self.pick(self.root, self.slashed()))
 
-    # Calls whose results are compared.
+    # The following calls are compared by their results.
 
     def pipe_file(self) -> None:
         self.files.pipe_file(self.path(), self.data(), mode=self.pick("overwrite", "overwrite", "create"))
@@ -144,8 +145,8 @@ class Tree:
 
     def du(self) -> Any:
         sizes = self.files.du(self.below(), total=False, maxdepth=self.pick(None, 1))
-        return {path: size for path, size in sizes.items() if not self.files.isdir(path)}  # in memory a path may be
-        # both
+        # In memory, a path may be both a file and a folder.
+        return {path: size for path, size in sizes.items() if not self.files.isdir(path)}
 
     def sizes(self) -> Any:
         return self.files.sizes([path for path in (self.path() for _ in range(2)) if not self.files.isdir(path)])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The file system for fsspec follows fsspec's rules: paths, listings, unreadable files, other file systems."""
+"""Tests that the file system for fsspec follows fsspec's rules for paths, listings, unreadable files and other file
+systems."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from warpaes import exceptions
 
 class Paths(Case):
     def test_path_objects(self) -> None:
-        """Every method accepts a pathlib.Path instead of text."""
+        """Every method accepts a pathlib.Path instead of a string."""
         self.files.pipe(str(self.path), b"some text")
         for method, positions in {
             "cat": [],
@@ -73,7 +74,7 @@ class Paths(Case):
         self.assertEqual(self.files.ls(self.data, detail=False), [str(self.path)])
 
     def test_urls(self) -> None:
-        """A path's URL leads back to the path, through every layer and with the options of each layer."""
+        """A path's URL leads back to the path, through every layer and with each layer's options."""
         options = {"warpaes": {"keyset": self.keyset}, "file": {"auto_mkdir": True}}
         url = f"warpaes::file://{self.data}/new/folder/file"
         with self.fsspec.open(url, "wb", **options) as file:
@@ -115,7 +116,7 @@ class Files(Case):
     """Tests of files from ``open`` that fsspec wraps."""
 
     def test_compression(self) -> None:
-        """The file appears only when the compressor that writes to it is closed."""
+        """The file appears only after the compressor that writes to it is closed."""
         for name, mode, text in (
             ("gzip", "w", "text"),
             ("bz2", "wb", b"bytes"),
@@ -152,7 +153,7 @@ class Files(Case):
         self.assertEqual(self.files.cat(str(self.data / "a.txt")), b"plain")
 
     def test_caches(self) -> None:
-        """fsspec's caches of whole files work on top of it."""
+        """fsspec's whole-file caches work on top of the file system."""
         self.files.pipe(str(self.path), bytes(range(256)) * 100)
         for protocol in ("simplecache", "filecache"):
             for _ in range(2):
@@ -173,7 +174,7 @@ class Files(Case):
 
 
 class Unopened(Case):
-    """Every method handles files that the keyset does not open among files that it opens."""
+    """Every method can handle folders that contain files that the keyset does not open."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -268,7 +269,7 @@ class Unopened(Case):
                 self.assertEqual(pathlib.Path(folder, name).read_bytes(), relative.encode())
 
     def test_what_reads_no_content(self) -> None:
-        """Copies, moves and removals need no key."""
+        """Copies, moves and removals do not need a key."""
         names = sorted(self.sizes)
         before = {name: (self.tree / name).read_bytes() for name in names}
         self.files.copy(str(self.tree), str(self.data / "copy"), recursive=True)
@@ -344,7 +345,7 @@ class Reads(Case):
             self.assertEqual(self.reads(call), 0)
 
     def test_sizes(self) -> None:
-        """Any listing opens each file once, with two reads, until the file is replaced."""
+        """A listing opens each file once, with two reads, and not again until the file is replaced."""
         files = self.files
         calls = {
             "ls": lambda: [files.ls(f"/d/{i}") for i in range(4)],
@@ -374,7 +375,7 @@ class Reads(Case):
 
 
 class Below(Case):
-    """Tests on other file systems, with their particular faults."""
+    """Tests on other file systems with their particular faults."""
 
     def test_memory_shows_a_file_when_it_is_whole(self) -> None:
         memory = type(self.fsspec.filesystem("memory"))
@@ -410,7 +411,7 @@ class Below(Case):
                     files.open("/folder", mode)
 
     def test_two_readers_in_memory(self) -> None:
-        """fsspec's file in memory is one object with one shared position."""
+        """fsspec's file in memory is a single object with a single shared position."""
         files = self.make(keyset=self.keyset, fs=type(self.fsspec.filesystem("memory"))(global_store=False))
         text = os.urandom(1 << 20)
         files.pipe("/a", text)
@@ -420,7 +421,7 @@ class Below(Case):
             self.assertEqual(first.read(), text[300_000:])
 
     def test_writing_to_a_folder(self) -> None:
-        """fsspec's local files in a transaction move into a folder of their name, and then have a different path."""
+        """In a transaction, fsspec's local files move into a folder of their name and then have a different path."""
         (self.data / "folder").mkdir()
         below = self.fsspec.filesystem("dir", path=str(self.data), target_protocol="file")
         for files, path in (
@@ -439,7 +440,7 @@ class Below(Case):
             self.assertEqual((modes, os.listdir(self.data / "folder")), ({0o600}, []))
 
     def test_moving_onto_a_file_in_a_folder(self) -> None:
-        """A local file system refuses this, even if a move encrypts again."""
+        """A local file system refuses such a move, even if the move encrypts again."""
         for options in ({}, {"associated_data": str.encode}):
             files = self.make(keyset=self.keyset, **options)
             (self.data / "folder").mkdir(exist_ok=True)
@@ -460,7 +461,7 @@ class Below(Case):
         self.assertEqual(files.cat("a"), b"text")
 
     def test_listings_that_are_old(self) -> None:
-        """A file system with cached listings returns an old size."""
+        """A file system with cached listings may return an old size."""
         kept: dict[str, Any] = {}
 
         class Keeping(type(self.fsspec.filesystem("file"))):  # type: ignore[misc]
@@ -500,7 +501,7 @@ class Below(Case):
         self.assertEqual(self.got.read_bytes(), b"text")
 
     def test_ranges_that_are_not_kept_to(self) -> None:
-        """HTTP servers may answer the request for a range with the whole file."""
+        """HTTP servers may respond to a request for a range with the whole file."""
         plain = type(self.fsspec.filesystem("file"))
         requests = []
 
@@ -568,7 +569,7 @@ class Below(Case):
             files.info(str(self.data / "b"))
 
     def test_local_sources_of_unknown_length(self) -> None:
-        """A file of /proc has the size 0, and a source may become shorter while it is read."""
+        """A file in /proc has the size 0, and a source may become shorter while it is read."""
         self.files.put("/proc/version", str(self.path))
         self.assertEqual(self.files.cat(str(self.path)), pathlib.Path("/proc/version").read_bytes())
         source = self.folder / "source"
@@ -582,7 +583,7 @@ class Below(Case):
             self.files.put_file("/proc/version", str(self.data / "new"), mode="create")
 
     def test_callbacks(self) -> None:
-        """Callbacks get the same steps and bytes as from fsspec's own file system."""
+        """Callbacks receive the same steps and bytes as from fsspec's own file system."""
         source = self.folder / "source"
         (source / "sub").mkdir(parents=True)
         for name in ("a", "sub/b"):
@@ -657,7 +658,7 @@ class S3(Case):
         self.assertEqual(self.files.du("bucket/d"), 9001)
 
     def test_trees(self) -> None:
-        """Copies and moves of folders whose files are bound to their paths, and sizes next to files that do not
+        """Tests copies and moves of folders whose files are bound to their paths, and sizes next to files that do not
         open."""
         files = self.make(keyset=self.keyset, fs=self.files.fs, associated_data=str.encode)
         files.pipe({"bucket/a/x": b"1", "bucket/a/s/y": b"22"})

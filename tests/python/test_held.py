@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Buffers are released at the end of a call, of a batch and of a file, after success and after failure."""
+"""Tests that buffers are released at the end of a call, a batch or a file, after success and after failure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
             buffer.pop()
 
     def check(self, action: Callable[..., Any], *buffers: Any, fails: Any = None) -> None:
-        """Call an action. A stored exception with its traceback must not hold a buffer."""
+        """Call an action. A stored exception with its traceback must not keep a buffer exported."""
         if fails is None:
             result = action(*buffers)
             self.free(*buffers)
@@ -118,7 +118,7 @@ class Batches(Case):
         batch = self.begin(*buffers)
         batch.result()
         self.free(*buffers)
-        self.assertEqual(batch.result(), [None] * 10, "the results stay")
+        self.assertEqual(batch.result(), [None] * 10, "the results remain")
         self.free(*buffers)
 
     def test_done_and_cancel(self) -> None:
@@ -140,7 +140,8 @@ class Batches(Case):
         buffers = self.buffers()
         self.check(self.begin, *buffers[:3], bytearray(7), fails=ValueError)
         self.check(self.begin, buffers[0], bytearray(3), *buffers[2:], fails=ValueError)
-        self.check(lambda *of: self.begin(*of).result(), *buffers[:3], bytearray(120), fails=ValueError)  # one nonce
+        # There is only one nonce.
+        self.check(lambda *of: self.begin(*of).result(), *buffers[:3], bytearray(120), fails=ValueError)
 
     def test_lists(self) -> None:
         data = [bytearray(i) for i in range(100)]
@@ -169,7 +170,7 @@ class Batches(Case):
         asyncio.run(run())
 
     def test_a_buffer_that_runs_code_when_it_is_released(self) -> None:
-        """Code that runs during the release may query the batch."""
+        """Code that runs while a buffer is released may query the batch."""
         np = needed("numpy")
         seen: list[Any] = []
 

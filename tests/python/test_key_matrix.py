@@ -1,6 +1,7 @@
-"""Each part opens the files of every other part, with every kind of place. The cases are generated from two lists.
+"""Tests that each part of the project opens the files of every other part, with every kind of place. The cases are
+generated from two lists.
 
-Three matrices: single files, trees with encrypted names, and warpaes bulk datasets.
+There are three matrices: single files, trees with encrypted names, and datasets of `warpaes bulk`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from warpaes.names import EncryptedNames
 
 WORD = "correct horse"
 
-#: Places of one keyset, and of the keysets in front of files.
+#: Places of the same keyset, and places of the keysets at the start of files.
 PLACES = [
     "clear", "file:clear", "clear:clear", "env:MATRIX_KEYSET", "exec:cat clear", "fd:clear",
     "passphrase=word;locked", "passphrase=env:MATRIX_WORD;env:MATRIX_LOCKED", "passphrase=exec:cat word;file:locked",
@@ -40,7 +41,7 @@ OWN = ["passphrase=word;own:", "kek=kek;own:", "kek=env:MATRIX_KEK;kek-aad=x;own
 
 #: Places of a key that only wraps the data keys of datasets.
 WRAPPING = ["kek", "env:MATRIX_KEK", "exec:cat kek"]
-#: Kinds of datasets: their data keys, and their names.
+#: The kinds of datasets: their data keys, and their names.
 DATASETS = [
     (*envelope, *names)
     for envelope in ((), ("--envelope", "job"), ("--envelope", "object"))
@@ -49,7 +50,7 @@ DATASETS = [
 #: The plain path of the file in a tree or a dataset.
 NAMED = "a folder/the tensor"
 
-#: A keyset with a passphrase prompt, only for parts whose prompt a program can answer.
+#: Places of a keyset with a passphrase prompt. They are only for parts whose prompt a program can answer.
 ASKED = ["passphrase:locked", "passphrase:env:MATRIX_LOCKED"]
 
 
@@ -67,9 +68,9 @@ def opened(place: str) -> Iterator[tuple[str, list[int]]]:
 
 
 class Part:
-    """A part of the project that writes the file ``plain`` under the keyset at a place, and reads such files."""
+    """A part of the project that writes the file ``plain`` under the keyset at a place and reads such files."""
 
-    own = True  #: whether it opens the keyset in front of a file
+    own = True  #: whether it opens the keyset at the start of a file
     trees = True  #: whether it writes and reads trees whose names are encrypted
     datasets = True  #: whether it reads objects of datasets
     asks = False  #: whether it asks the test for a passphrase
@@ -96,7 +97,7 @@ class Part:
         raise NotImplementedError
 
     def read_object(self, place: str, dataset: str) -> bytes:
-        """Read the object NAMED of a dataset."""
+        """Read the object NAMED in a dataset."""
         raise NotImplementedError
 
 
@@ -111,7 +112,7 @@ class Program(Part):
 
 
 class Command(Program):
-    # --no-sync, because tests need not survive a power failure.
+    # Uses --no-sync, because the tests' files need not survive a power failure.
     def write(self, place: str, name: str) -> None:
         self.run("WARPAES", "encrypt", place, "--no-sync", "-o", name, "plain")
 
@@ -125,7 +126,7 @@ class Command(Program):
         return self.run("WARPAES", "cat", place, "--encrypted-names", "--name", NAMED, root)
 
     def read_object(self, place: str, dataset: str) -> bytes:
-        """Decrypt the dataset by ``warpaes bulk``, which finds the Python package."""
+        """Decrypt the dataset with ``warpaes bulk``, which finds the Python package."""
         with opened(place) as (name, descriptors), tempfile.TemporaryDirectory() as folder:
             command = [os.environ["WARPAES"], "bulk", "decrypt", "-q", "-k", name, dataset, folder]
             environment = os.environ | {"WARPAES_PYTHON": sys.executable}
@@ -157,7 +158,7 @@ class Cpp(C):
 
 
 def asked(place: str) -> Any:
-    """Load the keyset at a place with a prompt, which a function answers."""
+    """Load the keyset at a place whose prompt a function answers."""
     return Keyset.load(place, passphrase=lambda _: WORD) if place.startswith("passphrase:") else place
 
 
@@ -237,7 +238,7 @@ class Fsspec(Part):
 
 
 class Safetensors(Open):
-    """Tensors. The text is a file in the format of the package safetensors."""
+    """Encrypted tensors. The text is a file in the format of the package safetensors."""
 
     def write(self, place: str, name: str) -> None:
         tensors = needed("safetensors.numpy").load(self.text)
@@ -260,9 +261,10 @@ class Safetensors(Open):
 
 
 class Bulk(Part):
-    """Folders with one object. If another part reads the object, it is bound neither to its name nor to a manifest.
+    """Folders with one object. If a different part reads the object, the object is bound neither to its name nor to a
+    manifest.
 
-    Only the other parts have trees with encrypted names, because bulk encrypts the names of datasets.
+    Only the other parts have trees with encrypted names, because bulk encrypts the names in datasets.
     """
 
     own = trees = False
@@ -353,9 +355,9 @@ class Matrix(unittest.TestCase):
         return {name: make(self.folder) for name, make in there.items()}
 
     def test_each_opens_what_each_wrote(self) -> None:
-        """Every part writes with each place, and reads the files of every part, each time with a different place.
+        """Every part writes with each place and reads the files of every part, each time with a different place.
 
-        Every use of a passphrase is slow, so with a passphrase every part reads the files of only one part.
+        Every use of a passphrase is slow, so with a passphrase, a part reads the files of only one part.
         """
         parts, cells, written = self.parts(), 0, {}
         for writer, part in parts.items():
@@ -378,7 +380,7 @@ class Matrix(unittest.TestCase):
         self.assertEqual(cells, len(parts) * (len(parts) * fast + slow) + asking * len(ASKED))
 
     def test_trees_with_encrypted_names(self) -> None:
-        """Do the same with trees. A place with a passphrase reads the tree of one part."""
+        """Every part does the same with trees. A place with a passphrase is used to read the tree of only one part."""
         parts = {name: part for name, part in self.parts().items() if part.trees}
         cells = 0
         for writer, part in parts.items():
@@ -399,8 +401,8 @@ class Matrix(unittest.TestCase):
     def test_datasets(self) -> None:
         """Every part except C and C++ reads every kind of dataset, even with a place that the writer did not use.
 
-        A place with a passphrase has datasets of one kind. The command starts Python for each dataset, so it reads
-        one for each place.
+        A place with a passphrase is tested with only one kind of dataset. The command starts Python for each dataset,
+        so it reads one dataset for each place.
         """
         parts = {name: part for name, part in self.parts().items() if part.datasets}
         cells, wanted = 0, 0
@@ -429,7 +431,7 @@ class Matrix(unittest.TestCase):
                 parts[name].read("dataset:clear", "plain")
 
     def test_keysets_in_front_of_files(self) -> None:
-        """Parts that use one keyset for all files refuse ``own:`` with a specific message."""
+        """Parts that use the same keyset for all files refuse ``own:`` with a specific message."""
         parts = self.parts()
         owns = [name for name, part in parts.items() if part.own]
         for i, place in enumerate(OWN):
@@ -459,7 +461,7 @@ class Matrix(unittest.TestCase):
             if number % 3 == 0:  # a valid or almost valid place
                 place = "".join(random.choices(openers, k=2)) + random.choice(["clear", "under", "bound"])
             if "passphrase=word" in place and "locked" in place:
-                continue  # takes long
+                continue  # these places are slow
             keyset = ctypes.c_void_p()
             status = library.warpaes_keyset_load(place.encode(), None, ctypes.byref(keyset))
             self.assertEqual(bool(keyset), status == 0, place)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests places of keys, and programs that print keys: their environment, and their command in messages."""
+"""Tests key places, and programs that print keys: their environment, and their commands in messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Places(unittest.TestCase):
 
 class Programs(Places):
     def test_they_get_no_variable_of_keys(self) -> None:
-        """Programs get their own variables and credentials, but no variable that a later place names."""
+        """Programs receive their own variables and credentials, but no variable that a later place names."""
         secret = {"KEK": "kek", "OTHER": "other", "PIN": "pin", "WARPAES_KEYSET": "k", "WARPAES_KEYSET_OLD": "k"}
         kept = {"VAULT_TOKEN": "token", "WARPAES_PKCS11_PIN": "1234", "MINE": "mine"}
         os.environ.update(secret | kept)
@@ -67,7 +67,7 @@ class Programs(Places):
                 os.set_inheritable(descriptor, True)
             self.assertEqual(_places.read_secret(f"fd:{file.fileno()}"), key.read_bytes())
             listed = _places.read_secret("exec:for each in /proc/self/fd/*; do readlink $each; done; cat").decode()
-        # The list contains only readlink's standard streams. Its standard error is that of this process.
+        # The list contains only readlink's standard streams. Its standard error is this process's standard error.
         ours = os.readlink("/proc/self/fd/2")
         for line in listed.splitlines():
             self.assertTrue(line == ours or line == "/dev/null" or line.startswith(("pipe:", "/proc/")), listed)
@@ -86,7 +86,7 @@ class Programs(Places):
             ("A= tool", "tool"),
             ("exit 3; echo secret", "exit"),
             ("tool|secret", "tool"),
-            # The shell would interpret these differently, or they are ambiguous.
+            # The shell would interpret these commands differently, or they are ambiguous.
             ("TOKEN=$(cat secret) get-key", ""),
             ("TOKEN=$(echo correct horse) get-key", ""),
             ("TOKEN=`echo correct horse` get-key", ""),
@@ -116,7 +116,7 @@ class Programs(Places):
                 self.assertEqual(_places.shown(f"exec:{text}"), f"exec:{name}")
 
     def test_a_quoted_secret_in_any_words(self) -> None:
-        """Secrets of random characters are quoted as Python does for the shell, and in double quotes."""
+        """Secrets of random characters are quoted as Python quotes them for the shell, and in double quotes."""
         rng = random.Random(38)
         letters = "secretSECRET '\"\\$`=;|&<>(){}[]#*?!~\t\n-/.:,%@+_01"
         shown: dict[str, int] = {}
@@ -260,7 +260,8 @@ class Counts(Places):
             self.assertEqual(source.unwrap(wrapped), b"key")
 
     def test_a_keyset_for_files_has_no_such_limit(self) -> None:
-        """Each wrapped key is encrypted with a separate key, derived from a random salt of the key's length."""
+        """Each wrapped key is encrypted with a separate key, which is derived from a random salt that is as long as the
+        key."""
         source = keysources.LocalSource("local", lambda: keyset)
         keyset = warpaes.Keyset.generate().to_json()
         salts = {source.wrap(b"key")[1:33] for _ in range(50)}

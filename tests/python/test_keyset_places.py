@@ -1,4 +1,5 @@
-"""Tests places of keysets: the grammar, every way to open and save, and error messages that do not repeat a secret."""
+"""Tests keyset places: the grammar, every way to open and save a keyset, and error messages that do not repeat
+secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ SECRET = "correct horse battery"
 TEXT = b"some text " * 50
 
 
-#: Every kind of place for one keyset, and every kind of place for the key that opens it.
+#: Every kind of place for the same keyset, with every kind of place for the key that opens the keyset.
 PLACES = [
     "clear", "clear:clear", "file:clear", "clear:file:clear", "exec:cat clear", "env:TEST_KEYSET",
     "passphrase=passphrase;locked", "passphrase=env:TEST_PASSPHRASE;exec:cat locked",
@@ -55,7 +56,7 @@ def list_of(keyset: Keyset) -> list[Any]:
 
 
 class Case(unittest.TestCase):
-    made: ClassVar[dict[str, bytes]] = {}  # shared keysets; each passphrase guess is slow
+    made: ClassVar[dict[str, bytes]] = {}  # shared keysets, because each passphrase guess is slow
 
     def setUp(self) -> None:
         self.folder = new_folder(self)
@@ -204,13 +205,13 @@ class Loading(Case):
             ("kek=kek;clear", "another file may have replaced yours"),
         ):
             self.refused(place, exceptions.KeysetError, sentence)
-        self.refused("kek=kek;under", ValueError, "give only one of the two", kek="file:kek")
+        self.refused("kek=kek;under", ValueError, "use only one of the two", kek="file:kek")
 
     def test_nothing_is_repeated_that_may_be_secret(self) -> None:
         for place, kind, sentence in (
-            ("0f" * 16, FileNotFoundError, "no file of this name"),
-            ("passphrase=hunter2;locked", FileNotFoundError, "passphrase=: there is no file"),
-            ("kek=hunter2;under", FileNotFoundError, "kek=: there is no file"),
+            ("0f" * 16, FileNotFoundError, "the file does not exist"),
+            ("passphrase=hunter2;locked", FileNotFoundError, "passphrase=: the file does not exist"),
+            ("kek=hunter2;under", FileNotFoundError, "kek=: the file does not exist"),
             ("evn:hunter2", ValueError, "'evn:' is not a kind of place"),
             ("kek=aws-kmss://hunter2;under", ValueError, "'aws-kmss:' is not a kind of place"),
             ("passphrase=env:NONE;locked", ValueError, "env:NONE: this environment variable is not set"),
@@ -239,12 +240,14 @@ class Loading(Case):
         program = "import warpaes; warpaes.Keyset.load('passphrase:locked')"
         ended = subprocess.run([sys.executable, "-c", program], stdin=subprocess.DEVNULL, capture_output=True,
                                start_new_session=True, text=True, check=False)  # fmt: skip
-        self.assertIn("there is no terminal to ask for it; write passphrase=PLACE;", ended.stderr)
+        self.assertIn("there is no terminal for the prompt; write passphrase=PLACE;", ended.stderr)
 
 
-@unittest.skipUnless(os.environ.get("WARPAES"), "WARPAES does not name the command; a build with it runs this")
+@unittest.skipUnless(
+    os.environ.get("WARPAES"), "WARPAES does not name the command; a build with the command runs this test"
+)
 class Matrix(Case):
-    """Each part writes and reads with each place, and opens the files of the other parts."""
+    """Each part of the project writes and reads with each place, and opens the files of the other parts."""
 
     def command(self, verb: str, place: str, content: bytes) -> bytes:
         command = [os.environ["WARPAES"], verb, "-k", place]
@@ -319,7 +322,9 @@ class Saving(Case):
         keyset.save("passphrase:asked", passphrase=lambda question: SECRET)
         self.assertEqual(Keyset.load("passphrase=passphrase;asked").to_json(), keyset.to_json())
 
-    @unittest.skipUnless(os.environ.get("WARPAES"), "WARPAES does not name the command; a build with it runs this")
+    @unittest.skipUnless(
+        os.environ.get("WARPAES"), "WARPAES does not name the command; a build with the command runs this test"
+    )
     def test_the_command_opens_it(self) -> None:
         keyset = keyset_of()
         keyset.save("passphrase=passphrase;mine")
@@ -342,7 +347,7 @@ class Saving(Case):
                 keyset.save(place)
         with self.assertRaisesRegex(ValueError, "empty"):
             keyset.save("passphrase:new", passphrase=ask)
-        with self.assertRaisesRegex(FileNotFoundError, "not repeated"):
+        with self.assertRaisesRegex(FileNotFoundError, "not shown"):
             keyset.save("kek=hunter2;new")
         with self.assertRaises(exceptions.KeysetError):
             keyset_of("AES128_GCM_HKDF_4KB").__class__.from_raw("C2SP_CHUNKED_256", bytes(32)).save("new")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests key sources: files and programs, moto's KMS, SoftHSM, a simulated TPM, and a small server with Vault's API."""
+"""Tests key sources with files and programs, moto's KMS, SoftHSM, a simulated TPM, and a small server with Vault's
+API."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from warpaes.keysources import BadAnswerError, DeniedError, KeySourceError, Unav
 from warpaes.keysources.__main__ import main as command
 
 DATA_KEY = bytes(range(32))
-# Protobuf messages that are not a keyset.
+# Protobuf messages that are not keysets.
 MALFORMED = "07 08 120107 1200 12060a0010011801 0801 000000 120410091801 12030a0107 12020801 08ffffffffffffffffffff01"
 SOFTHSM = pathlib.Path("/usr/lib/softhsm/libsofthsm2.so")
 
@@ -41,7 +42,7 @@ def needed_program(name: str, package: str) -> None:
     if shutil.which(name) is None:
         if os.environ.get("CI") == "true":
             raise RuntimeError(f"{name} is missing")
-        raise unittest.SkipTest(f"{name} is missing; a machine that has Debian's {package} runs this")
+        raise unittest.SkipTest(f"{name} is missing; a machine with Debian's package {package} runs this test")
 
 
 def free_port() -> int:
@@ -64,7 +65,7 @@ class Sources(unittest.TestCase):
         self.assertIs(type(raised.exception), kind, raised.exception)
 
     def works(self, source: keysources.KeySource) -> bytes:
-        """Tests that apply to every source."""
+        """Run the tests that apply to every source."""
         for key in (b"k", DATA_KEY, bytes(4096)):
             for aad in (b"", b"row 7", bytes(range(256))):
                 wrapped = source.wrap(key, aad)
@@ -88,7 +89,7 @@ class Sources(unittest.TestCase):
         return text
 
     def works_by_place(self, url: str) -> None:
-        """A keyset under the source is saved, loaded, pickled and used by one string."""
+        """With a source's URL, a keyset is saved, loaded, pickled and used."""
         place = f"kek={url.replace(';', ';;')};kek-aad=of May;{self.folder}/keyset"
         keyset = warpaes.Keyset.generate()
         keyset.save(place)
@@ -232,7 +233,7 @@ class Local(Sources):
                 keysources.read_keyset(json.dumps({"encryptedKeyset": sealed}), source)
 
     def test_the_command(self) -> None:
-        """The test includes `warpaes -k exec:` with this command, as in docs/keys.md."""
+        """Includes `warpaes -k exec:` with this command, as docs/keys.md describes."""
         kek, wrapped, clear = (str(self.folder / name) for name in ("kek", "wrapped", "clear"))
         self.assertEqual(command(["new-kek", "-o", kek]), 0)
         self.assertEqual(os.stat(kek).st_mode & 0o777, 0o600)
@@ -248,7 +249,7 @@ class Local(Sources):
         self.assertEqual(sorted(os.listdir(self.folder)), ["kek", "wrapped"])
         program = pathlib.Path(warpaes.__file__).parent / "bin" / "warpaes"
         if not program.exists():
-            self.skipTest("the package was built without the command; one with it runs this")
+            self.skipTest("the package was built without the command; a package with the command runs this test")
         keys = f"exec:{sys.executable} -B -m warpaes.keysources open file:{kek} --aad backup {wrapped}"
         sealed = subprocess.run([program, "encrypt", "-k", keys], input=b"text", capture_output=True, check=True).stdout
         self.assertEqual(command(["open", f"file:{kek}", "--aad", "backup", wrapped, "-o", clear]), 0)
@@ -257,10 +258,10 @@ class Local(Sources):
         self.assertEqual(command(["wrap", f"file:{kek}", clear, "-o", f"{wrapped}2"]), 0)
 
     def test_the_program_takes_the_same_keys(self) -> None:
-        """The command and the package open each other's wrapped keysets, and refuse the same invalid ones."""
+        """The command and the package open each other's wrapped keysets and refuse the same invalid keysets."""
         program = pathlib.Path(warpaes.__file__).parent / "bin" / "warpaes"
         if not program.exists():
-            self.skipTest("the package was built without the command; one with it runs this")
+            self.skipTest("the package was built without the command; a package with the command runs this test")
 
         def run(*arguments: str) -> int:
             return subprocess.run([program, *arguments], cwd=self.folder, capture_output=True).returncode
@@ -432,7 +433,7 @@ class AwsKms(Sources):
         self.fails(UnknownKeyError, "NotFoundException", lambda: unknown.wrap(DATA_KEY))
         self.authenticate("0")
         self.addCleanup(self.authenticate, "inf")
-        self.fails(DeniedError, "encrypt is refused: ", lambda: self.source.wrap(DATA_KEY))
+        self.fails(DeniedError, "encrypt was refused: ", lambda: self.source.wrap(DATA_KEY))
 
     def authenticate(self, after: str) -> None:
         """Make moto check the caller's identity after this number of requests."""
@@ -448,7 +449,7 @@ class AwsKms(Sources):
         self.fails(DeniedError, "credentials", lambda: self.source.wrap(DATA_KEY))
 
     def answered(self, status: int, answer: Any) -> None:
-        """By another server."""
+        """Check the exception for a response from another server."""
         server = served(self, _Vault, fault=(status, answer))
         self.environment(AWS_ENDPOINT_URL=f"http://127.0.0.1:{server.server_address[1]}")
         self.source = keysources.from_url(f"aws-kms://{self.arn}")
@@ -510,7 +511,7 @@ class Pkcs11(Sources):
         self.fails(InvalidUnwrap, "the key or the associated data differ", lambda: other.unwrap(source_wrapped))
 
     def test_several_sources_at_once(self) -> None:
-        """The sources use one token, with one login per process."""
+        """The sources share a token, with one login per process."""
         failed: list[Exception] = []
 
         def work() -> None:
@@ -534,9 +535,9 @@ class Pkcs11(Sources):
             keysources.from_url(url).wrap(DATA_KEY)
 
         kek = "pkcs11:token=kek%20token;object=kek"
-        self.fails(UnknownKeyError, "no such AES key", lambda: wrap("pkcs11:token=other;object=kek"))
+        self.fails(UnknownKeyError, "does not have this AES key", lambda: wrap("pkcs11:token=other;object=kek"))
         self.fails(UnknownKeyError, "several", lambda: wrap("pkcs11:token=kek%20token;object=twice"))
-        self.fails(UnavailableError, "no such token", lambda: wrap("pkcs11:token=gone;object=kek"))
+        self.fails(UnavailableError, "token was not found", lambda: wrap("pkcs11:token=gone;object=kek"))
         self.fails(UnavailableError, "cannot load", lambda: wrap(f"{kek}?module-path=/no.so"))
         self.fails(UnavailableError, "cannot read", lambda: wrap(f"{kek}?pin-source=file:/no"))
         self.fails(DeniedError, "no PIN", lambda: wrap(f"{kek}?pin-source=env:NO_SUCH_PIN"))
@@ -554,7 +555,7 @@ class Tpm2(Sources):
         self.url = f"tpm2:?flush=yes&tcti=swtpm:port={self.start('one')}"
 
     def start(self, name: str) -> int:
-        """Start swtpm. Its control channel needs the next port, which may be in use."""
+        """Start swtpm. Its control channel needs the next port, which may already be in use."""
         state = self.folder / name
         state.mkdir()
         for _ in range(10):
@@ -585,15 +586,13 @@ class Tpm2(Sources):
         wrapped = keysources.from_url(self.url).wrap(DATA_KEY)
         other = keysources.from_url(f"tpm2:?flush=yes&tcti=swtpm:port={self.start('two')}")
         self.fails(InvalidUnwrap, "the machine or its state differs", lambda: other.unwrap(wrapped))
-        self.fails(
-            InvalidUnwrap, "another kind of source created it", lambda: other.unwrap(b"warpaes-tpm2-1\n\xff\xff")
-        )
+        self.fails(InvalidUnwrap, "was created by another source", lambda: other.unwrap(b"warpaes-tpm2-1\n\xff\xff"))
 
     def test_another_state(self) -> None:
         source = keysources.from_url(self.url + "&pcr=sha256:0,16")
         wrapped = source.wrap(DATA_KEY, b"aad")
         self.assertEqual(source.unwrap(wrapped, b"aad"), DATA_KEY)
-        with self.assertRaises(InvalidUnwrap):  # the TPM enforces the policy, and the source must apply it
+        with self.assertRaises(InvalidUnwrap):  # the TPM enforces the policy, and the source must apply the policy
             keysources.from_url(self.url).unwrap(wrapped, b"aad")
         self.tpm("pcrextend", "16:sha256=" + "1" * 64)
         self.fails(InvalidUnwrap, "state", lambda: source.unwrap(wrapped, b"aad"))

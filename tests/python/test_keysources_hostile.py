@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests key sources with untrusted input: servers with arbitrary responses, and modified key files."""
+"""Tests key sources with untrusted input: servers that send arbitrary responses, and modified key files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Folder(unittest.TestCase):
 
 
 class _Transit(http.server.BaseHTTPRequestHandler):
-    """Vault's transit engine. ``binds``: whether it supports associated data; ``warns``: its warnings."""
+    """Vault's transit engine. ``binds`` states whether it supports associated data, and ``warns`` contains its
+    warnings."""
 
     server: Any
 
@@ -88,7 +89,7 @@ class Vault(Folder):
         return keysources.from_url(f"vault-transit+http://127.0.0.1:{self.server.server_address[1]}/transit/keys/k")
 
     def refused(self, words: str) -> None:
-        """Check that every use of an object is refused, including the second."""
+        """Check that every use of an object is refused, including the second use."""
         wrapped = b"vault:v1:" + base64.b64encode(bytes(12) + aead.AESGCM(bytes(32)).encrypt(bytes(12), DATA_KEY, None))
         for use in (lambda s: s.wrap(DATA_KEY, b"a"), lambda s: s.wrap(DATA_KEY), lambda s: s.unwrap(wrapped, b"a"),
                     lambda s: s.unwrap(wrapped)):  # fmt: skip
@@ -106,7 +107,7 @@ class Vault(Folder):
         for said in ([WARNING], ["another", WARNING], WARNING, {"x": WARNING}):
             self.server.warns = said
             self.refused("ignores associated data")
-        # In a cluster with one old server, that server's responses are refused even after the proof.
+        # In a cluster with one old server, the old server's responses are refused even after the proof.
         self.server.binds, self.server.warns = True, None
         source = self.source()
         wrapped = source.wrap(DATA_KEY, b"a")
@@ -158,7 +159,7 @@ class Vault(Folder):
 
 class Others(Folder):
     def test_a_module_that_leaves_associated_data_out(self) -> None:
-        """A token's module with the API of python-pkcs11."""
+        """Uses a token's module with the API of python-pkcs11."""
 
         class Key:
             def __init__(self, binds: bool) -> None:
@@ -196,8 +197,8 @@ class Others(Folder):
                     use(source(False))
 
     def test_every_source_binds_them(self) -> None:
-        """Sources that encrypt in this process bind associated data themselves. The others pass it on and, except for
-        AWS and Google, prove that it is bound."""
+        """Sources that encrypt in this process bind associated data themselves. Other sources pass it on and, except
+        for AWS and Google, prove that it is bound."""
         from warpaes.keysources import _aws, _azure, _gcp, _local, _pkcs11, _source, _tpm2, _vault
 
         modules = (_aws, _azure, _gcp, _local, _pkcs11, _tpm2, _vault)
@@ -212,7 +213,7 @@ class Others(Folder):
 
 
 class _Raw(socketserver.BaseRequestHandler):
-    """Responds to every request with the bytes of ``server.pieces``, with a pause after each piece."""
+    """Responds to every request with the bytes in ``server.pieces``, with a pause after each piece."""
 
     server: Any
 
@@ -228,15 +229,15 @@ class _Raw(socketserver.BaseRequestHandler):
 
 
 def answer(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
-    # The server closes the connection after each response. Without a notice a client may send its next request on that
-    # connection.
+    # The server closes the connection after each response. Without a header that announces this, a client may send its
+    # next request on the connection.
     lines = [f"HTTP/1.1 {status}", *headers, "Connection: close", f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body
 
 
 class Servers(Folder):
-    """The server sends garbage, huge and slow responses and redirects to Vault's client, whose HTTP code the KME's
-    client shares, and to boto3."""
+    """Tests servers that send garbage, huge or slow responses, or redirects, to Vault's client and to boto3. The KME's
+    client shares the HTTP code of Vault's client."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -320,8 +321,8 @@ class Servers(Folder):
         self.assertEqual((self.server.requests, other.requests), (6, 0))
 
     def test_slow_answers_end(self) -> None:
-        """The response arrives byte by byte, each well within a socket's timeout, in the status, a header, the body or
-        a chunk."""
+        """The response arrives byte by byte in the status, a header, the body or a chunk. Each byte arrives well within
+        a socket's timeout."""
         head = b"HTTP/1.1 200 OK\r\n"
         for first, rest in (
             (b"", head * 100),
@@ -362,7 +363,7 @@ class Servers(Folder):
             for words in [r"no complete answer within 0\.3 s"] * 4 + ["4 earlier requests are still unanswered"] * 2:
                 with self.assertRaisesRegex(UnavailableError, words):
                     source.unwrap(b"wrapped")
-            self.server.pause = 0  # they end
+            self.server.pause = 0  # now the requests end
             deadline = time.monotonic() + 30
             while any(thread.is_alive() for thread in source._client._late) and time.monotonic() < deadline:  # type: ignore[attr-defined]
                 time.sleep(0.05)
@@ -412,8 +413,7 @@ class Servers(Folder):
 
 
 class Altered(Folder):
-    """In every file that key sources store, each byte is changed, the file is truncated everywhere, and bytes are
-    appended."""
+    """Changes each byte of every file that key sources store, truncates the file everywhere, and appends bytes."""
 
     def variants(self, content: bytes) -> Any:
         for at in range(len(content)):
@@ -470,12 +470,12 @@ class Altered(Folder):
         with self.assertRaisesRegex(KeysetError, "a field twice"):
             text = json.dumps(one)[:-1] + f', "encryptedKeyset": "{two["encryptedKeyset"]}"}}'
             keysources.read_keyset(text, source)
-        with self.assertRaisesRegex(KeysetError, "'more' is not one of its fields"):
+        with self.assertRaisesRegex(KeysetError, "'more' is not a valid field"):
             keysources.read_keyset(json.dumps(one | {"more": 1}), source)
         keysources.read_keyset(json.dumps({"encryptedKeyset": one["encryptedKeyset"]}), source)
 
     def test_keys_that_wrap(self) -> None:
-        """An unencrypted key is not authenticated. An altered one opens nothing, or is the same key."""
+        """An unencrypted key is not authenticated. An altered key opens nothing or is the same key."""
         kek = keysources.generate_kek()
         wrapped = keysources.LocalSource("file:kek", lambda: kek).wrap(DATA_KEY, b"aad")
         refused = same = 0
@@ -486,7 +486,7 @@ class Altered(Folder):
             except (InvalidUnwrap, KeysetError) as error:
                 refused += 1
                 self.assertIn("file:kek: ", str(error))
-        # Unused names: keyMaterialType and its value.
+        # The unused names are keyMaterialType and its value.
         self.assertLess(same, 4 * len('"keyMaterialType": "SYMMETRIC"'))
         self.assertGreater(refused, 3 * len(kek))
 
@@ -511,7 +511,7 @@ class Altered(Folder):
             (good[:-5], "is not JSON"),
             (good.replace(b'Keyset": "', b'Keyset": "%'), "encryptedKeyset is not base64"),
             (good.replace(b'Keyset": "', b'Keyset": "AAAA'), "cannot open the wrapped key"),
-            (good.replace(b"keysetInfo", b"keysetinfo"), "'keysetinfo' is not one of its fields"),
+            (good.replace(b"keysetInfo", b"keysetinfo"), "'keysetinfo' is not a valid field"),
             (good.replace(b"ENABLED", b"DISABLED"), "keysetInfo does not match"),
         ):
             wrapped.write_bytes(text)
@@ -535,7 +535,7 @@ class Altered(Folder):
         self.assertEqual(sorted(os.listdir(self.folder)), ["kek", "wrapped"])
 
     def test_outputs(self) -> None:
-        """Existing links and files are not written to, and no temporary file remains."""
+        """Existing links and files are not overwritten, and no temporary file remains."""
         outside, link = self.folder / "outside", self.folder / "link"
         outside.write_bytes(b"mine")
         link.symlink_to(outside)

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Tests KV blocks and other messages in device memory, each under a separate key, on the simulated GPU and in host
-memory."""
+"""Tests KV blocks and other messages under separate keys, in device memory on the simulated GPU and in host memory."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ LENGTHS = (4096, 1, 0, 17, 1000)
 
 
 class Enqueued(unittest.TestCase):
-    """Tests of AESGCM.enqueue_into with several keys in one call."""
+    """Tests of AESGCM.enqueue_into with several keys in the same call."""
 
     def setUp(self) -> None:
         fake_torch.install()
@@ -126,7 +125,7 @@ class Enqueued(unittest.TestCase):
 
 
 class Blocks(unittest.TestCase):
-    """Tests of warpaes.kv on tensors like PyTorch's, in both kinds of memory."""
+    """Tests of warpaes.kv with tensors like PyTorch's, in both kinds of memory."""
 
     def setUp(self) -> None:
         needed("cryptography")
@@ -192,7 +191,7 @@ class Blocks(unittest.TestCase):
             data = self.tensor(text(4000), device)
             seals = self.blocks.encrypt(data, self.names)
             sealed = self.content(data)
-            # Two blocks of a tenant are exchanged, and one belongs to another tenant.
+            # Two blocks of a tenant are exchanged, and one block belongs to a different tenant.
             swapped = sealed[2000:3000] + sealed[1000:2000] + sealed[:1000] + sealed[3000:]
             found = self.tensor(swapped, device)
             exchanged = seals.select([2, 1, 0, 3])
@@ -216,7 +215,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(self.statuses(rotated.decrypt(data, seals, self.names)), [0] * 4)
 
     def test_copies_overlap_the_encryption(self) -> None:
-        """Each part is copied on another stream after its encryption, and the current stream waits for all copies."""
+        """Each part is copied on a different stream after its encryption. The current stream waits for all copies."""
         self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
         self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
         data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
@@ -234,8 +233,28 @@ class Blocks(unittest.TestCase):
         self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 4, *["wait"] * 4, "wait for a stream"])
         self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
 
+    def test_parts(self) -> None:
+        """The first parts are short, or the last ones, and the others grow."""
+        for size, expected in (
+            (8 << 20, {1: [1], 3: [1, 1, 1], 7: [1, 1, 1, 1, 3], 16: [1, 1, 1, 1, 4, 8], 20: [1, 1, 1, 1, 4, 12]}),
+            (4 << 20, {3: [2, 1], 4: [2, 2], 16: [2, 2, 2, 2, 8]}),
+            (20 << 20, {2: [1, 1]}),
+            (0, {0: [0], 5: [5]}),
+        ):
+            for count, counts in expected.items():
+                data = fake_torch.Tensor(0, size * count)
+                for last in (False, True):
+                    parts = self.blocks._parts(data, data, count, last)
+                    found = [blocks.stop - blocks.start for blocks, _ in parts]
+                    self.assertEqual(found, counts[::-1] if last else counts)
+                    ends = [0, *(blocks.stop for blocks, _ in parts)]
+                    self.assertEqual(ends[:-1], [blocks.start for blocks, _ in parts])
+                    for blocks, part in parts:
+                        self.assertEqual((part.start, part.stop), (size * blocks.start, size * blocks.stop))
+
     def test_results_belong_to_the_stream(self) -> None:
-        """Memory that the current stream has freed may still be in use there, and the work is on another stream."""
+        """Memory that the current stream has freed may still be in use on that stream, and the work is on a different
+        stream."""
         data, stream = self.tensor(text(4000), "cuda"), fake_torch.Stream(0)
         seals = self.blocks.encrypt(data, self.names, stream=stream)
         statuses = self.blocks.decrypt(data, seals, self.names, stream=stream)
@@ -243,11 +262,12 @@ class Blocks(unittest.TestCase):
         self.assertEqual((self.statuses(statuses), self.content(data)), ([0] * 4, text(4000)))
 
     def test_a_name_that_is_not_valid_changes_nothing(self) -> None:
-        """The same applies in a later part: the seals of the earlier ones would be lost."""
+        """An invalid name in a later part also changes nothing. Otherwise, the seals of the earlier parts would be
+        lost."""
         self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
         self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
         data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
-        with self.assertRaisesRegex(ValueError, "64 bits"):
+        with self.assertRaisesRegex(ValueError, "64-bit"):
             self.blocks.store(data, [*self.names[:3], self.names[3]._replace(kv_rank=2**63)], host)
         self.assertEqual((self.content(data), self.content(host)), (text(4000), bytes(4000)))
 
@@ -279,8 +299,8 @@ class Blocks(unittest.TestCase):
             ("divided into 0 blocks", lambda: self.blocks.encrypt(data, [])),
             ("as large as", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(3999), "cuda"))),
             ("same device", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(4000), "cpu"))),
-            ("there are 4 for 2", lambda: self.blocks.decrypt(data, seals, self.names[:2])),
-            ("there are 4 for 2", lambda: self.blocks.fetch(self.tensor(b"", "cpu"), seals, self.names[:2], data)),
+            ("4 seals do not match", lambda: self.blocks.decrypt(data, seals, self.names[:2])),
+            ("4 seals do not match", lambda: self.blocks.fetch(self.tensor(b"", "cpu"), seals, self.names[:2], data)),
             ("as large as data", lambda: self.blocks.store(data, self.names, self.tensor(bytes(10), "cpu"))),
             ("12 and 16 bytes", lambda: self.kv.Seals([1], bytes(12), self.tensor(bytes(15), "cpu"))),
             ("UTF-8", lambda: self.blocks.encrypt(data, [name._replace(model_name=1) for name in self.names])),

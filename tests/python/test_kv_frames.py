@@ -1,4 +1,4 @@
-"""Compares frames of encrypted KV caches with pyca and, if installed, LMCache."""
+"""Compares frames of encrypted KV caches with pyca and, if it is installed, LMCache."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ class KvFrames(unittest.TestCase):
         self.assertEqual(AESGCM(key).decrypt(frame[5:17], frame[17:], bound), plain)
 
     def test_who_writes_the_storage(self) -> None:
-        """Flipped bits, truncations, another tenant's frame, and another object's second frame are refused."""
+        """Flipped bits, truncated frames, a different tenant's frame and a different object's second frame are
+        refused."""
         plain = os.urandom(64)
         for frames in self.frames():
             frame = sealed(frames, plain, self.name)
@@ -139,7 +140,7 @@ class KvFrames(unittest.TestCase):
         for arguments in ((3, [(0, b"x")]), (1, []), (1, [(0, b"")]), (1, [(0, b"x")], 24)):
             with self.assertRaises(ValueError):
                 self.module.Frames(*arguments)
-        with self.assertRaisesRegex(ValueError, "takes 37"):
+        with self.assertRaisesRegex(ValueError, "requires 37"):
             frames.seal(b"text", bytearray(36), self.name)
         for wrong in ("text", 5, None):
             with self.assertRaises(TypeError):
@@ -157,7 +158,8 @@ class KvFrames(unittest.TestCase):
             sealed(frames, b"x", self.name._replace(cache_salt="another"))
 
     def test_clients_that_choose_many_tenants(self) -> None:
-        """Such clients do not use unlimited memory, and a key that was dropped does not restart its count at 0."""
+        """Clients that choose many tenants do not use unlimited memory, and a key that was dropped does not restart its
+        count at 0."""
         for opens in (False, True):
             frames = self.module.Frames(2, [(1, b"secret")])
             with mock.patch.object(self.module, "MOST_TENANTS", 4), mock.patch.object(self.module, "MOST_OBJECTS", 3):
@@ -224,7 +226,7 @@ class KvFrames(unittest.TestCase):
             self.assertEqual(len(set(ivs)), 300, how)
 
     def test_a_child_that_is_forked_while_a_thread_encrypts(self) -> None:
-        """The parent's lock may be held, and no thread in the child would release it."""
+        """The parent's lock may be held during the fork, and no thread in the child would release it."""
         frames = self.module.Frames.of_keyset(self.keyset)
         with frames._lock:
             child = os.fork()
@@ -249,7 +251,7 @@ class Lmcache(unittest.TestCase):
             self.theirs = importlib.import_module("lmcache.v1.distributed.serde.aesgcm")
         except ImportError as error:
             raise unittest.SkipTest(
-                f"LMCache cannot be imported ({error.name}); machines that have it run this"
+                f"LMCache cannot be imported ({error.name}); machines that have it run this test"
             ) from None
         self.ours = importlib.import_module("warpaes.lmcache")
         self.folder = new_folder(self)
@@ -313,7 +315,7 @@ class Lmcache(unittest.TestCase):
         task = processor.submit_deserialize(frames, outs, keys)
         self.assertTrue(self.done(processor.query_deserialize_result, task))
         self.assertEqual([bytes(out.byte_array) for out in outs], plains)
-        task = processor.submit_deserialize(frames[:1], outs[:1], keys[1:2])  # exchanged objects are a miss
+        task = processor.submit_deserialize(frames[:1], outs[:1], keys[1:2])  # exchanged objects are a cache miss
         self.assertFalse(self.done(processor.query_deserialize_result, task))
 
     @staticmethod
@@ -327,8 +329,8 @@ class Lmcache(unittest.TestCase):
 
     def test_options(self) -> None:
         for options, words in (
-            ({}, "give keyset"),
-            ({"keyset": "a", "master_key_path": "b"}, "give keyset"),
+            ({}, "requires keyset"),
+            ({"keyset": "a", "master_key_path": "b"}, "requires keyset"),
             ({"keyset": "a", "aes_bits": 256}, "aes_bits applies only"),
             ({"master_key_path": str(self.master), "aes_bits": 192}, "128 or 256"),
             ({"master_key_path": str(self.master), "aes_bits": 130}, "128 or 256"),

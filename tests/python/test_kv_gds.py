@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""LMCache's GDS L1 with a slab of ciphertext.
+"""Tests LMCache's GDS L1 with a slab of ciphertext.
 
-With LMCache and PyTorch where they are installed (LMCache 0.5.6 was tried on a CPU), otherwise with their contracts.
-A backend in this file moves the bytes, because no machine of the tests has GPUDirect Storage.
+The test uses LMCache and PyTorch if they are installed (LMCache 0.5.6 was tried on a CPU), and otherwise classes with
+their interfaces. A backend in this file moves the bytes, because no test machine has GPUDirect Storage.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from test_vllm_offload import HAS_TORCH, installed
 from warpaes.exceptions import FormatError, InvalidTag
 
 HAS_LMCACHE = HAS_TORCH and installed("lmcache.v1.gpu_connector.gds_backends")
-REGION = 8192  # registered at once: 16 MiB in LMCache
+REGION = 8192  # the size registered at a time; LMCache uses 16 MiB
 OURS = pathlib.Path(__file__).resolve().parents[2] / "python/warpaes/lmcache/gds_backends"
 
 
 def made_up_lmcache() -> None:
-    """The contract of LMCache's backends."""
+    """Install modules with the interface of LMCache's backends."""
     package, backends = "lmcache.v1.gpu_connector", "lmcache.v1.gpu_connector.gds_backends"
     if backends in sys.modules:
         return
@@ -84,7 +84,7 @@ class Memory:
 
 
 class Slab(unittest.TestCase):
-    """Objects of any sizes, at any places of staging buffers that are registered in regions."""
+    """Objects of any size, at any position of staging buffers that are registered in regions."""
 
     def setUp(self) -> None:
         needed("numpy")
@@ -113,7 +113,7 @@ class Slab(unittest.TestCase):
         self.backend.register_stream(0)
 
     def transfer(self, direction: str, slab: int, size: int, at: int) -> None:
-        """Makes calls that do not cross a region, as LMCache's GDSContext.transfer_async does."""
+        """Make calls that do not cross a region, as LMCache's GDSContext.transfer_async does."""
         action, done = getattr(self.handle, f"{direction}_async"), 0
         while done < size:
             base, offset = divmod(at + done, REGION)
@@ -133,7 +133,7 @@ class Slab(unittest.TestCase):
         self.transfer("write", slab, len(data), at)
 
     def test_any_places(self) -> None:
-        """An object is read into a different part of the staging buffer than it was written from."""
+        """An object is written from one part of the staging buffer and read into a different part."""
         for size in (1, 4096, REGION, 3 * REGION, 20000):
             for source, target in ((0, 0), (0, 4096), (4096, 0), (4096, 12288)):
                 data = text(size)
@@ -145,7 +145,7 @@ class Slab(unittest.TestCase):
                 self.assertEqual(self.content(target, size), data, (size, source, target))
 
     def test_the_slab_is_written_again(self) -> None:
-        """Objects replace others and partly overlap them."""
+        """Objects replace other objects and partly overlap them."""
         first, second, third = text(12288), text(12289)[1:], text(4098)[2:]
         self.write(0, first, 0)
         self.write(16384, second, 0)
@@ -161,8 +161,8 @@ class Slab(unittest.TestCase):
         self.assertEqual(self.content(4096, 12288), second)
 
     def test_what_was_altered(self) -> None:
-        """Altered bytes, earlier content and content from a different location are refused during the read and
-        wiped."""
+        """Altered bytes, earlier content, and content from a different location are refused and wiped during the
+        read."""
         before = text(20000)
         self.write(0, before, 4096)
         older = bytes(self.below.slab[:20000])
@@ -178,7 +178,7 @@ class Slab(unittest.TestCase):
         ):
             self.below.slab[begin : begin + len(content)] = content
             self.fill(0, b"\xff" * 20000)
-            with self.subTest(begin), self.assertRaisesRegex(InvalidTag, "not as they were written"):
+            with self.subTest(begin), self.assertRaisesRegex(InvalidTag, "differ from the bytes that were written"):
                 self.transfer("read", 0, 20000, 0)
             self.handle._readings.clear()
             self.below.slab[:] = kept
@@ -193,11 +193,11 @@ class Slab(unittest.TestCase):
         self.assertEqual(self.content(0, 8192), bytes(8192))
         self.below.lacking = 0
         self.transfer("read", 0, 4096, 0)  # only the beginning of one write
-        with self.assertRaisesRegex(FormatError, "authenticated as one"):
+        with self.assertRaisesRegex(FormatError, "cannot be authenticated"):
             self.transfer("read", 0, 8192, 0)
 
     def test_buffers_are_wiped_on_the_stream(self) -> None:
-        """A read is refused while it and earlier decryptions are on its stream."""
+        """While a read is refused, the read and earlier decryptions are still on their stream."""
         self.write(0, text(64), 0)
         streams, wiped = list[int](), list[list[int]]()
 
@@ -245,16 +245,16 @@ class Slab(unittest.TestCase):
         self.assertEqual(kinds.count("deregister_buffer"), 5)
 
 
-@unittest.skipUnless(HAS_LMCACHE, "the Python package lmcache is not installed; machines that have it run this")
+@unittest.skipUnless(HAS_LMCACHE, "the Python package lmcache is not installed; machines that have it run this test")
 class Real(Slab):
-    """Through LMCache's own context and its choice of backends."""
+    """Runs the tests with LMCache's own context, which chooses the backend."""
 
     def setUp(self) -> None:
         super().setUp()
         context: Any = importlib.import_module("lmcache.v1.gpu_connector.gds_context")
         config = importlib.import_module("lmcache.v1.distributed.config")
         self.enterContext(unittest.mock.patch.object(context, "_MAX_GDS_REGION", REGION))
-        if self.buffer.device.type == "cpu":  # which has no streams
+        if self.buffer.device.type == "cpu":  # a CPU has no streams
             self.enterContext(unittest.mock.patch.object(context.platform_stream, "stream_handle", lambda *_: 0))
         self.context = context.GDSContext(self.backend)
         self.context.initialize(config.GdsL1Config("", 1 << 17))

@@ -1,4 +1,4 @@
-"""Tests encrypted model folders: encryption, refusals, and loading by transformers and diffusers."""
+"""Tests encrypted model folders: encryption, refusals, and loading with transformers and diffusers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Case(unittest.TestCase):
         self.keyset.save(str(self.key))
 
     def make(self) -> dict[str, Any]:
-        """Write a model of three shards with an index, and a part in a subfolder."""
+        """Write a model with three shards and an index, and a part in a subfolder."""
         random = self.numpy.random.default_rng(7)
         tensors: dict[str, Any] = {}
         index: dict[str, str] = {}
@@ -109,7 +109,8 @@ class Folders(Case):
         self.assertEqual(self.load().keys(), tensors.keys())
 
     def test_links_to_files_of_others(self) -> None:
-        """A cloned model may contain a link to one of the user's keys, which would be copied unencrypted."""
+        """A cloned model may contain a link to one of the user's keys. Without a check, the key would be copied
+        unencrypted."""
         self.make()
         (self.folder / "id_rsa").write_text("secret")
         (self.source / "README.md").symlink_to("../id_rsa")
@@ -160,7 +161,7 @@ class Folders(Case):
         self.assertNotIn(there.keys.enc["k"], repr(there.keys) + str(vars(there)))
 
     def test_a_shard_that_is_exchanged_while_it_is_opened(self) -> None:
-        """The manifest is compared with the opened file, not with the file at its path."""
+        """The manifest is compared with the file that was opened, not with the file that is at its path."""
         self.encrypt()
         other = self.folder / "other"
         self.models.encrypt(self.source, other, str(self.key))
@@ -274,7 +275,7 @@ class Folders(Case):
             self.load()
 
     def test_a_tensor_that_was_changed(self) -> None:
-        """Tags are checked when a tensor is read, so the tensor is not yielded."""
+        """Tags are checked when a tensor is read, so an altered tensor is not yielded."""
         self.encrypt()
         path = sorted(self.target.glob("model-*.safetensors"))[0]
         content = bytearray(path.read_bytes())
@@ -337,7 +338,7 @@ class Folders(Case):
         self.assertEqual((status, "config.json" in err), (22, True))
         self.assertEqual(run("verify", "-k", self.folder / "none", self.target)[0], 16)
         self.assertEqual(run("inspect", self.source)[0], 16)
-        # `inspect` prints the fields of the manifest to a terminal without authenticating them.
+        # `inspect` prints the manifest's fields to a terminal without authenticating them.
         place = self.target / "warpaes-model.json"
         about = json.loads(place.read_text().partition("\n")[0])
         name = "model-00001-of-00003.safetensors"
@@ -354,14 +355,14 @@ class Folders(Case):
 
 class Unlocked(Case):
     def open_all(self, folder: pathlib.Path) -> None:
-        """Read the shards listed in a folder's index, as ``from_pretrained`` does."""
+        """Read the shards that a folder's index lists, as ``from_pretrained`` does."""
         index = json.loads((folder / "model.safetensors.index.json").read_text())
         for name, shard in index["weight_map"].items():
             with needed("safetensors").safe_open(str(folder / shard), framework="numpy") as file:
                 file.get_tensor(name)
 
     def test_a_configuration_above_an_encrypted_folder(self) -> None:
-        """An attacker moves the folder into another folder, whose index leads to its shards."""
+        """An attacker moves the folder into a different folder whose index leads to its shards."""
         self.encrypt()
         inner = self.folder / "sub"
         self.target.rename(inner)
@@ -475,7 +476,7 @@ class Unlocked(Case):
             shutil.rmtree(self.target)
 
     def test_weights_in_clear_in_their_place(self) -> None:
-        """An attacker replaces the shards by pickles, which transformers loads as a fallback."""
+        """An attacker replaces the shards with pickles, which transformers loads as a fallback."""
         torch = optional("torch")
         transformers = optional("transformers")
         config = transformers.LlamaConfig(

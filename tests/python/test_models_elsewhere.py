@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Encrypted model folders in object stores, on several devices and for several ranks, and loads that are stopped."""
+"""Tests encrypted model folders in object stores, on several devices and for several ranks, and loads that are
+stopped."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ from warpaes.exceptions import FormatError, InvalidTag
 
 
 class Elsewhere(Case):
-    """Folders at URLs."""
+    """Tests of folders at URLs."""
 
     def setUp(self) -> None:
         super().setUp()
         self.fsspec = needed("fsspec")
 
     def upload(self, url: str, options: dict[str, Any] | None = None) -> Any:
-        """Copy the encrypted folder, and return the file system there."""
+        """Copy the encrypted folder to a URL and return the file system."""
         files, root = self.fsspec.core.url_to_fs(url, **(options or {}))
         for path in self.target.rglob("*"):
             if path.is_file():
@@ -52,7 +53,7 @@ class Elsewhere(Case):
         self.fsspec.filesystem("s3", **options).mkdir("bucket")
         files = self.upload("s3://bucket/models/one", options)
         files.pipe_file("bucket/models/one/adapter/", b"")  # the console marks folders in this way
-        for name in (".gitattributes", "adapter/.cache/x.lock"):  # files of a hub's client
+        for name in (".gitattributes", "adapter/.cache/x.lock"):  # files that a hub's client creates
             files.pipe_file(f"bucket/models/one/{name}", b"x")
         for url in ("s3://bucket/models/one", "s3://bucket/models/one/"):
             found = dict(self.models.load(url, self.keyset, framework="numpy", storage_options=options))
@@ -99,7 +100,7 @@ class Elsewhere(Case):
             dict(self.models.load(url, self.keyset, framework="numpy"))
 
     def test_answers_that_are_not_whole(self) -> None:
-        """A server may return less or more than the requested range."""
+        """A server may return fewer or more bytes than the requested range."""
         tensors = self.encrypt()
         self.upload("memory://models/one")
         memory: Any = type(self.fsspec.filesystem("memory"))
@@ -118,7 +119,7 @@ class Elsewhere(Case):
             return bytes(real(files, path, start, end)) if not start else b""
 
         with mock.patch.object(memory, "cat_file", less), self.assertRaises(FormatError):
-            load()  # a manifest is requested only once
+            load()  # the manifest is requested only once
         whole = importlib.import_module("warpaes.models._places").RemotePlace
         manifest = (self.target / "warpaes-model.json").read_bytes()
         with mock.patch.object(whole, "read", lambda *_: manifest):
@@ -167,7 +168,7 @@ class Devices(Case):
                 next(self.models.load(self.target, self.keyset, **options))
 
     def test_transformers_own_map(self) -> None:
-        """accelerate's device map of a real model is accepted."""
+        """A device map that accelerate creates for a real model is accepted."""
         torch, accelerate, transformers = (optional(name) for name in ("torch", "accelerate", "transformers"))
         config = transformers.LlamaConfig(
             vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2
@@ -214,7 +215,7 @@ class Stopped(Case):
         self.assertFalse(made[0].any())
 
     def test_interrupted(self) -> None:
-        """Ctrl-C ends a slow load. Its threads stop after their current piece."""
+        """Ctrl-C ends a slow load. The load's threads stop after their current piece."""
         self.encrypt()
         program = (
             "import os, sys, threading, time, warpaes.models\n"
@@ -222,7 +223,7 @@ class Stopped(Case):
             "real = _places.Ranges.fill\n"
             "def slow(file, at, *rooms):\n"
             "    if sum(room.nbytes for room in rooms) > 5000:\n"
-            "        os.write(1, b'reading\\n')\n"  # whole, where print of two threads may mix lines
+            "        os.write(1, b'reading\\n')\n"  # a single write, because the output of print in two threads may mix
             "        time.sleep(0.5)\n"
             "    real(file, at, *rooms)\n"
             "_places.Ranges.fill = slow\n"
@@ -271,7 +272,7 @@ if action == "alone":
 
 
 class Ranks(Case):
-    """Tests with two ranks of torchrun, over gloo. No rank hangs."""
+    """Tests with two ranks of torchrun over gloo. No rank may hang."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -293,13 +294,13 @@ class Ranks(Case):
         self.assertEqual((status, sorted(re.findall("rank . has .*", said))), (0, ["rank 0 has 8", "rank 1 has 8"]))
 
     def test_a_tensor_of_one_rank(self) -> None:
-        """The last byte belongs to the adapter, whose only tensor one rank loads."""
+        """The last byte belongs to the adapter, whose only tensor is loaded by one rank."""
         self.spoil(self.target / "adapter/adapter_model.safetensors", -1)
         status, said = self.run_ranks("together")
         self.assertEqual(status, 0, said)
         self.assertEqual(len(re.findall("InvalidTag lora", said)), 1, said)
         self.assertEqual(len(re.findall("RuntimeError rank . stopped: InvalidTag: lora", said)), 1, said)
-        status, said = self.run_ranks("alone")  # torchrun ends the other rank, which waits
+        status, said = self.run_ranks("alone")  # torchrun ends the other rank, which is waiting
         self.assertNotEqual(status, 0)
         self.assertEqual(len(re.findall("InvalidTag lora", said)), 1, said)
 
@@ -309,7 +310,7 @@ class Ranks(Case):
         self.assertEqual((status, len(re.findall("rank . 0 InvalidTag .*config.json was altered", said))), (0, 2), said)
 
     def test_ranks_that_see_two_models(self) -> None:
-        """The storage shows each rank a different model under the same key."""
+        """The storage shows each rank a different model, both under the same key."""
         self.target.rename(f"{self.target}0")
         self.models.encrypt(self.source, f"{self.target}1", str(self.key))
         status, said = self.run_ranks("mixed")

@@ -1,5 +1,5 @@
-"""Tests encrypted names: warpaes.names compared with the command and a second implementation, and warpaes.fs on such a
-tree."""
+"""Compares warpaes.names with the command and a second implementation of encrypted names, and tests warpaes.fs on a
+tree with encrypted names."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class FileSystem(unittest.TestCase):
         self.command("keys", "add", "--primary", self.keyset)
         files = self.files()
         self.assertEqual(self.all_files(files), FILES)
-        files.pipe_file(f"{self.tree}/photos/raw/b.jpg", b"new")  # unmoved, under its old name
+        files.pipe_file(f"{self.tree}/photos/raw/b.jpg", b"new")  # the file is not moved and keeps its old name
         files.pipe_file(f"{self.tree}/photos/new", b"new")
         expected = FILES | {"photos/raw/b.jpg": b"new", "photos/new": b"new"}
         self.assertEqual(self.all_files(files), expected)
@@ -265,7 +265,7 @@ class FileSystem(unittest.TestCase):
         shutil.copytree(self.tree, self.here / "copy")
         self.command("reencrypt", "-k", self.keyset, "--encrypted-names", self.tree)
         shutil.copytree(self.here / "copy", self.tree, dirs_exist_ok=True)
-        with self.assertRaisesRegex(FormatError, "two entries have this plain name"):
+        with self.assertRaisesRegex(FormatError, "two entries have this plaintext name"):
             self.files().ls(self.tree)
 
     def test_names_that_lead_elsewhere(self) -> None:

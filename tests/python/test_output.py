@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests files that the package writes: no incomplete file has the final name, no write goes through a link, and no mode
-gets wider."""
+"""Tests files that the package writes. No incomplete file has the final name, no write follows a link, and no file
+receives more permissions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def mode_of(path: pathlib.Path) -> int:
 
 
 def access_list(user: int, rights: int) -> bytes:
-    """Return an access list: rw for the owner, nothing for group and others, and rights for one more user."""
+    """Return an access list with rw for the owner, no permissions for group and others, and permissions for one
+    additional user."""
     none = 0xFFFFFFFF
     entries = [(1, 6, none), (2, rights, user), (4, 0, none), (0x10, rights, none), (0x20, 0, none)]
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
@@ -65,7 +66,7 @@ class Outputs(unittest.TestCase):
 
     def test_owner_and_access_list(self) -> None:
         if os.getuid() != 0:
-            self.skipTest("only root can give files to others")
+            self.skipTest("only root can change a file's owner")
         self.path.write_bytes(b"old")
         self.path.chmod(0o640)
         os.chown(self.path, 1234, 5678)
@@ -73,7 +74,7 @@ class Outputs(unittest.TestCase):
             pass
         found = self.path.stat()
         self.assertEqual((found.st_uid, found.st_gid, mode_of(self.path)), (1234, 5678, 0o640))
-        # If the group cannot be set, the new group gets only the permissions of others.
+        # If the group cannot be set, the file's new group receives only the permissions of others.
         with unittest.mock.patch("os.fchown", side_effect=PermissionError(1, "no")), Output(self.path, replace=True):
             pass
         self.assertEqual((self.path.stat().st_uid, mode_of(self.path)), (0, 0o600))
@@ -87,7 +88,7 @@ class Outputs(unittest.TestCase):
         with Output(self.path, replace=True):
             pass
         self.assertEqual(os.getxattr(self.path, ACCESS_LIST), access_list(1234, 4))
-        # A folder's default access list is not applied to a file that replaces one without a list.
+        # A folder's default access list is not applied to a file that replaces a file without a list.
         self.path.unlink()
         self.path.write_bytes(b"old")
         self.path.chmod(0o640)
@@ -129,7 +130,7 @@ class Outputs(unittest.TestCase):
                 output.commit()
             self.assertEqual(self.names(), ["file"])
             self.path.unlink()
-        # A file appears between the last check and the link.
+        # A file appears between the last check and the call to link().
         output = Output(self.path)
         self.path.write_bytes(b"old")
         with unittest.mock.patch.object(Output, "_check", return_value=None), self.assertRaises(FileExistsError):
@@ -143,7 +144,7 @@ class Outputs(unittest.TestCase):
         refused = PermissionError(1, "Operation not permitted")
         with unittest.mock.patch("os.link", side_effect=refused) as link, Output(self.path) as output:
             output.write(b"new")
-        self.assertEqual(link.call_count, 1)  # missing support for links was not detected earlier
+        self.assertEqual(link.call_count, 1)  # the missing support for links was not detected earlier
         self.assertEqual((self.names(), self.path.read_bytes()), (["file"], b"new"))
         with (
             unittest.mock.patch("os.link", side_effect=refused),

@@ -1,4 +1,4 @@
-"""Tests files that begin with their own keyset: opened with open, fsspec and the command, and altered."""
+"""Tests files that begin with their own keyset: opening them with open, fsspec and the command, and altered files."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ class Opens(Case):
     def test_a_passphrase_and_its_cost(self) -> None:
         content = self.sealed(PASSPHRASE)
         self.assertEqual(self.opened("file", PASSPHRASE), TEXT)
-        with self.assertRaisesRegex(exceptions.InvalidTag, "passphrase: is wrong"):
+        with self.assertRaisesRegex(exceptions.InvalidTag, "the passphrase is wrong"):
             pathlib.Path("bad").write_text("battery staple")
             self.opened("file", "passphrase=bad;own:")
         with self.assertRaisesRegex(
-            exceptions.KeysetError, "not encrypted under a key-encryption key: write passphrase:"
+            exceptions.KeysetError, "not encrypted under a key-encryption key; write passphrase:"
         ):
             self.opened("file", KEK)
         end = content.index(b"\n", 21)
@@ -123,7 +123,7 @@ class Opens(Case):
 
 class Commands(Case):
     def test_agree_on_every_line_of_a_front(self) -> None:
-        """The package refuses each line that the command refuses, and skips each line that it skips."""
+        """The package refuses each line that the command refuses and skips each line that the command skips."""
         command = os.environ.get("WARPAES")
         if not command:
             self.skipTest("the command is not built (WARPAES)")
@@ -197,10 +197,10 @@ class Files(Case):
 
 
 class Kept(Case):
-    """Tests of the keysets of many files, which one object opens."""
+    """Tests of the keysets of many files that a single object opens."""
 
     def files(self) -> tuple[OwnKeysets, list[Any]]:
-        """Return an object, and for each of three files a function that opens its front."""
+        """Return an object and, for each of three files, a function that opens the file's own keyset."""
         fronts = []
         for _ in range(3):
             content = io.BytesIO(self.sealed())
@@ -267,7 +267,7 @@ class Kept(Case):
 
 
 class Altered(Case):
-    """Files altered by an attacker who can write to the storage."""
+    """Files that an attacker who can write to the storage has altered."""
 
     def test_not_a_file_of_its_own_keyset(self) -> None:
         Keyset.generate().save("keyset")
@@ -284,7 +284,7 @@ class Altered(Case):
         first, second = self.sealed(), self.sealed()
         with self.assertRaises(exceptions.InvalidTag):
             self.opened(second[:PAGE] + first[PAGE:])
-        with self.assertRaisesRegex(exceptions.InvalidTag, "kek: does not open"):
+        with self.assertRaisesRegex(exceptions.InvalidTag, "kek: cannot open"):
             self.opened(first, "kek=other;own:")
 
     def test_bytes_and_lengths_of_the_front(self) -> None:
@@ -310,7 +310,7 @@ class Altered(Case):
 class Refused(Case):
     def test_places(self) -> None:
         for place, words in (
-            ("own:", "own: is encrypted"),
+            ("own:", "own: is always encrypted"),
             ("clear:own:", "cannot be combined"),
             ("kek=kek;passphrase:own:", "cannot be combined"),
         ):

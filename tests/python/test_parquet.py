@@ -67,7 +67,7 @@ def read(data, keys=KEY, **options):
 
 
 class Kms(pe.KmsClient):
-    """Wraps keys by XOR, which suffices for tests."""
+    """Wraps keys with XOR, which is sufficient for tests."""
 
     def __init__(self, config=None):
         super().__init__()
@@ -97,7 +97,7 @@ def with_column_keys(double=True, plaintext=False, algorithm="AES_GCM_V1", bits=
 
 
 def missing(column):
-    """Return all keys except that of one column."""
+    """Return all keys except one column's key."""
     ring = wp.KeyMaterial(Kms())
     keep = ring.column
     ring.column = lambda path, metadata: None if path == column else keep(path, metadata)
@@ -105,7 +105,7 @@ def missing(column):
 
 
 class Written(unittest.TestCase):
-    """Files of pyarrow."""
+    """Tests of files that pyarrow writes."""
 
     def test_layouts(self):
         expected = table()
@@ -150,7 +150,7 @@ class Written(unittest.TestCase):
                 try:
                     data = written(numbers, data_page_size=800, **options)
                 except (OSError, NotImplementedError) as error:
-                    self.assertIn("encrypt", str(error).lower())  # pyarrow cannot write it
+                    self.assertIn("encrypt", str(error).lower())  # pyarrow cannot write this file
                     continue
                 self.assertTrue(read(data).equals(numbers))
 
@@ -212,7 +212,7 @@ def hundred_columns():
 
 
 class Counting(io.BytesIO):
-    """Counts read bytes."""
+    """Counts the bytes that are read."""
 
     count = 0
 
@@ -228,7 +228,7 @@ class Counting(io.BytesIO):
 
 
 class Reads(unittest.TestCase):
-    """Any range of the view returns the same bytes."""
+    """Every range of the view must contain the same bytes."""
 
     def test_any_range(self):
         data = written(data_page_size=300, write_batch_size=20, write_page_index=True, row_group_size=200)
@@ -244,7 +244,7 @@ class Reads(unittest.TestCase):
                 self.assertEqual(view.read_at(offset, length), whole[offset : offset + length])
 
     def test_a_read_in_the_middle(self):
-        """A page is located with the OffsetIndex or with two length fields per page, without reading everything before
+        """A page is located with the OffsetIndex, or with two length fields per page, without reading all data before
         it."""
         values = pa.table({"a": pa.array([f"value {i}" for i in range(100_000)])})
         for index in (True, False):
@@ -271,7 +271,7 @@ class Reads(unittest.TestCase):
                     self.assertLess(file.count - before, chunk.length // (20 if index else 9))
 
     def test_an_index_that_does_not_fit_is_not_used(self):
-        """The writer of an index has the key, so a wrong index is not an attack, but it is possible."""
+        """The writer of an index has the key, so a wrong index is possible but not an attack."""
         data = written(data_page_size=300, write_batch_size=20, write_page_index=True)
         with wp.open(io.BytesIO(data), KEY) as view:
             whole = view.read()
@@ -302,14 +302,14 @@ class Reads(unittest.TestCase):
 
 
 def content(span):
-    """Return the bytes of a span in any memory."""
+    """Return the bytes of a span in any kind of memory."""
     whole = bytearray(len(span.memory))
     warpaes.copy(whole, span.memory)
     return bytes(whole[span.base : span.base + span.size])
 
 
 class ColumnChunks(unittest.TestCase):
-    """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory, and are otherwise the same."""
+    """Spans for cuDF's HybridScanReader. Without a GPU, they lie in host memory but are otherwise the same."""
 
     def setUp(self):
         self.device = "cuda" if any(one["name"] == "cuda" and one["usable"] for one in warpaes.backends()) else "cpu"
@@ -327,7 +327,7 @@ class ColumnChunks(unittest.TestCase):
             with wp.open(io.BytesIO(data), KEY) as view:
                 whole = view.read()
                 footer = pq.read_metadata(io.BytesIO(whole))
-                # HybridScanReader's contract: the footer's bytes, and for each chunk the bytes from its first page on.
+                # HybridScanReader requires the footer's bytes and, for each chunk, the bytes from its first page on.
                 self.assertEqual(whole[-8 - len(view.footer_bytes) : -8], view.footer_bytes)
                 expected = []
                 for group in range(footer.num_row_groups):
@@ -349,9 +349,13 @@ class ColumnChunks(unittest.TestCase):
                     self.assertEqual(content(span), whole[offset : offset + size])
 
     def test_many_chunks(self):
-        """Several threads decrypt, and their staging buffers contain no data afterwards."""
+        """Several threads decrypt, and their staging buffers contain no plaintext afterwards."""
         from warpaes.parquet import _device
 
+        small = unittest.mock.patch.object(_device, "_PIECE_BYTES", 1 << 16)
+        small.start()
+        self.addCleanup(small.stop)
+        _device._staging._free.clear()
         data = hundred_columns()
         with wp.open(io.BytesIO(data), KEY) as view:
             spans = view.column_chunks(device=self.device)
@@ -361,9 +365,14 @@ class ColumnChunks(unittest.TestCase):
             warpaes.copy(whole, spans[0].memory)
             for span in spans:
                 self.assertEqual(whole[span.base : span.base + span.size], view.read_at(span.offset, span.size))
-        self.assertTrue(_device._staging._free)
-        for memory in _device._staging._free:
-            self.assertEqual(bytes(memory).count(0), len(memory))
+            self.assertTrue(_device._staging._free)
+            staged = b"".join(bytes(memory) for memory in _device._staging._free)
+            self.assertLess(staged.count(0), len(staged))
+            for pages in view.column_pages():
+                for begin, end in itertools.pairwise(pages.starts()):
+                    plain = view.read_at(pages.chunk.start + begin, end - begin)
+                    for at in (0, len(plain) - 24):  # the header with its statistics, and the text
+                        self.assertEqual(staged.find(plain[at : at + 24]), -1)
 
     def test_pieces(self):
         """The chunk and the page are longer than a staging buffer."""
@@ -411,7 +420,7 @@ class ColumnChunks(unittest.TestCase):
 
 
 class OnS3(unittest.TestCase):
-    """A file object that reads ranges of an object."""
+    """Tests with a file object that reads ranges of an object."""
 
     def test_a_projection_fetches_one_column(self):
         support.needed("boto3")
@@ -459,7 +468,7 @@ class OnS3(unittest.TestCase):
 
 
 class OverS3fs(unittest.TestCase):
-    """Tests of URLs of the fsspec protocol, with s3fs and a moto server."""
+    """Tests of URLs for the fsspec protocol, with s3fs and a moto server."""
 
     def test_a_projection_fetches_one_column(self):
         s3fs = support.needed("s3fs")
@@ -467,8 +476,8 @@ class OverS3fs(unittest.TestCase):
         fsspec = support.needed("fsspec")
         fsspec.register_implementation("warpaes-parquet", "warpaes.parquet._fs.ParquetFileSystem", clobber=True)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        # moto adds a Server header to each response, so werkzeug must not: in Python's development mode aiohttp refuses
-        # duplicate headers.
+        # moto adds a Server header to each response, so werkzeug must not add one. In Python's development mode,
+        # aiohttp refuses duplicate headers.
         once = unittest.mock.patch(
             "werkzeug.serving.WSGIRequestHandler.send_response",
             lambda handler, code, message=None: handler.send_response_only(code, message),
@@ -509,7 +518,7 @@ class OverS3fs(unittest.TestCase):
 
 
 class Hostile(unittest.TestCase):
-    """Tests of altered files and of wrong keys."""
+    """Tests of altered files and wrong keys."""
 
     def setUp(self):
         self.small = pa.table({"a": pa.array(range(40), pa.int64()), "b": pa.array([f"s{i}" for i in range(40)])})
@@ -605,7 +614,8 @@ class Hostile(unittest.TestCase):
                 self.assertTrue(pq.read_table(view, columns=others).equals(table().select(others)))
                 with self.assertRaisesRegex(Exception, r"column 0 \(number\)"):
                     pq.ParquetFile(view, pre_buffer=False).read(columns=["number"])
-                # No byte of the missing column is invented. Every kind of read that includes it is refused.
+                # The view must not invent bytes of the missing column. Every kind of read that includes the column is
+                # refused.
                 for chunk in (row[0] for row in view.footer.chunks):
                     for offset, length in (
                         (chunk.start, 1),
@@ -623,7 +633,7 @@ class Hostile(unittest.TestCase):
                     view.read_at(0, view.size)
 
     def test_a_footer_of_nothing_but_structs(self):
-        """Unauthenticated bytes do not create objects. Each of these structs would become one."""
+        """Unauthenticated bytes must not create objects. Each of these structs would become an object."""
         count = 1 << 20
         many = b"\x19\xfc\x80\x80\x40" + bytes(count)  # a list of empty structs
         signed = written(self.small, {"plaintext_footer": True})
@@ -649,12 +659,12 @@ class Hostile(unittest.TestCase):
         data = written(self.small, compression="snappy")
         at = data.index(b"\x1c\x1c", wp.open(io.BytesIO(data), KEY).footer.start)
         renamed = bytearray(data)
-        renamed[at + 1] = 0x2C  # AES_GCM_CTR_V1 of the union EncryptionAlgorithm
+        renamed[at + 1] = 0x2C  # AES_GCM_CTR_V1 in the union EncryptionAlgorithm
         with self.assertRaisesRegex(ValueError, "altered to AES_GCM_CTR_V1"):
             self.whole(bytes(renamed))
         with self.assertRaisesRegex(ValueError, "require_gcm"):
             wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
-        # The format does not protect the algorithm (docs/parquet.md), so every page is also altered.
+        # The format does not protect the algorithm (docs/parquet.md), so the test also alters every page.
         for row in wp.open(io.BytesIO(data), KEY).footer.chunks:
             for chunk in row:
                 renamed[chunk.start + chunk.length - 1] ^= 1
@@ -664,7 +674,7 @@ class Hostile(unittest.TestCase):
             wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
 
     def test_random_alterations(self):
-        """Check that a file gives the same table, or a documented refusal."""
+        """Check that an altered file returns the same table or a documented refusal."""
         import random
 
         rng = random.Random(44)
@@ -697,7 +707,7 @@ LAYOUT = {
 
 
 class Rewritten(unittest.TestCase):
-    """pyarrow reads the package's files, including files rewritten page by page."""
+    """pyarrow reads the package's files, including files that were rewritten page by page."""
 
     def test_written_for_pyarrow(self):
         for algorithm, plaintext, prefix, store, version in itertools.product(
@@ -766,7 +776,7 @@ class Rewritten(unittest.TestCase):
             self.assertTrue(pq.read_table(io.BytesIO(plain.getvalue())).equals(table()))
             clear = io.BytesIO()
             pq.write_table(table(), clear, **LAYOUT)
-            self.assertLess(abs(len(plain.getvalue()) - len(clear.getvalue())), 300)  # no fillers are left
+            self.assertLess(abs(len(plain.getvalue()) - len(clear.getvalue())), 300)  # no filler bytes remain
             index = pq.ParquetFile(io.BytesIO(plain.getvalue())).metadata.row_group(0).column(0)
             self.assertTrue(index.has_offset_index and index.has_column_index)
 
@@ -871,7 +881,7 @@ class Command(unittest.TestCase):
             cwd=self.folder.name, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertIn("1 files were skipped because they are links or not Parquet: in/_SUCCESS", said.stderr)
+        self.assertIn("1 files were skipped, because they are links or not Parquet files: in/_SUCCESS", said.stderr)
         self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
         self.run_command("verify", *common, "out")
         self.run_command("encrypt", *common, "-o", "out", "in", status=17)
@@ -883,7 +893,7 @@ class Command(unittest.TestCase):
         self.run_command("rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "new", "out")
         with wp.open(self.path("new/b.parq"), b"another key, 16B", b"new/b.parq") as view:
             self.assertEqual(pq.read_table(view).num_rows, 20)
-        # Files of one dataset under one key are exchanged.
+        # Files of the same dataset under the same key are exchanged.
         os.rename(self.path("out/day=1/a.parquet"), self.path("out/kept"))
         os.rename(self.path("out/day=2/a.parquet"), self.path("out/day=1/a.parquet"))
         os.rename(self.path("out/kept"), self.path("out/day=2/a.parquet"))
@@ -894,8 +904,8 @@ class Command(unittest.TestCase):
         )
 
     def test_links_below_folders_are_not_followed(self):
-        """Otherwise anyone who can write to the folders could choose the files to read and the place of the
-        plaintext."""
+        """If links were followed, anyone who can write to the folders could choose the files to read and the location
+        of the plaintext."""
         for name in ("in/sub", "elsewhere", "out", "plain"):
             os.makedirs(self.path(name))
         for name in ("in/sub/a.parquet", "other.parquet"):
@@ -904,7 +914,7 @@ class Command(unittest.TestCase):
         os.symlink("../elsewhere", self.path("out/sub"))
         common = ["-r", "-k", "file:key"]
         said = self.run_command("encrypt", *common, "-o", "out", "in", status=20)
-        self.assertIn("'out/sub/a.parquet': a folder in this path is a link", said)
+        self.assertIn("'out/sub/a.parquet': a folder in the path is a link", said)
         os.unlink(self.path("out/sub"))
         self.run_command("encrypt", *common, "-o", "out", "in")
         self.assertEqual(os.listdir(self.path("out/sub")), ["a.parquet"])
@@ -912,7 +922,7 @@ class Command(unittest.TestCase):
         self.assertIn("is a link", self.run_command("decrypt", *common, "-o", "plain", "out", status=20))
         os.rename(self.path("out/sub"), self.path("moved"))
         os.symlink("../moved", self.path("out/sub"))
-        self.run_command("verify", *common, "out")  # a link to a folder is not entered
+        self.run_command("verify", *common, "out")  # a link to a folder is not followed
         os.unlink(self.path("out/sub"))
         os.rename(self.path("moved"), self.path("out/sub"))
         # Links are planted after the folder was listed.
@@ -969,12 +979,12 @@ class Command(unittest.TestCase):
 
 
 class FileSystem(unittest.TestCase):
-    """fsspec's protocol warpaes-parquet."""
+    """Tests of fsspec's protocol warpaes-parquet."""
 
     @classmethod
     def setUpClass(cls):
         cls.fsspec = support.needed("fsspec")
-        # The entry point of the installed package does the same.
+        # The installed package's entry point does the same.
         name = "warpaes.parquet._fs.ParquetFileSystem"
         cls.fsspec.register_implementation("warpaes-parquet", name, clobber=True)
 
@@ -1029,7 +1039,7 @@ class FileSystem(unittest.TestCase):
 
 
 class Thrift(unittest.TestCase):
-    """The compact protocol."""
+    """Tests of Thrift's compact protocol."""
 
     def test_hostile_structs(self):
         from warpaes.parquet import _thrift
@@ -1126,9 +1136,9 @@ class Iceberg(unittest.TestCase):
         swapped = sealed[:8] + sealed[66:124] + sealed[8:66] + sealed[124:]
         with self.assertRaisesRegex(InvalidTag, "block 0 "):
             whole(swapped, unbound)
-        # Whole blocks are removed from the end, which only the recorded length reveals.
+        # Complete blocks are removed from the end. Only the recorded length reveals this.
         self.assertEqual(whole(sealed[: 8 + 58], unbound), bytes(range(30)))
-        with self.assertRaisesRegex(ValueError, "records"):
+        with self.assertRaisesRegex(ValueError, "according to its key metadata"):
             whole(sealed[: 8 + 58])
         for other in (wp.IcebergKeyMetadata(KEY[::-1], b"p"), wp.IcebergKeyMetadata(KEY, b"q")):
             with self.assertRaises(InvalidTag):
@@ -1138,7 +1148,7 @@ class Iceberg(unittest.TestCase):
         data = written(properties={"aad_prefix": b"ice", "store_aad_prefix": False})
         good = wp.IcebergKeyMetadata(KEY, b"ice", len(data))
         self.assertTrue(read(data, good).equals(table()))
-        with self.assertRaisesRegex(ValueError, "records"):
+        with self.assertRaisesRegex(ValueError, "according to its key metadata"):
             read(data, wp.IcebergKeyMetadata(KEY, b"ice", len(data) + 1))
 
 

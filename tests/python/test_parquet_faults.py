@@ -1,4 +1,4 @@
-"""Tests views of Parquet files under threads, forks, faulty file objects, files that change while they are open, and
+"""Tests views of Parquet files with threads, forks, faulty file objects, files that change while they are open, and
 damaged footers."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pq = support.needed("pyarrow.parquet")
 
 
 class Faulty(io.RawIOBase):
-    """A file object whose reads first call a function."""
+    """A file object that calls a function before each read."""
 
     def __init__(self, data, before=None):
         super().__init__()
@@ -47,7 +47,7 @@ class Faulty(io.RawIOBase):
 
 
 def in_child(function, seconds=20):
-    """Return the wait status of a child of fork that calls a function."""
+    """Run a function in a child of fork and return the child's wait status."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -101,7 +101,7 @@ class Faults(unittest.TestCase):
             cls.starts = view.column_pages()[0].starts()
 
     def test_a_fork_during_a_read(self):
-        """A child reads the chunk that a thread of its parent reads at the moment of the fork."""
+        """A child reads the chunk that a thread of its parent is reading at the moment of the fork."""
         started, go_on = threading.Event(), threading.Event()
 
         def wait(_):
@@ -124,7 +124,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(view.read_at(0, view.size), self.whole)
 
     def test_faults_of_a_file_object(self):
-        """A read fails with the fault's name, and the next one succeeds."""
+        """A read fails with the fault's name, and the next read succeeds."""
 
         def fail(error):
             raise error
@@ -152,7 +152,7 @@ class Faults(unittest.TestCase):
                 self.assertEqual(view.read_at(0, view.size), self.whole)
 
     def test_a_file_that_is_replaced(self):
-        """Pages that were found before have other lengths afterwards."""
+        """After the replacement, pages that were found before have different lengths."""
         other = files.written(
             pa.table({name: pa.array(range(20_000), pa.int64()) for name in "ab"}),
             use_dictionary=False,
@@ -171,7 +171,7 @@ class Faults(unittest.TestCase):
     def test_gcm_renamed_ctr_is_refused_again(self):
         at = self.data.index(b"\x1c\x1c", wp.open(io.BytesIO(self.data), KEY).footer.start)
         renamed = bytearray(self.data)
-        renamed[at + 1] = 0x2C  # AES_GCM_CTR_V1 of the union EncryptionAlgorithm
+        renamed[at + 1] = 0x2C  # AES_GCM_CTR_V1 in the union EncryptionAlgorithm
         with tempfile.TemporaryFile(buffering=0) as local:
             local.write(renamed)
             for file in (io.BytesIO(renamed), local):
@@ -181,7 +181,8 @@ class Faults(unittest.TestCase):
                             view.read_at(self.chunk.start, length)
 
     def test_closed_during_reads(self):
-        """Threads get the same bytes until the view is closed, and then an error, even if the descriptor is reused."""
+        """Threads read the same bytes until the view is closed. Afterwards, reads fail, even if the descriptor is
+        reused."""
         for _ in range(5):
             with tempfile.NamedTemporaryFile() as local:
                 local.write(self.data)
@@ -210,8 +211,8 @@ class Faults(unittest.TestCase):
                 self.assertEqual(wrong, [])
 
     def test_unencrypted_parts_outside_the_file(self):
-        """An unencrypted file contains wrong offsets and lengths. Its encryption ends with an error that names the
-        part."""
+        """An unencrypted file contains wrong offsets and lengths. Encrypting it fails with an error that names the
+        wrong part."""
         table, out = pa.table({"a": range(100)}), io.BytesIO()
         pq.write_table(table, out, write_page_index=True)
         data = out.getvalue()
@@ -255,8 +256,9 @@ class Faults(unittest.TestCase):
             view.read_at(-1, 10)
 
     def test_little_memory(self):
-        """Allocations without the interpreter's lock fail, which is a MemoryError."""
-        found = support.run_python(LITTLE_MEMORY, MALLOC_MMAP_THRESHOLD_="65536")  # each allocation changes the size
+        """Allocations that fail while the interpreter's lock is not held must raise MemoryError."""
+        # Each allocation changes the size of the address space.
+        found = support.run_python(LITTLE_MEMORY, MALLOC_MMAP_THRESHOLD_="65536")
         self.assertEqual(set(found.split()), {"MemoryError", "InvalidTag"})
 
 

@@ -1,4 +1,4 @@
-"""Tests encrypted Parquet in regular files. Whole pages are read and decrypted in one call."""
+"""Tests encrypted Parquet in regular files, whose pages are read and decrypted in one call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class InFiles:
         def opened(file, *args, **options):
             if type(file) is not io.BytesIO:
                 return real(file, *args, **options)
-            in_memory = io.FileIO(os.memfd_create("parquet"), "r+b")  # a regular file that needs no disk
+            in_memory = io.FileIO(os.memfd_create("parquet"), "r+b")  # a regular file that does not need a disk
             try:
                 in_memory.write(file.getvalue())
                 view = real(in_memory, *args, **options)
@@ -46,18 +46,18 @@ class InFiles:
 
 
 class WrittenInFiles(InFiles, files.Written):
-    """Files of pyarrow."""
+    """Tests of files that pyarrow writes."""
 
 
 class ReadsInFiles(InFiles, files.Reads):
-    """Any range of the view returns the same bytes."""
+    """Every range of the view must contain the same bytes."""
 
 
 class HostileInFiles(InFiles, files.Hostile):
-    """Someone alters files."""
+    """Tests of altered files."""
 
     def test_all_pages_in_one_call(self):
-        """Pages are longer and shorter than the window, and are read in pieces of any length."""
+        """Pages are longer and shorter than the window and are read in pieces of any length."""
         data = files.written(files.hundred_rows(), use_dictionary=False, compression="none", data_page_size=5000)
         with wp._open.open(io.BytesIO(data), KEY) as view:
             whole = view.read()
@@ -72,7 +72,8 @@ class HostileInFiles(InFiles, files.Hostile):
                     self.assertEqual(got, whole)
 
     def test_parts_of_a_chunk_by_threads(self):
-        """The view is the same. The error names an altered page in any part, and no data of the chunk is left."""
+        """The view is the same with threads. The error names an altered page in any part, and no data of the chunk
+        remains."""
         values = pa.table({"a": pa.array(range(600_000), pa.int64())})
         for algorithm, dictionary in (("AES_GCM_V1", False), ("AES_GCM_CTR_V1", False), ("AES_GCM_V1", True)):
             data = files.written(
@@ -97,7 +98,7 @@ class HostileInFiles(InFiles, files.Hostile):
         end = chunk.start + chunk.length
         with wp.open(io.BytesIO(data), KEY) as view:
             for begin, stop in ((chunk.start, end), (chunk.start, end - 70_000), (chunk.start + starts[3], end)):
-                view.read_at(begin, 9)  # pages are read separately until one is known to be a CTR page
+                view.read_at(begin, 9)  # pages are read separately until a page is known to be a CTR page
                 self.assertEqual(view.read_at(begin, stop - begin), whole[begin:stop])
             self.assertEqual(view.column_pages()[0].starts(), starts)
         for page in (0, 1, len(starts) // 3, len(starts) // 2, len(starts) - 2):
@@ -124,7 +125,7 @@ class HostileInFiles(InFiles, files.Hostile):
             with wp.open(file, KEY) as view:
                 chunk = view.footer.chunks[0][0]
                 file.truncate(chunk.start + chunk.length // 2)
-                with self.assertRaisesRegex(OSError, "became shorter"):
+                with self.assertRaisesRegex(OSError, "was truncated"):
                     view.read_at(chunk.start, chunk.length)
 
     def test_nothing_is_left_of_an_altered_chunk(self):

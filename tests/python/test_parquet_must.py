@@ -1,7 +1,7 @@
-"""Tests guarantees of encrypted Parquet files, module by module: alterations, exchanges, and footers of a hostile key
-holder.
+"""Tests the guarantees of encrypted Parquet files, module by module: altered modules, exchanged modules, and footers
+from a hostile key holder.
 
-WARPAES_PARQUET_TESTING=FOLDER    also reads the encrypted files of apache/parquet-testing
+With WARPAES_PARQUET_TESTING=FOLDER, also reads the encrypted files of apache/parquet-testing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OWN = b"a key of a colum"
 
 
 def small(seed=0):
-    """Return three columns of equal bytes, so that modules in different places have equal lengths."""
+    """Return three columns of equal bytes, so that modules in different places have the same length."""
     values = [(i * 7 + seed) % 97 for i in range(20)]
     return pa.table({name: pa.array(values, pa.int64()) for name in ("a", "b", "c")})
 
@@ -48,7 +48,7 @@ def encrypted(encryption, what=None, **options):
 
 
 def modules(data, keys=KEY, prefix=None):
-    """Return the start and length of every module outside the footer, with a name."""
+    """Return the start, the length and a name for every module outside the footer."""
     found = []
     with wp.open(io.BytesIO(data), keys, prefix) as view:
         ctr = view.footer.ctr
@@ -92,7 +92,7 @@ RING = wp.Keys(KEY, {"b": OWN})
 
 
 class EveryByte(unittest.TestCase):
-    """Every byte of small files is flipped once."""
+    """Flips every byte of small files once."""
 
     def test_noticed_or_outside_all_modules(self):
         for (name, encryption), (layout, options) in itertools.product(VARIANTS.items(), LAYOUTS.items()):
@@ -104,7 +104,7 @@ class EveryByte(unittest.TestCase):
     def every_byte(self, data, encryption):
         prefix = encryption.aad_prefix or None
         expected = whole(data, RING, prefix)
-        # The format does not authenticate pages of AES_GCM_CTR_V1.
+        # The format does not authenticate pages with AES_GCM_CTR_V1.
         pages = {
             at
             for begin, length, what in (modules(data, RING, prefix) if encryption.ctr else ())
@@ -162,8 +162,7 @@ class Exchanges(unittest.TestCase):
             whole(altered, keys)
 
     def test_any_two_modules_of_equal_lengths(self):
-        """Pages, headers, indexes and Bloom filters are exchanged and copied, including between columns and row
-        groups."""
+        """Pages, headers, indexes and Bloom filters are exchanged and copied, also between columns and row groups."""
         kinds = set()
         for layout, options in LAYOUTS.items():
             data = encrypted(VARIANTS["GCM"], **options)
@@ -180,8 +179,8 @@ class Exchanges(unittest.TestCase):
         self.assertLessEqual({(kind, elsewhere) for kind in ("page", "header") for elsewhere in (True, False)}, kinds)
 
     def test_whole_pages_and_chunks(self):
-        """A page with its header is moved before its neighbour, duplicated or omitted. Chunks come from other columns
-        and row groups."""
+        """A page with its header is moved before its neighbour, duplicated or omitted. Chunks are replaced with chunks
+        of other columns and row groups."""
         data = encrypted(VARIANTS["GCM"], **LAYOUTS["no dictionary, v2"])
         every = modules(data)
         pairs = [
@@ -206,7 +205,7 @@ class Exchanges(unittest.TestCase):
                 self.refuse(data, bytes(altered), f"chunks at {one} and {other}")
 
     def test_parts_of_another_file(self):
-        """Key, layout, place and prefix are the same. Only aad_file_unique differs."""
+        """The key, layout, position and AAD prefix are the same. Only aad_file_unique differs."""
         for name in ("GCM", "stored prefix", "CTR"):
             encryption = VARIANTS[name]
             data, other = encrypted(encryption), encrypted(encryption)
@@ -223,7 +222,7 @@ class Exchanges(unittest.TestCase):
             self.refuse(data, other[:start] + data[start:], name)
 
     def test_columns_metadata(self):
-        """A holder of only the footer key swaps the encrypted metadata of two columns that have their own keys."""
+        """A holder of only the footer key exchanges the encrypted metadata of two columns that have their own keys."""
         encryption = wp.Encryption(KEY, columns={"a": OWN, "b": OWN})
         data = encrypted(encryption)
         ring = wp.Keys(KEY, {"a": OWN, "b": OWN})
@@ -238,7 +237,7 @@ class Exchanges(unittest.TestCase):
             whole(with_footer(data, change), ring)
 
     def test_a_whole_file_in_the_place_of_another(self):
-        """Only an expected prefix, derived from the name, detects this."""
+        """Only an expected AAD prefix, which is derived from the name, detects this."""
         data = encrypted(wp.Encryption(KEY, aad_prefix=b"table/part-1"))
         whole(data, KEY, b"table/part-1")
         with self.assertRaisesRegex(ValueError, "differs from the prefix"):
@@ -246,7 +245,7 @@ class Exchanges(unittest.TestCase):
 
 
 def with_footer(data, change, key=KEY):
-    """Return a file with a different footer, made by the holder of the key."""
+    """Return a file with a different footer, created by the holder of the key."""
     with wp.open(io.BytesIO(data), wp.Keys(key, {"a": OWN, "b": OWN})) as view:
         start, aad = view.footer.start, view.footer.aad
     tail = data[start:]
@@ -271,7 +270,7 @@ def meta(metadata, index=0):
 
 
 class HostileFooters(unittest.TestCase):
-    """A writer with the key may make authentic footers with wrong values."""
+    """A writer with the key may create authentic footers with wrong values."""
 
     def test_values(self):
         data = encrypted(VARIANTS["GCM"])
@@ -289,21 +288,21 @@ class HostileFooters(unittest.TestCase):
         wrong = {
             "ordinals repeat": ordinal(0),
             "ordinal below 0": ordinal(-1),
-            "a column too many": lambda m: group(m)[_footer.COLUMNS][1].items.append(dict(column(m))),
-            "a column too few": lambda m: group(m)[_footer.COLUMNS][1].items.pop(),
-            "a chunk beyond the file": of_meta(_footer.COMPRESSED_SIZE, 1 << 40),
+            "one column too many": lambda m: group(m)[_footer.COLUMNS][1].items.append(dict(column(m))),
+            "one column too few": lambda m: group(m)[_footer.COLUMNS][1].items.pop(),
+            "a chunk past the end of the file": of_meta(_footer.COMPRESSED_SIZE, 1 << 40),
             "a chunk of 2^62 bytes": of_meta(_footer.COMPRESSED_SIZE, 1 << 62),
             "a chunk of fewer than 0 bytes": of_meta(_footer.COMPRESSED_SIZE, -5),
             "a chunk before the file": lambda m: meta(m).update(
                 {_footer.DATA_OFFSET: (_thrift.I64, -9), _footer.DICTIONARY_OFFSET: (_thrift.I64, -9)}
             ),
-            "two chunks at one place": lambda m: meta(m, 1).update(
+            "two chunks at the same position": lambda m: meta(m, 1).update(
                 {field: meta(m)[field] for field in (_footer.DATA_OFFSET, _footer.DICTIONARY_OFFSET)}
             ),
-            "an index beyond the file": of_column(_footer.OFFSET_INDEX_OFFSET, _thrift.I64, 1 << 50),
+            "an index past the end of the file": of_column(_footer.OFFSET_INDEX_OFFSET, _thrift.I64, 1 << 50),
             "an index of 2^31 bytes": of_column(_footer.OFFSET_INDEX_LENGTH, _thrift.I32, (1 << 31) - 1),
             "crypto metadata of an unknown kind": of_column(_footer.CRYPTO, _thrift.STRUCT, {3: (_thrift.STRUCT, {})}),
-            "no crypto metadata at all": of_column(_footer.CRYPTO, _thrift.STRUCT, {}),
+            "no crypto metadata": of_column(_footer.CRYPTO, _thrift.STRUCT, {}),
             "data in another file": of_column(_footer.FILE_PATH, _thrift.BINARY, b"/etc/passwd"),
             "no metadata": lambda m: column(m).pop(_footer.META_DATA),
         }
@@ -353,8 +352,8 @@ class HostileFooters(unittest.TestCase):
 
 
 class Combinations(unittest.TestCase):
-    """Random combinations of pyarrow's options give the same result as pyarrow's decryption, including checksums and
-    page indexes."""
+    """With random combinations of pyarrow's options, the result equals that of pyarrow's decryption, including
+    checksums and page indexes."""
 
     def test_equal_to_pyarrow(self):
         rng = random.Random(2026)
@@ -385,7 +384,7 @@ class Combinations(unittest.TestCase):
             with self.subTest(f"{number}: {options} {properties}"):
                 try:
                     data = files.written(expected, properties, **options)
-                except OSError as error:  # pyarrow cannot write it
+                except OSError as error:  # pyarrow cannot write this file
                     self.assertIn("encrypt", str(error).lower())
                     continue
                 theirs = pe.create_decryption_properties(KEY, aad_prefix=None if stored else prefix)
@@ -395,7 +394,7 @@ class Combinations(unittest.TestCase):
                     self.assertTrue(plain.read().equals(reference))
                     one = plain.metadata.row_group(0).column(0)
                     self.assertEqual(one.has_offset_index, options["write_page_index"])
-                # pyarrow also reads the file after warpaes has rewritten it with other options.
+                # pyarrow also reads the file after warpaes has rewritten it with different options.
                 again = io.BytesIO()
                 with wp.open(io.BytesIO(data), KEY, prefix) as view:
                     wp.rewrite(view, again, wp.Encryption(OWN, plaintext_footer=rng.choice([True, False])))
@@ -423,7 +422,7 @@ class Written(unittest.TestCase):
             encrypted(VARIANTS["GCM"])
 
     def test_a_full_disk(self):
-        """The file object's error is raised, and a path keeps its old file."""
+        """The file object's error is raised, and the old file at the path is kept."""
 
         class Full(io.RawIOBase):
             def write(self, data):
@@ -461,14 +460,16 @@ LONG |= {f"kc{i}".encode(): f"123456789012345678901234567890{11 + i}".encode() f
 
 
 class LocalKms:
-    """The KMS of parquet-mr's tests: AES-GCM under master keys, with the keys' names as associated data."""
+    """The KMS of parquet-mr's tests. It uses AES-GCM under master keys, with the keys' names as associated data."""
 
     def unwrap_key(self, wrapped, master):
         data = base64.b64decode(wrapped)
         return AESGCM(SHORT[master.encode()]).decrypt(data[:12], data[12:], master.encode())
 
 
-@unittest.skipUnless(FOLDER, "WARPAES_PARQUET_TESTING names no folder with the encrypted files of parquet-testing")
+@unittest.skipUnless(
+    FOLDER, "WARPAES_PARQUET_TESTING does not name a folder with the encrypted files of parquet-testing"
+)
 class ParquetTesting(unittest.TestCase):
     """Tests of files from parquet-cpp and parquet-mr."""
 

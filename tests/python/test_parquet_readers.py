@@ -1,6 +1,6 @@
-"""Unmodified readers without support for encryption, through the plain view.
+"""Tests unmodified readers without support for encryption through the plain view.
 
-`tools/setup test` installs them; missing ones are skipped.
+`tools/setup test` installs the readers. Missing readers are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pa = support.needed("pyarrow")
 pq = support.needed("pyarrow.parquet")
 fsspec = support.needed("fsspec")
 
-#: The columns that fastparquet can read. It flattens groups, and has no date type.
+#: The columns that fastparquet can read. It flattens groups and does not support dates.
 FLAT = ["number", "text", "real", "flag"]
 
 
@@ -34,7 +34,8 @@ def reader(name):
 
 
 def layouts():
-    """Return pyarrow's files with all kinds of encryption, and the kinds of pages that readers treat differently."""
+    """Return pyarrow's files with all kinds of encryption and with the kinds of pages that readers treat
+    differently."""
     for algorithm, plaintext, version, dictionary in itertools.product(
         ("AES_GCM_V1", "AES_GCM_CTR_V1"), (False, True), ("1.0", "2.0"), (True, False)
     ):
@@ -55,7 +56,8 @@ def layouts():
 
 
 class OneReader:
-    """Requirements for every reader. A reader's class defines `read(view, columns)`, which returns lists by column."""
+    """The requirements for every reader. A reader's class defines `read(view, columns)`, which returns lists by
+    column."""
 
     columns = tuple(files.table().column_names)
 
@@ -77,7 +79,7 @@ class OneReader:
             self.assertEqual(got, {column: expected[column] for column in ("number", "text")})
 
     def test_a_missing_key(self):
-        """Other columns are read. The column is omitted, or reading it fails."""
+        """All other columns can be read. The column without a key is omitted, or reading it fails."""
         expected = files.table().to_pydict()
         others = [column for column in self.columns if column not in ("number", "deep")]
         for plaintext in (False, True):
@@ -87,7 +89,7 @@ class OneReader:
                 self.assertEqual(got, {column: expected[column] for column in others})
                 try:
                     got = self.read(data, ["number"], keys=files.missing("number"), drop_missing=drop)
-                except Exception as error:  # each reader has its own exceptions
+                except Exception as error:  # each reader raises its own exceptions
                     self.assertIn("number", str(error))
                 else:
                     self.assertTrue(drop and got == {}, got)
@@ -102,7 +104,7 @@ class OneReader:
 
 
 class PyArrow(OneReader, unittest.TestCase):
-    """pyarrow without its decryption."""
+    """Tests pyarrow without its own decryption."""
 
     reads_ranges = True
 
@@ -112,7 +114,7 @@ class PyArrow(OneReader, unittest.TestCase):
 
 
 class DuckDB(OneReader, unittest.TestCase):
-    """DuckDB, through the fsspec protocol."""
+    """Tests DuckDB with the fsspec protocol."""
 
     reads_ranges = True
 
@@ -133,7 +135,7 @@ class DuckDB(OneReader, unittest.TestCase):
 
 
 class Polars(OneReader, unittest.TestCase):
-    """Polars, which reads whole file objects."""
+    """Tests Polars, which reads whole file objects."""
 
     reads_ranges = False
 
@@ -147,7 +149,7 @@ class Polars(OneReader, unittest.TestCase):
 
 
 class DataFusion(OneReader, unittest.TestCase):
-    """DataFusion's reader (arrow-rs) on the plain file, and its SQL on a file system."""
+    """Tests DataFusion's reader (arrow-rs) on the plain file, and its SQL on a file system."""
 
     reads_ranges = False
 
@@ -195,7 +197,7 @@ class FastParquet(OneReader, unittest.TestCase):
 
 
 class Pandas(OneReader, unittest.TestCase):
-    """pandas, through a file object and through a URL."""
+    """Tests pandas with a file object and with a URL."""
 
     reads_ranges = True
     columns = tuple(FLAT)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Pickles contain the places of keys and never keys; objects without a place are refused with a hint."""
+"""Tests that pickles contain the places of keys and never keys. Pickling an object without a place is refused, and
+the message contains a hint."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class OwnGenerator(Generator):
 
 
 def use(made: Any) -> Any:
-    """Use an object with its key, in any process."""
+    """Use an object with its key. This works in any process."""
     if isinstance(made, Keyset):
         return made.to_json()
     if isinstance(made, Generator):
@@ -153,7 +154,7 @@ class ByPlace(Case):
             named = "must be file:PATH, env:NAME"
             for wrong in (KEY.hex(), "", "key", str(self.folder / "key"), "http://x", "pass:x"):
                 if kind is Keyset and wrong == str(self.folder / "key"):
-                    continue  # this is a path to an existing key
+                    continue  # this is the path of an existing key
                 # For keysets, paths are also places; see test_keyset_places.py.
                 expected = (ValueError, FileNotFoundError) if kind is Keyset else ValueError
                 with self.assertRaisesRegex(expected, "" if kind is Keyset else named) as raised:  # type: ignore[arg-type]
@@ -183,7 +184,7 @@ class Refused(Case):
         for one in made:
             for protocol in PROTOCOLS:
                 with self.assertRaisesRegex(
-                    TypeError, "cannot be pickled, because the pickle would contain its key: .*load"
+                    TypeError, "cannot be pickled, because the pickle would contain its key; .*load"
                 ):
                     pickle.dumps(one, protocol)
                 with self.assertRaises(TypeError):
@@ -244,7 +245,7 @@ class Copies(Case):
         loaded = Keyset.load(f"file:{self.folder / 'keyset'}")
         self.assertEqual(use(pickle.loads(pickle.dumps(copy.copy(loaded)))), use(loaded))
         with self.assertRaises(exceptions.KeysetError):
-            copy.copy(Keyset.from_raw("C2SP_CHUNKED_256", KEY))  # a raw key has no JSON
+            copy.copy(Keyset.from_raw("C2SP_CHUNKED_256", KEY))  # a raw key has no JSON form
 
 
 if __name__ == "__main__":

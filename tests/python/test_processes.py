@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Each process has one engine, created when it is needed, created again in a child of fork, and destroyed cleanly at
-exit."""
+"""Tests that each process has one engine. It is created when it is needed, created again in a child of fork, and
+destroyed cleanly at exit."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Import(unittest.TestCase):
             "except warpaes.exceptions.InvalidTag: print('still works')"
         )
         if said == "none here\n":
-            self.skipTest("this Python has no other interpreters; one from 3.8 on runs this")
+            self.skipTest("this Python does not support subinterpreters; Python 3.8 or later runs this test")
         self.assertEqual(said, "refused\nrefused\nstill works\n")
 
     def test_what_there_is(self) -> None:
@@ -122,7 +122,7 @@ class Import(unittest.TestCase):
 
 class Fork(unittest.TestCase):
     def in_child(self, action: object) -> str:
-        """Return an action's output in a child of fork."""
+        """Run an action in a child of fork and return its output."""
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
@@ -164,7 +164,7 @@ class Fork(unittest.TestCase):
                 at = original.position
                 self.assertEqual(copied.bytes(16), original.bytes(16))
                 original.position = at
-                self.assertEqual(copied.position, at + 16)  # each has a separate position
+                self.assertEqual(copied.position, at + 16)  # each copy has a separate position
                 copied.position = at
                 childs = [
                     self.in_child(lambda of=of: of.bytes(16).hex()) for of in (copied, original) for _ in range(2)
@@ -174,7 +174,7 @@ class Fork(unittest.TestCase):
         self.assertEqual(self.in_child(lambda: copy.copy(given).bytes(16).hex()), given.bytes(16).hex())
         for of in (given, warpaes.Generator()):
             for dump in (pickle.dumps, lambda of: pickle.dumps([of]), lambda of: of.__reduce_ex__(2)):
-                with self.assertRaisesRegex(TypeError, "the pickle would contain its key: .* send a key"):
+                with self.assertRaisesRegex(TypeError, "the pickle would contain its key; .* send a key"):
                     dump(of)
 
     def test_keys_and_classes_go_on(self) -> None:
@@ -235,14 +235,14 @@ class Fork(unittest.TestCase):
 
 
 class Commands(unittest.TestCase):
-    """The memory of these processes contains keys. No other process of the user may read it, and no core file may
-    contain it."""
+    """The memory of these processes contains keys. No other process of the user may read the memory, and no core file
+    may contain it."""
 
     def setUp(self) -> None:
         needed("fsspec")
         needed("pyarrow")
         self.folder = new_folder(self)
-        # Python imports this module at startup, including in workers. It records its findings when a file is opened.
+        # Python imports this module at startup, also in workers. It records its findings when a file is opened.
         (self.folder / "sitecustomize.py").write_text(
             "import ctypes, os, resource, sys\n"
             "def hook(event, arguments):\n"
@@ -260,7 +260,7 @@ class Commands(unittest.TestCase):
         (self.folder / "source" / "watched").write_bytes(b"text")
 
     def found(self, watched: str, *command: str) -> list[str]:
-        """Return the findings whenever a file with this text in its name was opened, by process."""
+        """Return, by process, the findings from every time that a file with this text in its name was opened."""
         log = self.folder / "log"
         log.unlink(missing_ok=True)
         path = f"{self.folder}:{os.environ.get('PYTHONPATH', '')}"
@@ -277,7 +277,7 @@ class Commands(unittest.TestCase):
         kek = self.folder / "kek"
         kek.write_bytes(keysources.generate_kek())
         target = str(self.folder / "target")
-        script = self.folder / "script"  # as created by pip
+        script = self.folder / "script"  # a script like those that pip creates
         script.write_text(
             "import sys\nfrom warpaes.__main__ import main\nif __name__ == '__main__': sys.exit(main())\n"
         )
@@ -314,7 +314,8 @@ class Threads(unittest.TestCase):
         self.assertEqual(found, expected)
 
     def test_a_context_is_for_one(self) -> None:
-        """If two threads use a context, one gets an error, or they take turns. The message is complete in any case."""
+        """If two threads use the same context, one of them receives an error or they take turns. The message is
+        complete in any case."""
         context = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16))).encryptor()
         data, done, told = bytes(8 << 20), [0], [0]
 

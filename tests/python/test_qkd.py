@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests files under QKD keys, with two sites, two simulated key-management entities, mutual TLS, and failures."""
+"""Tests files under QKD keys with two sites, two simulated key-management entities, mutual TLS, and failures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ TEXT = random.Random(1).randbytes(max(LENGTHS))
 
 
 def altered_lines(line: bytes) -> dict[str, bytes]:
-    """Yield changes that mail, editors, JSON tools and version control make to a line, and changes of each field."""
+    """Return changes to a line that mail programs, editors, JSON tools and version control make, and changes to each
+    field."""
     text, fields = line.decode(), json.loads(line)
     found = {
         "CRLF": line[:-1] + b"\r\n",
@@ -65,7 +66,7 @@ def altered_lines(line: bytes) -> dict[str, bytes]:
         found |= {f"without {name}": json.dumps(rest).encode() + b"\n"}
         found |= {f"{name} twice": line.replace(b"{", b"{" + json.dumps({name: value}).encode()[1:-1] + b", ")}
         found |= {f"{name} last": json.dumps(rest | {name: value}).encode() + b"\n"} if rest else {}
-    del found["template last"]  # where it is
+    del found["template last"]  # the template is already the last field
     return found
 
 
@@ -109,7 +110,7 @@ class Sites(unittest.TestCase):
         return sorted(os.listdir(self.folder))
 
     def fails(self, kind: type[BaseException], words: str, action: Any) -> None:
-        """Check that this exception is raised, and that no file appears in the folder."""
+        """Check that this exception is raised and that no file appears in the folder."""
         before = self.left()
         with self.assertRaisesRegex(kind, words) as raised:
             action()
@@ -150,7 +151,7 @@ class Keys(Sites):
         self.link.stored = 4
         self.fails(ExhaustedError, "4 keys for 'bob', but 5", lambda: self.alice.new_keys("bob", 5))
         self.assertEqual((self.link.stored, self.link.waiting), (4, {}))
-        # Another client takes the keys between the status and the request.
+        # Another client fetches the keys between the status request and the key request.
         taken: list[str] = []
 
         def race(path: str) -> None:
@@ -179,7 +180,7 @@ class Keys(Sites):
             ([key, key | {"key_ID": "b"}], "twice"),
             ([key, {"key_ID": "b"}], "valid 'key'"),
             ([key, 7], "an invalid key"),
-            ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits instead of 256"),
+            ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits, not 256"),
             ([key, {"key_ID": "b", "key": "A"}], "not base64"),
             ([key, {"key_ID": "b", "key": "\u00e9" * 44}], "not base64"),
             ([key, {"key_ID": "b", "key": "\ud800"}], "valid 'key'"),
@@ -209,7 +210,7 @@ class Keys(Sites):
             self.fails(kind, rf"\({code}\): why|status {code}: why", lambda: self.bob.keys("alice", ["x"]))
 
     def test_messages_and_redirects(self) -> None:
-        """A KME's message reaches a terminal safely, and a redirect to another server is not followed."""
+        """A KME's message is printed safely on a terminal, and a redirect to another server is not followed."""
         self.link.fault = lambda path: (500, {"message": "a\x1b[2J\nb\u202e" + "x" * 9999})
         self.fails(KeySourceError, r"500: a\?\[2J\?b\?x{192}$", lambda: self.bob.status("alice"))
         self.link.fault = lambda path: (307, {"Location": "https://127.0.0.1/"})
@@ -228,24 +229,24 @@ class Tls(Sites):
 
     def test_certificates_that_are_not_accepted(self) -> None:
         stranger = self.kme("alice", "other-alice")
-        with self.assertRaises((DeniedError, UnavailableError)):  # with TLS 1.3 the server may simply close the
-            # connection
+        # With TLS 1.3, the server may simply close the connection.
+        with self.assertRaises((DeniedError, UnavailableError)):
             stranger.status("bob")
         self.fails(
             DeniedError, "certificate is not accepted", lambda: self.kme("alice", ca="other-ca.pem").status("bob")
         )
         self.assertEqual(self.link.requests, [])
-        named = self.sites.urls["alice"].replace("127.0.0.1", "127.0.0.2")  # this address reaches the server, but is
-        # not in its certificate
+        # This address reaches the server but is not in its certificate.
+        named = self.sites.urls["alice"].replace("127.0.0.1", "127.0.0.2")
         files = [str(self.keys / name) for name in ("alice.pem", "alice.key", "ca.pem")]
         with self.assertRaises((DeniedError, UnavailableError)):
             qkd.Kme(named, *files).status("bob")
         self.assertEqual(self.link.requests, [])
 
     def test_files_that_are_none(self) -> None:
-        self.fails(UnavailableError, "our certificate", lambda: self.kme("alice", certificate="nothing.pem"))
-        self.fails(UnavailableError, "our certificate", lambda: self.kme("alice", key="bob.key"))
-        self.fails(UnavailableError, "authorities", lambda: self.kme("alice", ca="nothing.pem"))
+        self.fails(UnavailableError, "client certificate", lambda: self.kme("alice", certificate="nothing.pem"))
+        self.fails(UnavailableError, "client certificate", lambda: self.kme("alice", key="bob.key"))
+        self.fails(UnavailableError, "CA certificates", lambda: self.kme("alice", ca="nothing.pem"))
         with self.assertRaisesRegex(ValueError, "https://"):
             qkd.Kme("http://127.0.0.1", *[str(self.keys / name) for name in ("alice.pem", "alice.key", "ca.pem")])
 
@@ -277,7 +278,8 @@ class Files(Sites):
         self.assertEqual(self.left(), ["plain"])
 
     def test_tink_opens_it_with_the_key(self) -> None:
-        """A key of 256 bits is used unchanged. A longer one is derived with HKDF, compared with a second library."""
+        """A key of 256 bits is used unchanged. A longer key is shortened with HKDF. A second library computes the
+        expected key."""
         tink = needed("tink")
         hkdf = needed("cryptography.hazmat.primitives.kdf.hkdf")
         hashes = needed("cryptography.hazmat.primitives.hashes")
@@ -380,7 +382,7 @@ class Files(Sites):
                 path.unlink()
 
     def test_streams_that_cannot_be_used(self) -> None:
-        """Such files are refused before a key is requested."""
+        """Streams that cannot be used are refused before a key is requested."""
         wire = io.BytesIO()
         qkd.send_stream(self.alice, "bob", io.BytesIO(TEXT), wire)
         stored = self.link.stored
@@ -408,7 +410,7 @@ class Files(Sites):
         path.write_bytes(change(path.read_bytes()))
 
     def test_links_and_pipes(self) -> None:
-        """An inbox may contain anything. The command does not wait, and requests no key."""
+        """An inbox may contain anything. The command neither waits nor requests a key."""
         self.send()
         for path in (self.sealed, qkd.sidecar_of(self.sealed)):
             aside = self.folder / "aside"
@@ -431,7 +433,7 @@ class Files(Sites):
         self.fails(exceptions.InvalidTag, "", self.receive)
 
     def test_somebody_else_s_file(self) -> None:
-        """Bob gets his own letter back."""
+        """Bob receives his own letter back."""
         self.send()
         self.fails(DeniedError, "from 'alice', not from 'carol'",
                    lambda: qkd.receive(self.bob, "carol", self.sealed, self.target))  # fmt: skip
@@ -453,7 +455,7 @@ class Files(Sites):
         self.assertEqual(self.link.handed_out, [])
 
     def test_no_key_is_used_up_for_nothing(self) -> None:
-        """Existing and unwritable targets are detected first, and stay unchanged."""
+        """Existing and unwritable targets are detected first and stay unchanged."""
         self.sealed.write_bytes(b"mine")
         self.fails(FileExistsError, "", self.send)
         self.sealed.unlink()
@@ -510,7 +512,7 @@ class Command(Sites):
         self.assertEqual(self.target.read_bytes(), TEXT)
         again = subprocess.run([*got[:-1], str(self.folder / "again")], capture_output=True, text=True)
         self.assertEqual(again.returncode, 19)
-        self.assertRegex(again.stderr, "^warpaes: KME: it refuses dec_keys for 'alice'.*not found.*\n$")
+        self.assertRegex(again.stderr, "^warpaes: KME: refuses dec_keys for 'alice'.*not found.*\n$")
 
     def test_the_demonstration(self) -> None:
         demo = pathlib.Path(__file__).parents[2] / "tools" / "qkd_demo"
@@ -518,8 +520,8 @@ class Command(Sites):
         environment = os.environ | {"PYTHON": sys.executable, "PYTHONPATH": package}
         done = subprocess.run([demo], env=environment, capture_output=True, text=True, timeout=100)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("The letters are the same, byte for byte", done.stdout)
-        self.assertRegex(done.stderr, "warpaes: KME: it refuses dec_keys for 'alice'.*not found")
+        self.assertIn("The letters are identical", done.stdout)
+        self.assertRegex(done.stderr, "warpaes: KME: refuses dec_keys for 'alice'.*not found")
 
     def test_exit_statuses(self) -> None:
         send = ("send", *self.arguments("alice", "bob"), str(self.plain))
@@ -530,7 +532,7 @@ class Command(Sites):
         self.link.stored = 0
         status, said = self.run_main(*send, "-o", str(self.folder / "x"))
         self.assertEqual(
-            (status, said), (19, "warpaes: KME: it has 0 keys for 'bob', but 1 are needed; wait for more\n")
+            (status, said), (19, "warpaes: KME: has 0 keys for 'bob', but 1 are needed; try again later\n")
         )
         kept = self.folder.with_name(self.folder.name + "-state")
         self.addCleanup(shutil.rmtree, kept)

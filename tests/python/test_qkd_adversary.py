@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests an inbox of QKD letters that others can write to: random edits, swaps, deletions, replays, planted files and
-links. test_qkd_adversary.py run a fixed number of runs test_qkd_adversary.py RUNS SEED run RUNS runs, starting with
-this seed; a fault prints the seed of its run
+"""Tests an inbox of QKD letters where other users can write: random edits, swaps, deletions, replays, planted files and
+links. test_qkd_adversary.py executes a fixed number of runs test_qkd_adversary.py RUNS SEED executes RUNS runs,
+starting with this seed; for a fault, prints the seed of its run
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from warpaes import exceptions, qkd
 from warpaes.keysources import KeySourceError, UnknownKeyError
 
 RUNS, SEED = 150, 38
-MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # used because every output is synced
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # in memory, because every output is synced to its disk
 EXPECTED = (exceptions.InvalidTag, exceptions.FormatError, KeySourceError, OSError)
 
 
@@ -58,11 +58,11 @@ class LocalKme(qkd.Kme):
 
 
 class CrashError(BaseException):
-    """The process ends."""
+    """Simulates the end of the process."""
 
 
 class World:
-    """Bob's machine, with an inbox that the adversary can write to, and folders that the adversary cannot write to."""
+    """Bob's machine, with an inbox where the adversary can write, and folders where the adversary cannot."""
 
     def __init__(self, folder: pathlib.Path, rng: random.Random) -> None:
         self.rng = rng
@@ -75,7 +75,7 @@ class World:
         (self.outside / "secret").write_bytes(b"not a letter")
         (self.outside / "secret").chmod(0o640)
         self.untouched = self.look(self.outside)
-        #: By key ID: the letter as sent, and its text.
+        #: For each key ID, the letter as it was sent, and its text.
         self.sent: dict[str, tuple[bytes, bytes, bytes]] = {}
         self.delivered: set[str] = set()
         self.number = 0
@@ -84,7 +84,7 @@ class World:
 
     @staticmethod
     def look(folder: pathlib.Path) -> Any:
-        """Return types, modes and content of everything in a folder."""
+        """Return the types, modes and contents of everything in a folder."""
         found = {}
         for path in sorted(folder.rglob("*")):
             info = path.lstat()
@@ -145,7 +145,7 @@ class World:
             content += rng.randbytes(rng.choice([1, 16, 100]))
         else:
             content[:0] = rng.choice([b" ", b"\n", b"\x28", rng.randbytes(5)])
-        self.remove(path)  # the adversary cannot write through a hard link to a file outside
+        self.remove(path)  # the adversary cannot write through a hard link to a file outside the inbox
         path.write_bytes(content)
 
     def delete(self) -> None:
@@ -163,7 +163,7 @@ class World:
         self.deliver(self.rng.choice(sorted(self.sent)))
 
     def plant(self) -> None:
-        """Make a forged letter that names a genuine key."""
+        """Create a forged letter that names a genuine key."""
         rng = self.rng
         body, line, _ = self.sent[rng.choice(sorted(self.sent))]
         fields = json.loads(line)
@@ -204,7 +204,7 @@ class World:
     # ---------------------------------------------------------------------------------------------- bob
 
     def receive(self, path: pathlib.Path, target: pathlib.Path) -> bool:
-        """Return whether a letter opened. Only genuine letters may open."""
+        """Receive a letter and return whether it opened. Only genuine letters may open."""
         try:
             header = qkd.receive(self.bob, "alice", path, target, state=self.state)
         except EXPECTED:
@@ -212,7 +212,7 @@ class World:
         if target.is_symlink() or target.read_bytes() != self.sent[header.key_id][2]:
             raise AssertionError("a forged letter was returned")
         if target.stat().st_mode & 0o777 != 0o600:
-            raise AssertionError("the plaintext is open to others")
+            raise AssertionError("the plaintext can be read by other users")
         self.delivered.add(header.key_id)
         return True
 
@@ -224,10 +224,10 @@ class World:
         path = rng.choice(bodies)
         target = self.out / f"{self.number}-{rng.randrange(10**9)}"
         before, kind = self.look(self.inbox), rng.randrange(6)
-        if kind == 0:  # the process ends after it has the key
+        if kind == 0:  # the process ends after it has received the key
             with mock.patch.object(qkd, "keyset_of", side_effect=CrashError), contextlib.suppress(CrashError):
                 self.receive(path, target)
-        elif kind == 1:  # two processes
+        elif kind == 1:  # two processes receive at the same time
             done: list[BaseException] = []
 
             def run(name: str) -> None:
@@ -243,25 +243,25 @@ class World:
                 thread.join()
             if done:
                 raise done[0]
-        elif kind == 2:  # the target is a link that the adversary has planted
+        elif kind == 2:  # the target is a link that the adversary planted
             target.symlink_to(self.outside / rng.choice(["secret", "new"]))
             if self.receive(path, target):
-                raise AssertionError("a link was written to")
+                raise AssertionError("a link was followed")
             target.unlink()
         else:
             self.receive(path, target)
         if self.look(self.inbox) != before:
-            raise AssertionError("receiving has changed the inbox")
+            raise AssertionError("receiving changed the inbox")
 
     def check(self) -> None:
         if self.look(self.outside) != self.untouched:
-            raise AssertionError("a file outside was written to")
+            raise AssertionError("a file outside the inbox was written")
         if self.state.exists():
             for path in (self.state, *self.state.iterdir()):
                 if path.stat().st_mode & 0o077:
-                    raise AssertionError(f"{path.name} is open to others")
+                    raise AssertionError(f"{path.name} can be read by other users")
                 if path.name.startswith(".warpaes-"):
-                    raise AssertionError("a temporary file was left with the keys")
+                    raise AssertionError("a temporary file remains next to the keys")
         texts = [text for _, _, text in self.sent.values()]
         for path in self.out.iterdir():
             if path.name.startswith(".") or path.read_bytes() not in texts:
@@ -271,7 +271,7 @@ class World:
         for _ in range(self.rng.randint(3, 12)):
             (self.attack if self.rng.random() < 0.6 else self.work)()
             self.check()
-        # After the adversary has gone, every unopened letter opens.
+        # After the adversary has gone, every letter that has not been opened can be opened.
         for key_id in self.sent:
             self.receive(self.deliver(key_id), self.out / f"end-{key_id}")
             if key_id not in self.delivered:
@@ -282,7 +282,7 @@ class World:
 
 
 def run(runs: int, seed: int) -> dict[str, int]:
-    """Carry out runs. Return the numbers of letters sent and delivered."""
+    """Execute runs. Return the numbers of letters that were sent and delivered."""
     counts = {"runs": 0, "letters": 0, "fetched": 0}
     for number in range(seed, seed + runs):
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
@@ -329,9 +329,10 @@ class Kept(unittest.TestCase):
         return sorted(self.world.state.glob("*.key"))
 
     def test_a_forged_letter_does_not_use_up_the_key(self) -> None:
-        """A file that cannot be a letter requests no key. A plausible forgery leaves the key for the genuine letter."""
+        """For a file that cannot be a letter, no key is requested. A plausible forgery leaves the key for the genuine
+        letter."""
         for body in (b"", b"\x29" + os.urandom(99), self.body[:40], self.body[:55]):
-            with self.assertRaisesRegex(exceptions.FormatError, "does not begin with its header, or is shorter"):
+            with self.assertRaisesRegex(exceptions.FormatError, "does not begin with the header of this format"):
                 self.receive(self.plant(body, self.line))
         self.assertEqual((self.world.link.handed_out, self.kept()), ([], []))
         fields = json.loads(self.line)
@@ -375,7 +376,7 @@ class Kept(unittest.TestCase):
                 path.write_bytes(content)
                 with self.assertRaises((exceptions.FormatError, exceptions.InvalidTag)) as raised:
                     if self.receive(self.plant(self.body, self.line)) == self.text:
-                        raise exceptions.InvalidTag  # the line feed
+                        raise exceptions.InvalidTag  # raised for the line feed
                 if isinstance(raised.exception, exceptions.FormatError) and str(path) not in str(raised.exception):
                     self.assertIn("key_size", str(raised.exception))
         path.unlink(missing_ok=True)
@@ -385,7 +386,7 @@ class Kept(unittest.TestCase):
         path.unlink()
         path.write_bytes(good)
         self.world.state.chmod(0o750)
-        with self.assertRaisesRegex(PermissionError, "closed to others"):
+        with self.assertRaisesRegex(PermissionError, "only its owner"):
             self.receive(self.plant(self.body, self.line))
         self.world.state.rename(self.folder / "moved")
         self.world.state.symlink_to(self.folder / "moved")
@@ -416,7 +417,7 @@ class Kept(unittest.TestCase):
         self.assertEqual(self.receive(self.plant(self.body, self.line)), self.text)
 
     def test_a_genuine_letter_waits_for_a_forged_one_that_has_its_key(self) -> None:
-        """The process for the forged letter has fetched the key from the KME, but has not stored it yet."""
+        """The process that handles the forged letter has fetched the key from the KME but has not stored it yet."""
         fetched, go_on = threading.Event(), threading.Event()
         fetch, flock, opened = self.world.link.fetch, fcntl.flock, []
         forged, letter = self.plant(b"\x28" + os.urandom(99), self.line), self.plant(self.body, self.line)
@@ -466,7 +467,7 @@ class Kept(unittest.TestCase):
         self.assertEqual((self.folder / "new" / "state2").stat().st_mode & 0o777, 0o700)
 
     def another(self) -> tuple[qkd.Kme, str, pathlib.Path, pathlib.Path]:
-        """Return arguments for receiving one more letter."""
+        """Return the arguments for receiving another letter."""
         self.world.send(self.folder)
         return self.world.bob, "alice", self.world.inbox / f"{self.world.number}.warpaes", self.target
 

@@ -31,7 +31,7 @@ def series(z: float, factors: list[float]) -> float:
 
 
 def normal_pair(first: int, second: int) -> tuple[float, float]:
-    """Compute the definitions of docs/python.md in Python floats, where each operation rounds separately."""
+    """Compute the definitions in docs/python.md with Python floats, whose operations round separately."""
     mantissa, exponent = math.frexp(((first >> 11) + 1) * 2.0**-53)
     if mantissa < math.sqrt(0.5):
         mantissa, exponent = mantissa * 2.0, exponent - 1
@@ -47,7 +47,7 @@ def normal_pair(first: int, second: int) -> tuple[float, float]:
 
 
 def normal_floats(np: Any, first: Any, second: Any) -> Any:
-    """Like the function above, for arrays of 32-bit words. NumPy rounds each float32 operation separately."""
+    """Like normal_pair, for arrays of 32-bit words. NumPy rounds each float32 operation separately."""
 
     def number(text: str) -> Any:
         return np.float32(float.fromhex(text))
@@ -61,7 +61,7 @@ def normal_floats(np: Any, first: Any, second: Any) -> Any:
     half, one = np.float32(0.5), np.float32(1)
     unit = (first >> np.uint32(1)).astype("i4").astype("f4") * number("0x1p-31") + number("0x1p-32")
     mantissa, exponent = np.frexp(unit)
-    small = mantissa < number("0x1.6a09e6p-1")  # the float below sqrt(1/2)
+    small = mantissa < number("0x1.6a09e6p-1")  # the largest float below sqrt(1/2)
     mantissa, exponent = np.where(small, mantissa * np.float32(2), mantissa), exponent - small
     t = mantissa - one
     z = t * t
@@ -190,7 +190,8 @@ class Numbers(unittest.TestCase):
                 ours.integers(wrong)  # type: ignore[arg-type]
 
     def test_normal_is_what_it_is_everywhere(self) -> None:
-        """The results equal the machine's logarithm, sine and cosine up to the last few bits. The bits never change."""
+        """The results equal the machine's logarithm, sine and cosine except for the last few bits. The bits are the
+        same on every machine."""
         np = self.numpy
         words = np.frombuffer(keystream(160_000), "<u8").reshape(-1, 2)
         first = ((words[:, 0] >> np.uint64(11)) + np.uint64(1)).astype("f8") * 2.0**-53
@@ -224,7 +225,8 @@ class Numbers(unittest.TestCase):
             generator.normal(deviation=math.inf)
 
     def test_distributions(self) -> None:
-        """Mean, variance and counts of a million numbers are within six standard deviations."""
+        """The mean, the variance and the counts of a million numbers are within six standard deviations of the expected
+        values."""
         generator, count = warpaes.Generator(KEY), 1_000_000
         uniform = generator.random(count)
         self.assertLess(abs(uniform.mean() - 0.5), 6 * math.sqrt(1 / 12 / count))

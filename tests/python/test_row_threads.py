@@ -1,4 +1,5 @@
-"""Tests the threads of a worker: the number of concurrent rows, by storage, size and processor load."""
+"""Tests the threads of a worker: the number of concurrent rows depends on the storage, the size and the processor
+load."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ MOST = 8
 
 
 class Clock:
-    """Replaces `time` in the module."""
+    """Replaces `time` in the module under test."""
 
     now = used = 0.0
 
@@ -35,7 +36,7 @@ class Threads(unittest.TestCase):
         self.running: set[int] = set()
         self.ran: list[int] = []
         self.changed = threading.Condition()
-        self.ends = threading.Event()  # rows end when it is set
+        self.ends = threading.Event()  # when it is set, the rows end
         self.addCleanup(self.ends.set)
 
     def run_row(self, number: int, what: str, row: Row) -> None:
@@ -108,7 +109,7 @@ class Threads(unittest.TestCase):
         threads = self.threads()
         self.submit(threads, 0, 2, 10)
         self.submit(threads, 2, 3, SMALL + 1)
-        self.submit(threads, 5, 2, -1)  # rows from a list of names, whose size is not yet known
+        self.submit(threads, 5, 2, -1)  # rows from a list of names, whose sizes are not yet known
         self.expect_running(0, 2, 3, 4, 5, 6)
 
     def test_all_threads_for_storage_that_is_far_away(self) -> None:

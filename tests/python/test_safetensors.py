@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests encrypted safetensors: exchange of files with the package cryptotensors, and error messages."""
+"""Tests encrypted safetensors: the exchange of files with the package cryptotensors, and error messages."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ class BothWays(SafetensorsTest):
             self.assertEqual(set(file.clear_keys()), clear)
             for name in self.tensors:
                 if name in clear:
-                    with self.assertRaisesRegex(exceptions.FormatError, f"^{name}: is not encrypted.*allow_clear=True"):
+                    with self.assertRaisesRegex(exceptions.FormatError, f"^{name} is neither .*allow_clear=True"):
                         file.get_tensor(name)
                 else:
                     self.assertEqual(file.get_tensor(name).tobytes(), self.tensors[name].tobytes())
-        with self.assertRaisesRegex(exceptions.FormatError, "is not encrypted"):
+        with self.assertRaisesRegex(exceptions.FormatError, "neither encrypted nor authenticated"):
             self.ours.load_file(self.path, **self.keys)
         self.check(self.ours.load_file(self.path, **self.keys, allow_clear=True))
         with self.ours.safe_open(self.path, **self.keys, allow_clear=True) as file:
@@ -124,7 +124,7 @@ class BothWays(SafetensorsTest):
         self.check(load_file(str(self.path)))
 
     def test_the_header_is_as_theirs(self) -> None:
-        """Return everything except random parts: the names, order and lengths."""
+        """The header equals that of cryptotensors except for random parts: the names, the order and the lengths."""
         needed("cryptotensors")
         from cryptotensors.numpy import save_file
 
@@ -209,7 +209,7 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.InvalidSignature, "altered", file.replace(b'"shape":[3,5]', b'"shape":[5,3]'))
 
     def opens(self, file: bytes, **keys: Any) -> Any:
-        """Return the content of a file, or None if it is refused with a documented error."""
+        """Return the content of a file, or None if the file is refused with a documented error."""
         self.path.write_bytes(file)
         try:
             with self.ours.safe_open(self.path, **self.keys | keys) as opened:
@@ -240,7 +240,7 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.FormatError, "5 unauthenticated bytes follow the last tensor", file + bytes(5))
 
     def test_the_same_header_in_other_bytes(self) -> None:
-        """The signature covers the bytes. Different bytes with the same content are refused."""
+        """The signature covers the bytes. Different bytes with the same meaning are refused."""
         file = self.small()
         length = struct.unpack("<Q", file[:8])[0]
         text, data = file[8 : 8 + length], file[8 + length :]
@@ -263,7 +263,7 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.FormatError, "multiple of 8", struct.pack("<Q", length + 8) + text + b" " * 8 + data)
 
     def test_a_header_is_parsed_after_its_signature_was_verified(self) -> None:
-        """Unsigned JSON, nested or long, costs no more than its bytes, and no error quotes it."""
+        """Unsigned JSON, nested or long, costs no more than reading its bytes. Errors do not quote it."""
         file = self.small()
         length = struct.unpack("<Q", file[:8])[0]
         text, data = file[8 : 8 + length], file[8 + length :]
@@ -284,7 +284,8 @@ class Altered(SafetensorsTest):
                     self.assertLess(len(str(caught.exception)), 300)
 
     def test_parts_that_are_swapped(self) -> None:
-        """Data, entries, keys, tags and headers are swapped within a file and between two files under the same keys."""
+        """Data, entries, keys, tags and headers are exchanged within a file and between two files under the same
+        keys."""
         one, other = self.small(), self.small(10)
         length = struct.unpack("<Q", one[:8])[0]
         self.assertEqual(length, struct.unpack("<Q", other[:8])[0])
@@ -418,7 +419,7 @@ class Altered(SafetensorsTest):
             b"null",
             b"",
         ]
-        for depth in (900, 990, 2_000, 20_000):  # too deep for the parser, the writer, or both
+        for depth in (900, 990, 2_000, 20_000):  # too deep for the parser, for the writer, or for both
             texts.append(
                 json.dumps({"__metadata__": inner, "deep": 0}).encode()[:-2] + b"[" * depth + b"]" * depth + b"}"
             )
@@ -538,7 +539,7 @@ class Saving(SafetensorsTest):
             self.check(self.ours.load_file(self.path, **self.keys))
 
     def test_what_fails_amid_a_file(self) -> None:
-        """No thread is left waiting, and existing tensors stay valid."""
+        """After a failure, no thread is left waiting, and existing tensors stay valid."""
         self.tensors = {"a": self.numpy.arange(9 << 20, dtype="i4")}
         self.path.write_bytes(b"before")
         crypt, calls = self.ours._native._chunks, []

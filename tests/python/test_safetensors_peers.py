@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares encrypted safetensors with the packages safetensors and cryptotensors: the files that each opens and
+"""Compares encrypted safetensors with the packages safetensors and cryptotensors: the files that each package opens or
 refuses."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Peers(SafetensorsTest):
 
 
 class Guards(Peers):
-    """Tests of the tensor that stops readers which would mistake the ciphertext for weights."""
+    """Tests of the guard tensor. It stops readers that would mistake the ciphertext for weights."""
 
     def test_the_default(self) -> None:
         self.save()
@@ -53,7 +53,7 @@ class Guards(Peers):
                 file.get_tensor(_cryptotensors.GUARD)
 
     def test_that_it_is_the_first(self) -> None:
-        """A reader stops before it reads a model of many gigabytes."""
+        """The guard comes first, so a reader stops before it reads a model of many gigabytes."""
         self.tensors = {"a": self.numpy.ones(3), "b": self.numpy.ones(3, "u1")}
         self.save()
         with self.plain.safe_open(self.path, "np") as file:
@@ -73,7 +73,8 @@ class Guards(Peers):
     def test_without(self) -> None:
         self.save(guard="none")
         self.check(self.ours.load_file(self.path, **self.keys))
-        self.assertEqual(set(self.plain_numpy.load_file(self.path)), set(self.tensors))  # noise
+        # Without the guard, the values are noise.
+        self.assertEqual(set(self.plain_numpy.load_file(self.path)), set(self.tensors))
 
     def test_that_it_is_no_tensor_of_the_model(self) -> None:
         for guard in ("tensor", "header"):
@@ -113,7 +114,8 @@ class Guards(Peers):
 
 
 class EmptyTensors(Peers):
-    """cryptotensors sorts tensors by offset before it verifies. Empty tensors at the same offset may have any order."""
+    """cryptotensors sorts tensors by offset before it verifies. Empty tensors at the same offset may be in any
+    order."""
 
     def test_that_cryptotensors_reads_them_every_time(self) -> None:
         np = self.numpy
@@ -148,10 +150,10 @@ class EmptyTensors(Peers):
 
 
 class Acceptance(Peers):
-    """Headers that the signer wrote are accepted here if and only if cryptotensors accepts them."""
+    """A header that the signer wrote is accepted here if and only if cryptotensors accepts it."""
 
     def signed(self, change: Callable[[dict[str, Any]], None], text: Any = None, data: Any = None) -> None:
-        """Write a file with a changed header and cryptotensors' kind of signature, and then change its bytes."""
+        """Write a file with a changed header and cryptotensors' kind of signature. Then change the file's bytes."""
         self.tensors = {"a": self.numpy.arange(4, dtype="f4"), "b": self.numpy.arange(4, dtype="i4")}
         file = self.save(guard="none")
         begin = 8 + struct.unpack("<Q", file[:8])[0]
@@ -205,7 +207,7 @@ class Acceptance(Peers):
         return change
 
     def test_shapes_of_no_memory(self) -> None:
-        """An empty tensor has a shape that no framework creates. The file opens, and the other tensor is read."""
+        """An empty tensor has a shape that no framework creates. The file opens, and the other tensor can be read."""
         for shape in ([0, 1 << 62], [0, 1 << 40, 1 << 40]):
 
             def change(header: dict[str, Any], shape: Any = shape) -> None:
@@ -250,7 +252,9 @@ class Acceptance(Peers):
             "metadata in a list": (lambda header: header.update(__metadata__=[])),
             "a field missing in __encryption__": (self.encryption(lambda fields: fields.pop("key_tag")),),
             "a number in __encryption__": (self.encryption(lambda fields: fields.update(key_iv=1)),),
-            "no object in __encryption__": (lambda header: header["__metadata__"].update(__encryption__='{"a":1}'),),
+            "__encryption__ is not an object": (
+                lambda header: header["__metadata__"].update(__encryption__='{"a":1}'),
+            ),
             "no signature key": (self.keys_without("sign"),),
             "a key that is a number": (
                 lambda header: header["__metadata__"].update(
@@ -265,7 +269,7 @@ class Acceptance(Peers):
             "unknown dtype": (lambda header: header["a"].update(dtype="F33"),),
             "a gap": (lambda header: header["b"].update(data_offsets=[17, 33]), None, lambda data: data + b"x"),
             "an overlap": (lambda header: header["b"].update(data_offsets=[12, 28]), None, lambda data: data[:28]),
-            "two in one place": (lambda header: header.update(c=header["a"]),),
+            "two tensors at the same position": (lambda header: header.update(c=header["a"]),),
             "appended": (lambda header: None, None, lambda data: data + b"attached"),
             "cut off": (lambda header: None, None, lambda data: data[:-1]),
             "negative": (lambda header: header["a"].update(shape=[-4], data_offsets=[16, 0]),),
@@ -315,12 +319,12 @@ class Acceptance(Peers):
                 self.ours.safe_open(self.path, **self.keys)
 
     def test_bytes_that_are_not_those_that_were_signed(self) -> None:
-        """cryptotensors verifies the parsed header. warpaes refuses any bytes other than the signed ones."""
+        """cryptotensors verifies the parsed header. warpaes refuses any bytes other than the signed bytes."""
         texts: dict[str, Callable[[bytes], bytes]] = {
             "spaces before": lambda text: b" " * 8 + text,
             "more spaces after": lambda text: text + b" " * 8,
             "line feeds after": lambda text: text.rstrip() + b"\n" * (8 + -len(text.rstrip()) % 8),
-            "no multiple of 8": lambda text: text.rstrip() + b" " * (-len(text.rstrip()) % 8 + 1),
+            "not a multiple of 8": lambda text: text.rstrip() + b" " * (-len(text.rstrip()) % 8 + 1),
             "spaces within": lambda text: text.replace(b'"dtype":', b'"dtype": ', 1).rstrip().ljust(len(text) + 8),
             "escapes": lambda text: text.replace(b'"shape"', b'"\\u0073hape"', 1).rstrip().ljust(len(text) + 8),
             "a tensor twice": lambda text: self.twice(text, b'"a":{'),
@@ -333,7 +337,7 @@ class Acceptance(Peers):
             self.assertIsNotNone(theirs, name)
 
     def test_dtypes_without_a_place_in_numpy(self) -> None:
-        """The file opens, and the other tensors are read."""
+        """The file opens, and the other tensors can be read."""
         for dtype, shape in (("F4", [32]), ("F6_E2M3", [4, 4]), ("F8_E8M0", [16]), ("F8_E4M3", [2, 8]), ("BF16", [8])):
             stop = 12 if dtype.startswith("F6") else 16
 
@@ -356,7 +360,7 @@ class Limits(Peers):
         for framework, module in (("np", "numpy"), ("pt", "torch")):
             with self.assertRaisesRegex(
                 exceptions.FormatError,
-                f"^{self.path} is not encrypted, .*: safetensors.{module}.load_file opens it$",
+                f"^{self.path} is not encrypted .*; open it with safetensors.{module}.load_file$",
             ):
                 self.ours.safe_open(self.path, framework, **self.keys, allow_clear=True)
         for header in ({}, {"__metadata__": None}, {"__metadata__": {"__signature": "x"}}):
@@ -373,7 +377,7 @@ class Limits(Peers):
         with open(self.path, "wb") as file:
             file.write(struct.pack("<Q", most + 8))
             file.truncate(8 + most + 8)
-        with self.assertRaisesRegex(exceptions.FormatError, "the format allows 100000000"):
+        with self.assertRaisesRegex(exceptions.FormatError, "the format allows at most 100000000"):
             self.ours.safe_open(self.path, **self.keys)
         with self.assertRaisesRegex(self.plain.SafetensorError, "header too large"):
             self.plain.safe_open(self.path, "np")
@@ -386,7 +390,7 @@ class Limits(Peers):
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_alignment(self) -> None:
-        """The data begins at a multiple of 8 bytes, and each tensor at a multiple of its element size."""
+        """The data begins at a multiple of 8 bytes, and each tensor begins at a multiple of its element size."""
         np = self.numpy
         self.tensors = {
             f"{dtype} {n}": np.zeros(n, dtype) for dtype in ("u1", "f2", "f4", "f8", "c8") for n in (0, 1, 3)
@@ -403,7 +407,7 @@ class Limits(Peers):
 
 class Slices(Peers):
     def test_as_safetensors(self) -> None:
-        """Random indices give the same parts and the same errors as in safetensors."""
+        """Random indices select the same parts and cause the same errors as in safetensors."""
         np = self.numpy
         self.tensors = {"a": np.arange(60.0).reshape(5, 3, 4), "b": np.arange(7), "c": np.array(1.5)}
         self.save()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests a small run of tools/serving_bench.py on the CPU, and the page of its record."""
+"""Tests a small run of tools/serving_bench.py on the CPU, and the page that its record produces."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ServingBench(unittest.TestCase):
         )
         hits = {row["what"]: row["hits"] for row in record["rows"] if row["part"] == "scan"}
         check = hits["check: with a copy of the weights in host memory, reader='threads'"]
-        self.assertGreater(check, 5, "the scan finds plaintext that is there")
+        self.assertGreater(check, 5, "the scan finds existing plaintext")
         record["gpu"] = {"name": "A GPU", "driver": "1"}
         page = serving_page.figures(record)
         for text in ("warpaes.models.load", "4 blocks of 64 KiB", "A GPU, driver 1", "of the bare copy"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests with PyTorch tensors. It is too large for the tests' environment, so run this by hand where it is installed,
-with or without a GPU.
+"""Tests with PyTorch tensors. PyTorch is too large for the tests' environment, so run this program by hand on a machine
+with PyTorch, with or without a GPU.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch.py
 """
@@ -26,8 +26,8 @@ from warpaes.exceptions import InvalidTag
 
 GCM = AESGCM(bytes(16))
 NONCE = bytes(12)
-COMPILER = any(map(shutil.which, ("g++", "clang++")))  # which inductor needs
-needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "PyTorch sees no GPU here; a machine with one runs this")
+COMPILER = any(map(shutil.which, ("g++", "clang++")))  # inductor needs a compiler
+needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "PyTorch found no GPU; a machine with a GPU runs this test")
 
 
 def raw(tensor: Any) -> bytes:
@@ -82,7 +82,7 @@ DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
 class Operators(unittest.TestCase):
-    """Tests of torch.library's rules for operators and of torch.compile, including on a GPU if there is one."""
+    """Tests of torch.library's rules for operators and of torch.compile, also on a GPU if there is one."""
 
     def test_results(self) -> None:
         gcm = AESGCM(bytes(KEY))
@@ -128,7 +128,7 @@ class Operators(unittest.TestCase):
 
     def test_what_torch_asks_of_operators(self) -> None:
         for device in DEVICES:
-            data = torch.arange(100, device=device).reshape(10, 10)  # avoids NaN, which does not equal itself
+            data = torch.arange(100, device=device).reshape(10, 10)  # avoids NaN, which is not equal to itself
             sealed, tag = torch.ops.warpaes.gcm_encrypt(KEY, IV, data)
             for operator, arguments in (
                 (torch.ops.warpaes.gcm_encrypt, (KEY, IV, data, AAD)),
@@ -151,7 +151,7 @@ class Operators(unittest.TestCase):
         for device in DEVICES:
             for backend in ("eager", "aot_eager", "inductor") if COMPILER else ("eager", "aot_eager"):
                 compiled = torch.compile(step, fullgraph=True, backend=backend)
-                for shape in ((8, 16), (5, 3), (6, 3)):  # with the third, shapes have become symbolic
+                for shape in ((8, 16), (5, 3), (6, 3)):  # by the third shape, shapes have become symbolic
                     data = torch.rand(shape, device=device)
                     numbers, status, tag = compiled(KEY, IV, COUNTER, data)
                     self.assertTrue(torch.equal(numbers, data * 2 + 1), backend)
@@ -250,7 +250,8 @@ class Gpu(unittest.TestCase):
                 GCM.decrypt_into(NONCE, out, b"aad", back, tag=tag)
 
     def test_gcm_siv(self) -> None:
-        """The call is not enqueued, but waits for the stream's pending work: here a slow product, and then the data."""
+        """The call is not enqueued but waits for the stream's pending work, which is a slow product followed by the
+        data."""
         siv = AESGCMSIV(bytes(32))
         for length in (0, 1, 16, 4096, 1_000_003):
             for name_it in (False, True):
@@ -330,7 +331,7 @@ class Gpu(unittest.TestCase):
         try:
             import jax
         except ModuleNotFoundError:
-            self.skipTest("JAX is not installed; a machine that has it runs this")
+            self.skipTest("JAX is not installed; a machine that has it runs this test")
         data = jax.numpy.arange(1000)
         self.assertEqual(next(iter(data.devices())).platform, "gpu")
         out, tag = (torch.empty(size, dtype=torch.uint8, device="cuda") for size in (4000, 16))
@@ -360,7 +361,7 @@ class Gpu(unittest.TestCase):
                 self.assertTrue(torch.equal(loaded[name].cpu(), tensor), name)
             with safetensors.safe_open(path, "torch", "cuda", **keys) as file:
                 self.assertTrue(torch.equal(file.get_tensor("short").cpu(), tensors["short"]))
-            with open(path, "r+b") as file:  # a byte of the last tensor but one
+            with open(path, "r+b") as file:  # a byte of the second to last tensor
                 file.seek(-(20 << 20), 2)
                 byte = file.read(1)[0]
                 file.seek(-(20 << 20), 2)

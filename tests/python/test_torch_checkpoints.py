@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checkpoints of torch.save, and an attacker who can write to their storage."""
+"""Tests checkpoints of torch.save against an attacker who can write to their storage."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Files(Case):
         self.assertEqual(self.load(path)["step"], 101)
 
     def test_objects(self) -> None:
-        """Only tensors and plain values are loaded by default; a forged pickle never runs."""
+        """By default, only tensors and plain values are loaded. A forged pickle never runs."""
         path = self.save(Runs(self.mark))
         with self.assertRaises(pickle.UnpicklingError):
             self.load(path)
@@ -120,7 +120,7 @@ class Files(Case):
         self.mark.unlink()
         clear = self.folder / "clear.pt"
         self.torch.save(Runs(self.mark), clear)
-        other = self.folder / "log.warpaes"  # under the same key, with content chosen by an attacker
+        other = self.folder / "log.warpaes"  # under the same key, with content that an attacker chose
         with warpaes.open(other, "wb", keyset=self.keyset) as file:
             file.write(clear.read_bytes())
         for each in (clear, other):
@@ -187,11 +187,12 @@ def save_there(path: str, place: str) -> None:
 
 class Processes(Case):
     def test_no_iv_twice(self) -> None:
-        """Equal checkpoints of the parent and of children of fork and spawn have no salt and no block in common."""
+        """Equal checkpoints of the parent and of children of fork and spawn have neither the salt nor any block in
+        common."""
         save_there(str(self.folder / "parent.pt"), self.place)
         for method in ("fork", "spawn"):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # fork with running PyTorch threads
+                warnings.simplefilter("ignore", DeprecationWarning)  # the process forks while PyTorch's threads run
                 context: Any = multiprocessing.get_context(method)
                 children = [
                     context.Process(target=save_there, args=(str(self.folder / f"{method}{i}.pt"), self.place))
@@ -211,14 +212,14 @@ class Processes(Case):
         for path in found:
             content = path.read_bytes()
             salts.add(content[1:40])
-            # The plaintexts are equal. Under one key and nonce the ciphertexts would have equal blocks.
+            # The plaintexts are equal. Under the same key and nonce, the ciphertexts would have equal blocks.
             new = {content[at : at + 16] for at in range(40, 40 + 16 * 4000, 16)}
             blocks |= new
             count += len(new)
         self.assertEqual((len(salts), len(blocks)), (8, count))
 
     def test_a_save_that_a_child_goes_on_with(self) -> None:
-        """A file that was begun before fork belongs to the parent. The child writes nothing under its IV."""
+        """A file that was begun before the fork belongs to the parent. The child must not write under the file's IV."""
         path = self.folder / "one.pt"
         file = warpaes.open(path, "wb", keyset=self.keyset)
         self.torch.save(self.state(), file)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checkpoints of torch.distributed.checkpoint, and an attacker who can write to their storage."""
+"""Tests checkpoints of torch.distributed.checkpoint against an attacker who can write to their storage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from test_torch_checkpoints import Case, Runs
 
 
 class Distributed(Case):
-    """Tests of torch.distributed.checkpoint in one process."""
+    """Tests of torch.distributed.checkpoint in a single process."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -40,7 +40,7 @@ class Distributed(Case):
         warnings.filterwarnings("ignore", "Detected an existing checkpoint", UserWarning)
 
     def begin_group(self) -> None:
-        """Start a process group of this process."""
+        """Start a process group that contains only this process."""
         distributed = self.torch.distributed
         distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
 
@@ -56,8 +56,8 @@ class Distributed(Case):
         return target
 
     def refused(self, words: str = "", **options: Any) -> None:
-        """Check that loading is refused. PyTorch wraps exceptions of any rank. No value that was read belongs to a
-        different checkpoint."""
+        """Check that loading is refused. PyTorch wraps the exceptions of all ranks. No value that was read may belong
+        to a different checkpoint."""
         target = self.state(9)
         with self.assertRaises(self.dcp.CheckpointException) as raised:
             self.dcp.load(
@@ -116,7 +116,7 @@ class Distributed(Case):
         self.assertNotIn(b"keyData", sent)
         self.dcp.save(self.state(3), storage_writer=pickle.loads(sent))
         self.same(self.load(), self.state(3))
-        with self.assertRaisesRegex(TypeError, "give its place"):
+        with self.assertRaisesRegex(TypeError, "pass its place"):
             pickle.dumps(self.ours.StorageWriter(self.path, self.keyset))
 
     def test_files_that_were_changed(self) -> None:
@@ -175,8 +175,8 @@ class Distributed(Case):
         self.same(self.load(), self.state())
 
     def test_mixtures_of_checkpoints(self) -> None:
-        """Files of three checkpoints under one key are mixed at random. A load returns one of the checkpoints, or is
-        refused."""
+        """Files from three checkpoints under the same key are mixed at random. A load returns one of the checkpoints or
+        is refused."""
         kept = [self.folder / str(seed) for seed in range(3)]
         for seed, path in enumerate(kept):
             self.save(path, seed)
@@ -220,7 +220,7 @@ class Distributed(Case):
         self.refused("metadata")
 
     def test_a_metadata_of_another_writer(self) -> None:
-        """The metadata has the right key and name, but lacks the numbers of the files."""
+        """The metadata has the right key and name but does not contain the numbers of the files."""
         self.save()
         files = importlib.import_module("warpaes._torch_distributed")._Files(self.keyset, b"", {})
         files.init_path(self.path)
@@ -247,7 +247,7 @@ class Distributed(Case):
             self.save(self.folder / "file" / "step")
 
     def test_a_thread_that_fails(self) -> None:
-        """PyTorch drops the exceptions of its threads. The save still fails, and the old checkpoint stays."""
+        """PyTorch drops the exceptions of its threads. The save must still fail, and the old checkpoint must remain."""
         self.save()
         before, threads = {path.name for path in self.path.iterdir()}, set(threading.enumerate())
         files = importlib.import_module("warpaes._torch_distributed")._Files
@@ -261,7 +261,7 @@ class Distributed(Case):
         with unittest.mock.patch.object(files, "create_stream", fails), unittest.mock.patch("threading.excepthook"):
             with self.assertRaisesRegex(self.dcp.CheckpointException, "were not written|a full disk"):
                 self.save(seed=1)
-            for thread in set(threading.enumerate()) - threads:  # PyTorch does not wait for all of them
+            for thread in set(threading.enumerate()) - threads:  # PyTorch does not wait for all of its threads
                 thread.join(60)
         self.assertEqual({path.name for path in self.path.iterdir()}, before)
         self.refused("not authentic")  # the metadata is old, and the files are from two saves
@@ -305,7 +305,7 @@ dist.destroy_process_group()
 
 
 class Ranks(Case):
-    """Tests with two processes of torchrun, over gloo."""
+    """Tests with two processes of torchrun over gloo."""
 
     def run_ranks(self, action: str) -> str:
         program = self.folder / "rank.py"
@@ -322,13 +322,13 @@ class Ranks(Case):
         (self.folder / "step").rename(kept)
         self.run_ranks("save")
         shutil.copytree(self.folder / "step", other)
-        found = self.run_ranks("mixed")  # each rank sees a different, authentic checkpoint
+        found = self.run_ranks("mixed")  # each rank reads a different, authentic checkpoint
         self.assertEqual(len(re.findall("rank . refused .*the ranks read different checkpoints", found)), 2, found)
         of_rank_1 = self.folder / "step/__1_0.distcp"
         content = bytearray(of_rank_1.read_bytes())
         content[len(content) // 2] ^= 1
         of_rank_1.write_bytes(content)
-        found = self.run_ranks("load")  # both ranks end, including the one that does not read this file
+        found = self.run_ranks("load")  # both ranks end, including the rank that does not read this file
         self.assertRegex(found, "rank 0 refused .*__1_0.distcp.*not authentic")
         self.assertRegex(found, "rank 1 refused .*__1_0.distcp.*not authentic")
 

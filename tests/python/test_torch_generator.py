@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests warpaes.torch.Generator in PyTorch's functions. Like test_torch.py, run this by hand where PyTorch is
-installed.
+"""Tests warpaes.torch.Generator in PyTorch's functions. Like test_torch.py, run this program by hand on a machine with
+PyTorch.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_generator.py
 """
@@ -40,13 +40,13 @@ def raw(tensor: Any) -> bytes:
 
 
 def wide(count: int) -> list[int]:
-    """Return the key stream as 128-bit numbers, the source of each integer."""
+    """Return the key stream as 128-bit numbers, each of which becomes an integer."""
     bits = source().bytes(16 * count)
     return [int.from_bytes(bits[at : at + 16], "little") for at in range(0, len(bits), 16)]
 
 
 class Definition(unittest.TestCase):
-    """Tests of values made from the source's numbers."""
+    """Tests of the values that are computed from the source's numbers."""
 
     def test_uniform_and_normal_numbers(self) -> None:
         for device in DEVICES:
@@ -74,7 +74,7 @@ class Definition(unittest.TestCase):
             for dtype in (*INTEGERS, torch.bool):
                 end = 2 if dtype == torch.bool else torch.iinfo(dtype).max + 1
                 least = 0 if dtype == torch.bool else torch.iinfo(dtype).min
-                most = min(end - 1, 2**63 - 1)  # of arguments
+                most = min(end - 1, 2**63 - 1)  # the maximum of the arguments
                 for low, high, draw in (
                     (0, end, lambda tensor: tensor.random_(generator=made())),
                     (0, most, lambda tensor, a=most: tensor.random_(a, generator=made())),
@@ -95,7 +95,7 @@ class Definition(unittest.TestCase):
             self.assertEqual(set(found.tolist()), {2.0**digits - 1, 2.0**digits, 2.0**digits + 2})
             found = torch.empty(2000, dtype=dtype).random_(-high + 1, -high + 4, generator=made())
             self.assertLessEqual(set(found.tolist()), {-(2.0**digits), -(2.0**digits) - 2, -(2.0**digits) + 1})
-            # Rounding never leaves the range.
+            # Rounding never produces a value outside the range.
             high = 2**digits + 4
             found = torch.empty(2000, dtype=dtype).random_(high - 6, high, generator=made())
             self.assertLess(float(found.max()), high)
@@ -218,7 +218,7 @@ class Distribution(unittest.TestCase):
             self.assertLess(abs(float(found.var()) - 1), 6 * math.sqrt(8) * 1e-3)
 
     def test_the_rarest_draw(self) -> None:
-        """The draw 0 gives a valid value in each distribution."""
+        """A draw of 0 produces a valid value in each distribution."""
 
         def zeros(kind: int, tensor: Any, *others: Any) -> None:
             tensor.zero_()
@@ -261,7 +261,7 @@ class Distribution(unittest.TestCase):
             huge = torch.tensor([3.0, 0, 1], dtype=torch.float64) * 1e307 * 5
             first = torch.multinomial(huge.expand(100_000, 3), 1, replacement, generator=made()).double()
             self.assertLess(abs(float(first.mean()) - 0.5), 6 / math.sqrt(100_000))
-            if not replacement:  # the second draw, from the remaining ones
+            if not replacement:  # the second draw is from the remaining values
                 after = found[found[:, 0] == 3, 1]
                 self.assertLess(abs(float((after == 2).double().mean()) - 2 / 3), 6 * 0.5 / math.sqrt(len(after)))
 
@@ -329,7 +329,7 @@ class Tensors(unittest.TestCase):
             product.backward()
         mean, std = (torch.ones(5, requires_grad=True) for _ in range(2))
         (torch.normal(mean, 1.0, generator=made()) * 1).sum().backward()
-        self.assertEqual(mean.grad.tolist(), [0] * 5)  # as with PyTorch's own
+        self.assertEqual(mean.grad.tolist(), [0] * 5)  # as with PyTorch's own generator
         self.assertTrue(torch.normal(mean, std, generator=made()).requires_grad)
         with torch.inference_mode():
             found = torch.rand(5, generator=made())
@@ -416,7 +416,8 @@ class Tensors(unittest.TestCase):
             for which in (torch.Generator(), generator):
                 with self.assertRaises(RuntimeError, msg=f"{at} of {which}"):
                     call(which)
-        with self.assertRaisesRegex(RuntimeError, "2 categories"):  # PyTorch's generator returns one with probability 0
+        # PyTorch's generator returns a category with probability 0.
+        with self.assertRaisesRegex(RuntimeError, "2 categories"):
             torch.multinomial(torch.tensor([1.0, 0, 0]), 2, generator=generator)
         self.assertEqual(generator.source.position, 0)
 

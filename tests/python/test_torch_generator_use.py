@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""warpaes.torch.Generator is not bypassed, and works with samplers, data loaders, processes, threads and Opacus. Like
-test_torch.py, run this by hand where PyTorch (and opacus) is installed.
+"""Tests that warpaes.torch.Generator is not bypassed and that it works with samplers, data loaders, processes, threads
+and Opacus. Like test_torch.py, run this program by hand on a machine with PyTorch and, for its last part, opacus.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_generator_use.py
 """
@@ -24,7 +24,7 @@ from torch.utils import data
 from warpaes._torch_generator import _become_custom
 
 KEY = bytes(range(16))
-needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "PyTorch sees no GPU here; a machine with one runs this")
+needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "PyTorch found no GPU; a machine with a GPU runs this test")
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
@@ -52,7 +52,7 @@ class Numbers(data.Dataset):
 
 
 class Safety(unittest.TestCase):
-    """The numbers are exactly those of the source, and never repeat."""
+    """The numbers are exactly the source's numbers and never repeat."""
 
     def test_every_operator_is_made_or_refused(self) -> None:
         has = torch._C._dispatch_has_computed_kernel_for_dispatch_key
@@ -76,7 +76,7 @@ class Safety(unittest.TestCase):
                 call(made())
 
     def test_kernels_of_pytorchs_refuse_it(self) -> None:
-        """Otherwise these kernels would use the Mersenne Twister's numbers."""
+        """If these kernels accepted the generator, they would use the Mersenne Twister's numbers."""
         aten = torch.ops.aten
         for device in DEVICES:
             data = torch.full((64,), 0.5, device=device)
@@ -97,9 +97,9 @@ class Safety(unittest.TestCase):
     def test_no_other_generator_is_taken(self) -> None:
         stranger = torch.Generator()
         _become_custom(stranger)
-        with self.assertRaisesRegex(TypeError, "no longer"):
+        with self.assertRaisesRegex(TypeError, "still exists"):
             torch.rand(3, generator=stranger)
-        with self.assertRaisesRegex(RuntimeError, "does not know"):
+        with self.assertRaisesRegex(RuntimeError, "does not support the generators"):
             _become_custom(stranger)
         with self.assertRaisesRegex(TypeError, "must be a warpaes.Generator"):
             ours.Generator(KEY)
@@ -108,7 +108,7 @@ class Safety(unittest.TestCase):
             def __init__(self) -> None:
                 pass
 
-        with self.assertRaisesRegex(TypeError, "no longer"):
+        with self.assertRaisesRegex(TypeError, "still exists"):
             torch.rand(3, generator=Careless())
         first = torch.Generator().manual_seed(5)
         second = torch.Generator().manual_seed(5)
@@ -171,7 +171,7 @@ class Safety(unittest.TestCase):
         self.assertEqual(generator.source.position, 0)
 
     def test_it_lives_and_dies(self) -> None:
-        """Generators also work at reused addresses."""
+        """Generators also work at addresses that are reused."""
         for _ in range(1000):
             generator = made()
             first = torch.rand(1, generator=generator).item()
@@ -235,7 +235,7 @@ class Processes(unittest.TestCase):
         child = os.fork()
         if child == 0:
             try:
-                # The documented way; the child has a separate engine.
+                # This is the documented way. The child has a separate engine.
                 other = ours.Generator(generator.source.spawn(1))
                 os.write(write, bytes(torch.empty(16, dtype=torch.uint8).random_(generator=other).tolist()))
             finally:
@@ -287,13 +287,13 @@ class Compiled(unittest.TestCase):
 
 
 class Opacus(unittest.TestCase):
-    """Tests of differential privacy, where predictable noise could be subtracted."""
+    """Tests of differential privacy. An attacker could subtract noise that is predictable."""
 
     def setUp(self) -> None:
         try:
             import opacus
         except ModuleNotFoundError:
-            self.skipTest("opacus is not installed here; a machine with it runs this")
+            self.skipTest("opacus is not installed; a machine with opacus runs this test")
         warnings.simplefilter("ignore")
         self.addCleanup(warnings.resetwarnings)
         self.engine = opacus.PrivacyEngine()
@@ -331,7 +331,7 @@ class Opacus(unittest.TestCase):
     def noise(self, generator: Any, shapes: list[Any], device: str, secure: bool) -> list[Any]:
         made_up = []
         for shape in shapes:
-            if secure:  # the first draw is discarded; the noise is half the sum of four draws
+            if secure:  # the first draw is discarded; the noise is half of the sum of four draws
                 torch.normal(0.0, 3.0, (1, 1), generator=generator, device=device)
                 draws = [torch.normal(0.0, 3.0, shape, generator=generator, device=device) for _ in range(4)]
                 made_up.append(sum(draws) / 2)
@@ -349,7 +349,7 @@ class Opacus(unittest.TestCase):
             self.engine.secure_mode, self.engine.secure_rng = True, made()
             sizes, noise, shapes = self.train(device)
             twin = made()
-            torch.empty((), dtype=torch.int64).random_(generator=twin)  # the loader draws a seed for workers
+            torch.empty((), dtype=torch.int64).random_(generator=twin)  # the loader draws a seed for its workers
             sampled = int((torch.rand(64, generator=twin) < 1 / 8).sum())
             self.assertEqual(sizes, [sampled])
             self.check(noise, self.noise(twin, shapes, device, secure=True))

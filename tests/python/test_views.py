@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests data without copies: buffers, NumPy arrays, and tensors by DLPack and the CUDA array interface, in host
-memory."""
+"""Tests data that is used without copies: buffers, NumPy arrays, and tensors through DLPack and the CUDA array
+interface, in host memory."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ NONCE = bytes(12)
 
 
 class DlpackOnly:
-    """A tensor that supports only DLPack, as PyTorch's did for a long time. `versions`: whether it supports version
-    1."""
+    """A tensor that supports only DLPack, like PyTorch's tensors for a long time. `versions` states whether it supports
+    version 1."""
 
     def __init__(self, array: Any, *, versions: bool = True, device: tuple[int, int] = (1, 0)) -> None:
         self.array = array
@@ -43,7 +43,7 @@ class DlpackOnly:
 
 
 class Capsule:
-    """A DLPack tensor of bytes, of any shape and on any device, without memory unless given."""
+    """A DLPack tensor of bytes, with any shape and on any device. Without a given memory, it has none."""
 
     Tensor = type(
         "Tensor",
@@ -145,13 +145,13 @@ class Arrays(unittest.TestCase):
             (plain.T, BufferError, "data is not contiguous"),
             (plain[::2], BufferError, "data is not contiguous"),
             (memoryview(bytes(8))[::-1], BufferError, "data is not contiguous"),
-            (np.array([object()]), TypeError, "data holds Python objects"),
-            (np.zeros(2, [("x", "O")]), TypeError, "data holds Python objects"),
+            (np.array([object()]), TypeError, "data contains Python objects"),
+            (np.zeros(2, [("x", "O")]), TypeError, "data contains Python objects"),
             (released, ValueError, "data: operation forbidden on released memoryview"),
             (closed, ValueError, "data: mmap closed"),
         ]
         if hasattr(np.dtypes, "StringDType"):
-            causes.append((np.array(["a"], np.dtypes.StringDType()), TypeError, "data holds Python objects"))
+            causes.append((np.array(["a"], np.dtypes.StringDType()), TypeError, "data contains Python objects"))
         for data, kind, words in causes:
             with self.subTest(words), self.assertRaisesRegex(kind, words) as raised:
                 GCM.encrypt(NONCE, data, None)
@@ -159,7 +159,7 @@ class Arrays(unittest.TestCase):
         read_only = np.zeros(16, np.uint8)
         read_only.flags.writeable = False
         for out in (bytes(16), memoryview(bytes(16)), read_only):
-            with self.assertRaisesRegex(BufferError, "buf is read-only but is an output"):
+            with self.assertRaisesRegex(BufferError, "buf is an output but is read-only"):
                 GCM.encrypt_into(NONCE, b"", None, out)
         for out, words in ((np.zeros(4)[::2], "buf is not contiguous"), (np.zeros(2, "M8[s]"), "cannot include dtype")):
             with self.assertRaisesRegex(BufferError, words):
@@ -182,7 +182,7 @@ class Arrays(unittest.TestCase):
         data = self.numpy.zeros((4, 4))
         with self.assertRaisesRegex(BufferError, "contiguous"):
             GCM.encrypt(NONCE, DlpackOnly(data.T), None)
-        with self.assertRaisesRegex(BufferError, "kind 7"):
+        with self.assertRaisesRegex(BufferError, "type 7"):
             GCM.encrypt(NONCE, DlpackOnly(data, device=(7, 0)), None)
         data.flags.writeable = False
         with self.assertRaises(BufferError):
@@ -217,7 +217,7 @@ class Arrays(unittest.TestCase):
 
 
 class Torch(unittest.TestCase):
-    """Tests the interface of PyTorch tensors. test_torch.py uses real tensors where PyTorch is installed."""
+    """Tests of the interface of PyTorch tensors. test_torch.py uses real tensors if PyTorch is installed."""
 
     def tensor(self, array: Any, **flags: Any) -> Any:
         import fake_torch
@@ -238,7 +238,7 @@ class Torch(unittest.TestCase):
         self.assertEqual(GCM.encrypt(NONCE, self.tensor(data), None), expected)
         GCM.encrypt_into(NONCE, self.tensor(data), None, self.tensor(out), tag=self.tensor(tag))
         self.assertEqual(out.tobytes() + tag.tobytes(), expected)
-        # Reading a tensor that requires grad does not affect autograd.
+        # Reading a tensor with requires_grad does not affect autograd.
         self.assertEqual(GCM.encrypt(NONCE, self.tensor(data, requires_grad=True), None), expected)
 
     def test_refused(self) -> None:
@@ -248,7 +248,7 @@ class Torch(unittest.TestCase):
         for words, flags in (
             ("lazy conjugate", {"conj": True}),
             ("lazy conjugate", {"neg": True}),
-            ("kind 'mps'", {"device": "mps"}),
+            ("type 'mps'", {"device": "mps"}),
         ):
             with self.assertRaisesRegex(BufferError, words):
                 GCM.encrypt(NONCE, self.tensor(data, **flags), None)
@@ -337,7 +337,7 @@ class Layouts(unittest.TestCase):
             shared = np.lib.stride_tricks.as_strided(square, (3, 3), (2, 2))
             for data in [*with_gaps, shared]:
                 if isinstance(give(data), DlpackOnly) and min(data.strides) < 0:
-                    continue  # NumPy does not export it
+                    continue  # NumPy does not export this type
                 with self.assertRaisesRegex(BufferError, "contiguous"):
                     GCM.encrypt_into(NONCE, give(data), None, give(data), tag=np.zeros(16, "u1"))
                 with self.assertRaisesRegex(BufferError, "contiguous"):
@@ -377,7 +377,7 @@ class LargePages(unittest.TestCase):
 
     @unittest.skipUnless(
         pathlib.Path("/sys/kernel/mm/transparent_hugepage").exists(),
-        "this kernel has no huge pages; a machine with most other kernels runs this",
+        "this kernel has no huge pages; machines with most other kernels run this test",
     )
     def test_the_kernel_knows(self) -> None:
         with mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tests the plugin in vLLM itself, on a CPU: its plugin loader, configuration, Llama and tensor parallelism.
+"""Tests the plugin in vLLM itself on a CPU, with vLLM's plugin loader and configuration, Llama, and tensor parallelism.
+The steps after loading the weights need vLLM's compiled kernels and do not run.
 
-Steps after the weights are loaded need vLLM's compiled kernels and are not run. Machines with vLLM run this. It was
-tested with version 0.33.0, from its wheel for GPUs.
+Machines with vLLM run this test. It was tried with version 0.33.0, from vLLM's wheel for GPUs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from test_models import Case
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-#: Loads a folder in vLLM's own way up to the last weight, and compares each weight with transformers' model.
+#: Loads a folder with vLLM's own code up to the last weight, and compares each weight with transformers' model.
 PROGRAM = """
 import sys
 import torch
@@ -116,7 +116,7 @@ class Vllm(Case):
         )
 
     def said(self, ranks: int) -> list[str]:
-        """Return the output of the processes of all ranks, and check that no process is left."""
+        """Return the output of the processes of all ranks. Check that no process remains."""
         started = [self.start(rank, ranks) for rank in range(ranks)]
         try:
             return [each.communicate(timeout=1500)[0] for each in started]
@@ -129,7 +129,7 @@ class Vllm(Case):
         self.assertIn("compared 15", self.said(1)[0])
 
     def test_two_ranks(self) -> None:
-        """Each rank gets whole tensors, and vLLM takes its slice."""
+        """Each rank receives whole tensors, and vLLM selects its slice."""
         for said in self.said(2):
             self.assertIn("compared 15", said)
 

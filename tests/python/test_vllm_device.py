@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tests the plugin for vLLM on the simulated GPU. The GPU decrypts, and vLLM gets tensors in device memory.
+"""Tests the plugin for vLLM on the simulated GPU. The GPU decrypts, and vLLM receives tensors in device memory.
 
-vLLM is simulated here with a registry, and a loader with the functions in default_loader.py of vLLM 0.33 that the
-plugin replaces. tests/python/test_vllm.py runs vLLM itself, on a CPU.
+This test simulates vLLM with a registry, and with a loader that has the functions in default_loader.py of vLLM 0.33
+that the plugin replaces. tests/python/test_vllm.py runs vLLM itself on a CPU.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Plugin(Case):
         fake_torch.install()
         torch: Any = sys.modules["torch"]
         torch.load = lambda: None
-        sys.modules.setdefault("safetensors.torch", types.ModuleType("safetensors.torch"))  # needs the real PyTorch
+        sys.modules.setdefault("safetensors.torch", types.ModuleType("safetensors.torch"))  # the real PyTorch is needed
         self.registry: dict[str, Any] = {}
         added = {each.__name__: each for each in made_up_vllm(self.registry)}
         sys.modules.update(added)
@@ -98,7 +98,7 @@ class Plugin(Case):
         self.addCleanup(lambda: [sys.modules.pop(name) for name in added])
         points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
         module, _, function = points["vllm.general_plugins"]["warpaes"].partition(":")
-        for _ in range(2):  # vLLM may call it several times
+        for _ in range(2):  # vLLM may call the plugin several times
             getattr(importlib.import_module(module), function)()
         self.expected = {name: tensor for name, tensor in self.encrypt().items() if name != "lora"}
         self.place = types.SimpleNamespace(model=str(self.target))
@@ -151,7 +151,7 @@ class Plugin(Case):
             self.loader(reader="gds").load_weights(Model("cuda"), self.place)
 
     def test_refusals(self) -> None:
-        """No tensor of an incomplete folder or of an altered shard reaches the model."""
+        """No tensor from an incomplete folder or an altered shard reaches the model."""
         loader, model = self.loader(), Model("cuda")
         path = sorted(self.target.glob("*.safetensors"))[0]
         content = bytearray(path.read_bytes())

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""vLLM's KV offloading with chunks that are encrypted before they leave the GPU.
+"""Tests vLLM's KV offloading with chunks that are encrypted before they leave the GPU.
 
-With vLLM and PyTorch where they are installed (vLLM 0.33.0 was tried on a CPU), otherwise with their contracts
-(made_up_vllm.py, array_torch.py). Machines with a GPU and PyTorch run this on the GPU. test_vllm_tiers.py has vLLM's
-tiers and connectors.
+The test uses vLLM and PyTorch if they are installed (vLLM 0.33.0 was tried on a CPU), and otherwise classes with their
+interfaces (made_up_vllm.py, array_torch.py). Machines with a GPU and PyTorch run this test on the GPU.
+test_vllm_tiers.py tests vLLM's tiers and connectors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from support import needed
 from test_device import text
 from warpaes.exceptions import InvalidTag
 
-SCALE = 2 * 256  # bytes of a page of the second tensor
+SCALE = 2 * 256  # bytes in a page of the second tensor
 Plain = dict[int, list[bytes]]
 
 
@@ -44,7 +44,7 @@ HAS_VLLM = HAS_TORCH and installed("vllm.v1.kv_offload.config")
 
 
 class Case(unittest.TestCase):
-    """A worker of two groups of layers on three tensors; the last page is padded."""
+    """A worker with two groups of layers on three tensors. The last page is padded."""
 
     pages, used = (1024, SCALE, 1024), (1024, SCALE, 1000)
     refs: tuple[tuple[int, ...], ...] = ((0, 1, 2), (0, 2))
@@ -91,7 +91,7 @@ class Case(unittest.TestCase):
         return made.OffloadingConfig(**options | changes)
 
     def caches(self, blocks: int) -> tuple[Any, list[Any]]:
-        """KV caches with a different content in each block, and their tensors."""
+        """Return KV caches with different contents in each block, and their tensors."""
         tensors = []
         for number, size in enumerate(self.pages):
             data = bytearray(text(blocks * size + number)[number:])
@@ -102,7 +102,7 @@ class Case(unittest.TestCase):
         return self.base.CanonicalKVCaches(made, refs), tensors
 
     def start(self, kind: str = "EncryptedOffloadingSpec", blocks: int = 32, **options: Any) -> None:
-        """A scheduler's manager and a worker of one engine."""
+        """Start a scheduler's manager and a worker of the same engine."""
         self.spec = getattr(self.ours, kind)(self.config(**options))
         self.manager = self.spec.get_manager()
         self.manager.on_new_request(self.context)
@@ -125,7 +125,7 @@ class Case(unittest.TestCase):
     def store(self, keys: list[Any], *transfer: Any) -> Any:
         output = self.manager.prepare_store(keys, self.context)
         self.assertEqual(output.keys_to_store, keys)
-        sent = pickle.loads(pickle.dumps(output.store_spec))  # from the scheduler to the worker
+        sent = pickle.loads(pickle.dumps(output.store_spec))  # sent from the scheduler to the worker
         self.assertTrue(self.worker.submit_store(1, self.transfer(*transfer), sent))
         self.finish(1)
         self.manager.complete_store(keys, self.context)
@@ -137,7 +137,7 @@ class Case(unittest.TestCase):
         self.finish(2)
 
     def block(self, group: int, number: int) -> list[bytes]:
-        """A block's pages in one group, without padding."""
+        """Return the pages of a block in one group, without padding."""
         found = [self.tensors[at][number].cpu().numpy().tobytes() for at in self.refs[group]]
         return [page[: self.used[at]] for page, at in zip(found, self.refs[group])]
 
@@ -152,7 +152,7 @@ class Case(unittest.TestCase):
 
 class Transfers(Case):
     def test_what_was_stored_comes_back(self) -> None:
-        """Chunks of both groups are loaded into other blocks."""
+        """Chunks of both groups are loaded into different blocks."""
         self.start()
         plain = [self.block(0, number) for number in range(8)] + [self.block(1, number) for number in range(8, 12)]
         keys = self.keys("ab") + self.keys("a", 1)
@@ -175,7 +175,7 @@ class Transfers(Case):
                     self.assertFalse(page[at : at + 16] in whole, (number, at))
 
     def test_parts(self) -> None:
-        """There are more chunks than a buffer has rows, so both buffers are used several times."""
+        """There are more chunks than rows in a buffer, so both buffers are used several times."""
         with unittest.mock.patch.object(self.ours, "PART_BYTES", 2 * self.per_chunk * sum(self.pages)):
             self.start()
             plain = [self.block(0, number) for number in range(28)]
@@ -187,7 +187,7 @@ class Transfers(Case):
             self.assertEqual([self.block(0, number) for number in range(16)], [plain[number] for number in order])
 
     def test_parts_of_chunks(self) -> None:
-        """Loads the first chunk starting at its third block, and the last one up to its second block."""
+        """Load the first chunk starting at its third block, and the last chunk up to its second block."""
         self.start()
         plain = [self.block(0, number) for number in range(8)]
         self.store(self.keys("ab"), list(range(8)), [8, 0], [0, 0])
@@ -196,7 +196,7 @@ class Transfers(Case):
         self.load(self.keys("ab"), [30, 29, 28, 27], [4, 0], [2, 0])
         self.assertEqual([self.block(0, number) for number in (30, 29, 28, 27)], plain[2:6])
         self.assertEqual([self.block(0, number) for number in range(27)], before[:27])
-        # With a sliding window, blocks before it are not stored.
+        # With a sliding window, the blocks before the window are not stored.
         kept = [self.block(1, number) for number in (28, 29, 30)]
         self.store(self.keys("c", 1), [28, 29, 30], [0, 3], [0, 5])
         self.load(self.keys("c", 1), [3, 4, 5], [0, 3], [0, 1])
@@ -211,7 +211,7 @@ class Transfers(Case):
         self.assertEqual([self.block(0, number) for number in (7, 6, 5, 4)], plain)
 
     def test_what_was_altered(self) -> None:
-        """Tampers with each part of a chunk, swaps two chunks, and loads a chunk that was never stored."""
+        """Alter each part of a chunk, exchange two chunks, and load a chunk that was never stored."""
         self.start(extra={"cpu_bytes_to_use": 4 << 20})
         row = self.per_chunk * sum(self.pages)
         a, b, c = self.store(self.keys("abc"), list(range(12)), [12, 0], [0, 0])
@@ -224,7 +224,7 @@ class Transfers(Case):
             self.assertEqual(self.block(0, 16), [bytes(self.used[at]) for at in self.refs[0]])
             self.worker.get_finished()
             self.cells()[:] = kept
-        self.cells()[b, row : row + 4] ^= 1  # it only selects one of the keys
+        self.cells()[b, row : row + 4] ^= 1  # the altered bytes only select one of the keys
         self.load(self.keys("abc"), list(range(12, 24)), [12, 0], [0, 0])
         self.assertEqual(self.block(0, 16), self.block(0, 4))
         self.cells()[[a, c]] = kept[[c, a]]
@@ -236,7 +236,7 @@ class Transfers(Case):
             self.load(self.keys("abc"), list(range(12, 24)), [12, 0], [0, 0])
 
     def test_names_are_bound(self) -> None:
-        """A chunk of another prompt, group, worker or model under the same keyset is refused."""
+        """A chunk of a different prompt, group, worker or model under the same keyset is refused."""
         keyset = self.folder / "keyset.json"
         keyset.write_bytes(warpaes.Keyset.generate().to_json())
         keyset.chmod(0o600)
@@ -260,7 +260,7 @@ class Transfers(Case):
             if (names, group, options) != ("a", 0, {}):
                 with self.subTest(names=names, group=group, **options), self.assertRaises(InvalidTag):
                     self.load(*arguments)
-            else:  # the same name in another engine with this keyset
+            else:  # the same name in a different engine with this keyset
                 self.load(*arguments)
                 self.assertEqual([self.block(0, number) for number in range(8, 12)], plain)
 
@@ -285,7 +285,7 @@ class Transfers(Case):
         self.assertEqual(len(seen), 80)
 
     def test_room_for_seals(self) -> None:
-        """Scheduler and workers compute the same sizes, and values that vLLM shares between topologies are not
+        """The scheduler and the workers compute the same sizes. Values that vLLM shares between topologies are not
         shared."""
         self.start(replicated_layout=True)
         width = self.per_chunk * (sum(self.pages) + 256)
@@ -305,7 +305,7 @@ class Transfers(Case):
         with self.assertRaisesRegex(ValueError, "spec_name"):
             self.worker.submit_store(1, self.transfer([0, 1, 2, 3], [4, 0], [0, 0]), output.store_spec)
         output.store_spec.names = self.keys("a")
-        with self.assertRaisesRegex(ValueError, "blocks of 2 chunks and names 1"):
+        with self.assertRaisesRegex(ValueError, "blocks of 2 chunks, but names 1"):
             self.worker.submit_store(1, self.transfer([0, 1, 2, 3], [4, 0], [1, 0]), output.store_spec)
         blocks = self.ours.kv.Blocks(warpaes.Keyset.generate())
         host = self.torch.empty((1, self.per_chunk * sum(self.pages) + 31), dtype=self.torch.int8)
@@ -320,7 +320,8 @@ class Transfers(Case):
         self.worker.shutdown()
 
     def test_an_end_after_a_failed_submission(self) -> None:
-        """The first part of a transfer is on a stream, and the second one has failed: there is no job to wait for."""
+        """The first part of a transfer is on a stream, and the second part has failed, so there is no job to wait
+        for."""
         self.start()
         done: list[str] = []
         self.worker._store._streams = [types.SimpleNamespace(synchronize=lambda: done.append("wait"))] * 2
@@ -331,7 +332,7 @@ class Transfers(Case):
 
 
 class Connector(Case):
-    """Failures that the connector reports. Its other methods are vLLM's."""
+    """Tests of failures that the connector reports. Its other methods are vLLM's."""
 
     refs = ((0, 1, 2),)
 
@@ -368,7 +369,7 @@ class Connector(Case):
             self.assertEqual(reset.call_count, len(failed))
 
     def test_several_groups_end_the_engine(self) -> None:
-        """For such models, vLLM does not support failures of single blocks."""
+        """For models with several groups, vLLM does not support failures of single blocks."""
         self.start()
         connector = self.connector(groups=2)
         with unittest.mock.patch.object(self.ours.OffloadingConnector, "register_kv_caches"):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tests encrypted chunks in vLLM's own tiers and connectors, which its factories create from the documented
+"""Tests encrypted chunks in vLLM's own tiers and connectors, which vLLM's factories create from the documented
 configuration.
 
-Machines with vLLM run this; 0.33.0 was tried, on a CPU.
+Machines with vLLM run this test. It was tried with version 0.33.0 on a CPU.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Tiers(Case):
 
     def setUp(self) -> None:
         if not HAS_VLLM:
-            raise unittest.SkipTest("the Python package vllm is not installed; machines that have it run this")
+            raise unittest.SkipTest("the Python package vllm is not installed; machines that have it run this test")
         super().setUp()
         self.keyset = self.folder / "keyset.json"
         self.keyset.write_bytes(warpaes.Keyset.generate().to_json())
         self.keyset.chmod(0o600)
 
     def until(self, is_done: Any) -> None:
-        """Let tiers work until a condition is true."""
+        """Run the tiers until a condition is true."""
         for _ in range(500):
             self.manager.on_schedule_end(self.base.ScheduleEndContext((), ()))
             if is_done():
@@ -44,7 +44,8 @@ class Tiers(Case):
         self.fail("not within 10 s")
 
     def test_the_file_tier(self) -> None:
-        """One engine's files are ciphertext; the next engine loads them, and refuses an altered and a renamed one."""
+        """The files of one engine are ciphertext. The next engine loads them, and refuses an altered chunk and a
+        renamed chunk."""
         tier = {"type": "fs", "root_dir": str(self.folder / "tier")}
         extra = {"keyset": f"clear:{self.keyset}", "secondary_tiers": [tier]}
         self.start("EncryptedTieringSpec", extra=extra)
@@ -88,7 +89,7 @@ class Tiers(Case):
         self.manager.shutdown()
 
     def options(self) -> Any:
-        """The configuration in the documentation."""
+        """Return the configuration in the documentation."""
         from vllm.config import KVTransferConfig
 
         document = (pathlib.Path(__file__).parents[2] / "docs/kv-caches.md").read_text()
@@ -109,7 +110,7 @@ class Tiers(Case):
         self.assertTrue(type(spec).build_metric_definitions(transfer.kv_connector_extra_config))
 
     def connectors(self, names: list[str], blocks: int) -> tuple[Any, Any, Any]:
-        """The scheduler's and the worker's connector of a small Llama, and its KV cache by layer."""
+        """Return the scheduler's and the worker's connector for a small Llama, and its KV cache by layer."""
         from transformers import LlamaConfig
         from vllm.config import CacheConfig, DeviceConfig, ModelConfig, VllmConfig
         from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
@@ -146,7 +147,7 @@ class Tiers(Case):
         return made[0], made[1], caches
 
     def test_both_connectors(self) -> None:
-        """Blocks are stored and loaded; an altered chunk fails its blocks, and is not found again."""
+        """Blocks are stored and loaded. If a chunk is altered, its blocks fail and are not found again."""
         from vllm.distributed.kv_transfer.kv_connector.v1.offloading.common import (
             OffloadingConnectorMetadata,
             TransferJob,
@@ -161,7 +162,7 @@ class Tiers(Case):
         keys, plain = self.keys("abc"), caches[:, :3].clone()
 
         def step(**jobs: Any) -> Any:
-            """A step of the engine."""
+            """Run a step of the engine."""
             connector.bind_connector_metadata(OffloadingConnectorMetadata(**{"load_jobs": {}, "store_jobs": {}} | jobs))
             connector.start_load_kv(None)
             connector.wait_for_save()

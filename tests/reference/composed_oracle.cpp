@@ -30,7 +30,7 @@ Bytes sum(Bytes a, const Bytes& b) {
     return a;
 }
 
-/// RFC 5297, 2.3: dbl.
+/// Computes dbl (RFC 5297, 2.3).
 Bytes dbl(const Bytes& s) {
     Bytes out(16);
     for (std::size_t i = 0; i < 16; ++i) {
@@ -40,7 +40,7 @@ Bytes dbl(const Bytes& s) {
     return out;
 }
 
-/// RFC 5297, 2.4: S2V.
+/// Computes S2V (RFC 5297, 2.4).
 Bytes s2v(const Bytes& k1, const std::vector<Bytes>& components, const Bytes& last) {
     Bytes d = evp_cmac(k1, Bytes(16, 0));
     for (const Bytes& s : components) d = sum(dbl(d), evp_cmac(k1, s));
@@ -100,14 +100,15 @@ namespace gcm_siv {
 
 Bytes dot(const Bytes& a, const Bytes& b) {
     Bytes product(16, 0);
-    // Bit i of a field element is bit i % 8 of byte i / 8. For each bit of b, from the lowest: add a, divide by x.
+    // Bit i of a field element is bit i % 8 of byte i / 8. The loop takes the bits of b from the lowest: it adds a if
+    // the bit is set, and then divides by x.
     for (unsigned i = 0; i < 128; ++i) {
         if ((b[i / 8] >> i % 8 & 1) != 0) product = sum(product, a);
         const bool carry = (product[0] & 1) != 0;
         for (unsigned k = 0; k < 16; ++k) {
             product[k] = static_cast<std::uint8_t>(product[k] >> 1 | (k < 15 ? product[k + 1] << 7 : 0));
         }
-        // x^-1 = x^127 + x^126 + x^125 + x^120, as x^128 + x^127 + x^126 + x^121 + 1 = 0
+        // x^-1 = x^127 + x^126 + x^125 + x^120, because x^128 + x^127 + x^126 + x^121 + 1 = 0
         if (carry) product[15] ^= 0xe1;
     }
     return product;

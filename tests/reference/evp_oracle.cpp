@@ -14,11 +14,12 @@ namespace oracle {
 
 namespace {
 
-/// Fetched once, because a fetch takes longer than a short message, and each initialization would repeat it.
+/// Returns a cipher that is fetched only once, because a fetch takes longer than a short message and each
+/// initialization would repeat it.
 const EVP_CIPHER* find_cipher(const std::string& mode, std::size_t key_bytes) {
     static std::mutex mutex;
-    static auto& found = *new std::map<std::pair<std::string, std::size_t>, EVP_CIPHER*>;  // libcrypto may be cleaned
-                                                                                           // up first
+    // Not destroyed, because libcrypto may be cleaned up earlier.
+    static auto& found = *new std::map<std::pair<std::string, std::size_t>, EVP_CIPHER*>;
     const std::lock_guard lock(mutex);
     EVP_CIPHER*& cipher = found[{mode, key_bytes}];
     if (cipher == nullptr) {
@@ -100,7 +101,7 @@ Bytes evp_ccm(const Bytes& key, const Bytes& nonce, const Bytes& plaintext, cons
     if (!aad.empty()) {
         require(EVP_EncryptUpdate(context.get(), nullptr, &n, aad.data(), static_cast<int>(aad.size())));
     }
-    // libcrypto interprets a null input as the announcement of the message's length.
+    // libcrypto interprets a null input as an announcement of the message's length.
     static constexpr std::uint8_t nothing = 0;
     require(EVP_EncryptUpdate(context.get(), out.data(), &n, plaintext.empty() ? &nothing : plaintext.data(),
                               static_cast<int>(plaintext.size())));

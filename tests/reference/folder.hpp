@@ -1,4 +1,4 @@
-// A temporary folder for a test. The destructor removes it with its content.
+// A temporary folder for a test. The destructor removes the folder with its contents.
 #pragma once
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Tests that the reference GCM agrees with its authors' examples (McGrew and Viega, "The Galois/Counter Mode of
-// Operation", appendix B), which NIST adopted, and with libcrypto.
+// Tests that the reference GCM agrees with libcrypto and with the examples of GCM's authors (McGrew and Viega, "The
+// Galois/Counter Mode of Operation", appendix B), which NIST adopted.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@ namespace reference {
 
 namespace {
 
-// FIPS 197, section 4: bytes are polynomials over GF(2) modulo m(x) = x^8 + x^4 + x^3 + x + 1.
+// In FIPS 197, section 4, bytes are polynomials over GF(2) modulo m(x) = x^8 + x^4 + x^3 + x + 1.
 
 std::uint8_t xtime(std::uint8_t b) {
     return static_cast<std::uint8_t>((b << 1) ^ ((b & 0x80) != 0 ? 0x1b : 0));
@@ -21,7 +21,7 @@ std::uint8_t multiply(std::uint8_t a, std::uint8_t b) {
     return product;
 }
 
-/// b^254. It is b^-1, because b^255 = 1 for every b but 0, and it is 0 for 0, as section 5.1.1 requires.
+/// Returns b^254. This is b^-1, because b^255 = 1 for every b except 0. For 0 it is 0, as section 5.1.1 requires.
 std::uint8_t inverse(std::uint8_t b) {
     std::uint8_t power = 1;
     for (int i = 0; i < 254; ++i) power = multiply(power, b);
@@ -32,7 +32,8 @@ struct SBoxes {
     std::array<std::uint8_t, 256> forward{};
     std::array<std::uint8_t, 256> inverse{};
 
-    /// Section 5.1.1: the inverse, then b'_i = b_i + b_{i+4} + b_{i+5} + b_{i+6} + b_{i+7} + c_i with c = 0x63.
+    /// Section 5.1.1 defines the S-box as the inverse followed by b'_i = b_i + b_{i+4} + b_{i+5} + b_{i+6} + b_{i+7} +
+    /// c_i with c = 0x63.
     SBoxes() {
         for (int x = 0; x < 256; ++x) {
             const int b = reference::inverse(static_cast<std::uint8_t>(x));
@@ -52,7 +53,7 @@ const SBoxes& s_boxes() {
     return boxes;
 }
 
-// Section 3.4: the state is a matrix, s[r][c] = in[r + 4c].
+// In section 3.4, the state is a matrix with s[r][c] = in[r + 4c].
 
 using State = std::array<std::array<std::uint8_t, 4>, 4>;
 
@@ -92,7 +93,7 @@ void inv_shift_rows(State& s) {
     for (std::size_t r = 0; r < 4; ++r) std::rotate(s[r].begin(), s[r].end() - static_cast<int>(r), s[r].end());
 }
 
-/// Multiplies each column by the circulant matrix with this first row: section 5.1.3, and 5.3.3 for the inverse.
+/// Multiplies each column by the circulant matrix with this first row (section 5.1.3, and 5.3.3 for the inverse).
 void mix_columns(State& s, const std::array<std::uint8_t, 4>& row) {
     for (std::size_t c = 0; c < 4; ++c) {
         std::array<std::uint8_t, 4> column{};
@@ -129,7 +130,7 @@ bool bit_at(const std::uint8_t* data, std::size_t i) {
 
 }  // namespace
 
-/// Section 5.2. A word is four bytes.
+/// Implements section 5.2. A word is four bytes.
 Aes::Aes(const Bytes& key) : nr_(static_cast<int>(key.size() / 4) + 6) {
     assert(key.size() == 16 || key.size() == 24 || key.size() == 32);
     using Word = std::array<std::uint8_t, 4>;
@@ -229,7 +230,7 @@ Bytes cfb(const Aes& aes, Direction direction, const Block& iv, const Bytes& in,
             const bool input_bit = bit_at(in.data(), position);
             const bool output_bit = input_bit != bit_at(o.data(), i);
             if (output_bit) out[position / 8] = static_cast<std::uint8_t>(out[position / 8] | 0x80 >> position % 8);
-            // I_{j+1} = LSB_{b-s}(I_j) | C#_j, bit by bit.
+            // Computes I_{j+1} = LSB_{b-s}(I_j) | C#_j, bit by bit.
             const bool ciphertext_bit = direction == Direction::encrypt ? output_bit : input_bit;
             for (std::size_t k = 0; k < 16; ++k) {
                 const bool carry = k < 15 ? bit_at(&shift_register[k + 1], 0) : ciphertext_bit;
@@ -316,7 +317,7 @@ Bytes padded(Bytes x) {
 
 namespace {
 
-/// [a]64 || [b]64
+/// Returns [a]64 || [b]64.
 Block lengths(std::uint64_t a, std::uint64_t b) {
     Block out{};
     for (std::size_t k = 0; k < 8; ++k) {

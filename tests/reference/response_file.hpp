@@ -1,4 +1,4 @@
-// Parser of NIST's response files (tests/vectors/README.md).
+// Parses NIST's response files (tests/vectors/README.md).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,14 @@ using Bytes = std::vector<std::uint8_t>;
 
 Bytes from_hex(const std::string& hex);
 std::string to_hex(const Bytes& bytes);
-/// Converts a string of 0 and 1, the most significant bit first. The unused bits of the last byte are zero.
+/// Converts a string of the digits 0 and 1, with the most significant bit first. The unused bits of the last byte are
+/// zero.
 Bytes from_bits(const std::string& bits);
 
 struct Record {
     bool encrypt;
-    std::map<std::string, std::string> fields;  ///< "KEY", "IV", "PLAINTEXT", "CIPHERTEXT", "COUNT"; GCM: also "FAIL"
+    /// "KEY", "IV", "PLAINTEXT", "CIPHERTEXT" and "COUNT"; for GCM, also "FAIL".
+    std::map<std::string, std::string> fields;
 
     [[nodiscard]] Bytes bytes(const std::string& name) const;
     /// Like bytes(), for a field that CFB1 files express in bits.
@@ -26,7 +28,8 @@ struct Record {
     [[nodiscard]] const std::string& output() const { return fields.at(encrypt ? "CIPHERTEXT" : "PLAINTEXT"); }
 };
 
-/// `path` is absolute or relative to the unpacked archive, such as "kat/CBCGFSbox128.rsp". Throws std::runtime_error.
+/// Reads a response file. `path` is absolute or relative to the unpacked archive, such as "kat/CBCGFSbox128.rsp".
+/// Throws std::runtime_error.
 std::vector<Record> read_response_file(const std::string& path);
 
 }  // namespace vectors

@@ -1,4 +1,4 @@
-// Batches, including GCM segments.
+// Runs batches, including batches of GCM segments.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -53,8 +53,8 @@ void World::segments_into(std::vector<Operation>& all) {
     all.push_back({"segments: forged", [this] { segments(WARPAES_DECRYPT, true, cipher_, out_); }, {}});
 }
 
-/// `helped`: the caller waits without a limit and executes tasks. Otherwise the engine's threads do everything on their
-/// stacks.
+/// With `helped`, the caller waits without a time limit and executes tasks. Otherwise, the engine's threads execute all
+/// tasks on their stacks.
 void World::batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool helped,
                   bool forged) {
     warpaes_key* const k = raw ? nullptr : key(32);
@@ -121,7 +121,7 @@ void World::refused_batch(std::uint64_t key_stride) {
     warpaes_batch_destroy(b);
 }
 
-/// A message that is divided and distributed. Its key is expanded by the task that starts it.
+/// Encrypts a message that is divided among several tasks. The task that starts it expands its key.
 void World::long_message_in_batch(warpaes_mode mode) {
     constexpr std::size_t length = (std::size_t{16} << 20) + 16;
     void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -148,7 +148,7 @@ void World::long_message_in_batch(warpaes_mode mode) {
 }
 
 void World::batches_into(std::vector<Operation>& all) {
-    if (!on_gpu_) {  // too much for a simulated GPU
+    if (!on_gpu_) {  // too slow on a simulated GPU
         for (const auto mode : {WARPAES_CTR, WARPAES_GCM}) {
             all.push_back({text("batch: mode %d, a message of more than %d MiB%.0zu%s", mode, 16, 0, ""),
                            [=, this] { long_message_in_batch(mode); },

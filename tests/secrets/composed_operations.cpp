@@ -1,4 +1,4 @@
-// Modes that are composed of others, and the random bit generator.
+// Runs modes that are composed of other modes, and the random bit generator.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -47,7 +47,8 @@ void World::composed(warpaes_mode mode, warpaes_direction direction, std::size_t
     warpaes_key_destroy(mac_key);
 }
 
-/// Searches for the states of drbg(false, true), computed as in the standard, 10.2.1.2, from an all-zero Key and V.
+/// Searches for the states of drbg(false, true), computed as in section 10.2.1.2 of the standard from an all-zero Key
+/// and V.
 void World::look_for_drbg() const {
     const bool looked = apart([&] {
         std::vector<std::uint8_t> key(32), counter(16), next;
@@ -66,7 +67,7 @@ void World::look_for_drbg() const {
             counter.assign(next.begin() + 32, next.end());
         };
         update({keys_, keys_ + 48});
-        count(4);  // required by 64 bytes
+        count(4);  // 64 bytes require this
         update(std::vector<std::uint8_t>(48));
     });
     if (!looked) std::abort();
@@ -104,7 +105,7 @@ void World::numbers(warpaes_number kind, std::size_t bytes, std::uint8_t* output
 
 namespace {
 
-/// Looks for the key stream of random numbers: the first blocks, and the last ones of a thread.
+/// Searches for the key stream of random numbers: the first blocks and a thread's last blocks.
 void look_for_stream(Bytes key, Bytes counter, std::size_t blocks) {
     constexpr std::size_t taken = (std::size_t{256} << 10) / 16, last = 4;
     const bool looked = apart([&] {
@@ -121,7 +122,7 @@ void look_for_stream(Bytes key, Bytes counter, std::size_t blocks) {
 
 }  // namespace
 
-/// Looks for the keys of a message under `iv_`.
+/// Searches for the keys of a message under `iv_`.
 void World::look_for_gcm_siv_keys(unsigned key_length) const {
     const bool looked = apart([&] {
         const auto derived = oracle::gcm_siv::derive(
@@ -168,7 +169,7 @@ void World::composed_into(std::vector<Operation>& all) {
         }
     }
     for (const warpaes_number kind : {WARPAES_UNIFORM_FLOAT32, WARPAES_NORMAL_FLOAT64}) {
-        // The length is sufficient for threads other than the caller's to take part.
+        // The length is large enough that threads other than the caller's take part.
         constexpr std::size_t many = std::size_t{32} << 20;
         all.push_back({text("numbers: kind %d%.0d, %zu bytes%s", kind, 0, many, ""),
                        [=, this] {

@@ -1,4 +1,4 @@
-// Operations on data in GPU memory. The memory belongs to the caller, and is freed before the search.
+// Runs operations on data in GPU memory. The memory belongs to the caller and is freed before the search.
 #include <string>
 
 #include "operations.hpp"

@@ -1,4 +1,4 @@
-// Keysets, files, readers and writers.
+// Runs operations on keysets, files, readers and writers.
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <sys/stat.h>
@@ -156,7 +156,7 @@ void World::passphrases_into(std::vector<Operation>& all) {
 
 /// Writes a key in a separate process, as a Tink keyset and as hexadecimal digits.
 void World::make_kek() const {
-    // AesGcmKey: key_value = 3, of 16 bytes.
+    // In an AesGcmKey, key_value is field 3. It has 16 bytes here.
     std::array<std::uint8_t, 18> value{0x1a, 16};
     std::copy_n(raw_keys_, 16, value.begin() + 2);
     std::array<char, 25> base64{};
@@ -199,12 +199,12 @@ void World::keks_into(std::vector<Operation>& all) {
                        load("kek=exec:cat '" + kek + "';kek-aad=x;exec:cat '" + file + "'");
                    },
                    {}});
-    // The raw key cannot open a keyset that has a prefix.
+    // A raw key cannot open a keyset that has a prefix.
     all.push_back(
         {"keyset: not opened with a raw key", [this, open] { open(kek_ + 4000, WARPAES_ERROR_AUTHENTICATION); }, {}});
 }
 
-/// The key depends on the salt, so remains of wrapping are found after the next operation.
+/// The key depends on the salt, so the search after the next operation still finds remains of wrapping.
 void World::look_for_kek() const {
     const bool looked = apart([&] {
         const char* const label = std::strstr(json_, "\"salt\": \"");
@@ -257,7 +257,7 @@ void World::seal(warpaes_direction direction, const char* name, std::uint32_t fl
     warpaes_keyset_destroy(keyset);
 }
 
-/// The file's own key, which depends on its salt.
+/// Searches for the file's own key, which depends on the file's salt.
 void World::look_for_derived(const char* name) const {
     const bool looked = apart([&] {
         std::array<std::uint8_t, 64> header{};
@@ -284,7 +284,7 @@ void World::look_for_derived(const char* name) const {
 
 void World::look_for_derived(warpaes_kdf kdf, bool base64) const {
     const bool looked = apart([&] {
-        if (base64) return;  // a base64 file's salt cannot be read directly; the code is the same
+        if (base64) return;  // the salt in a base64 file cannot be read directly; the code is the same
         std::array<std::uint8_t, 16> header{};
         std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
         if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
@@ -363,7 +363,7 @@ void World::streams_into(std::vector<Operation>& all) {
                            std::uint64_t read = 0;
                            expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
                            expect(warpaes_reader_open(engine_, &source, keyset, nullptr, 0, &reader), "reader_open");
-                           // The last two reads are consecutive, which starts read-ahead.
+                           // The last two reads are consecutive, so the reader starts to read ahead.
                            for (const std::uint64_t offset : {0u, 100u, 30000u, 39000u, 48000u}) {
                                expect(warpaes_reader_read(reader, offset, out_, 9000, &read), "reader_read");
                            }
@@ -400,7 +400,7 @@ void World::stdio_into(std::vector<Operation>& all) {
                    {}});
 }
 
-/// Pending text grows to its limit and is sealed. After that, less text is pending.
+/// Pending text grows to its limit and is sealed. Afterwards, less text is pending.
 void World::cut_streams_into(std::vector<Operation>& all, warpaes_engine* cutting) {
     all.push_back({"writer: more than may wait",
                    [=, this] {

@@ -36,7 +36,7 @@ struct Pattern {
     std::uint8_t bytes[64];
     std::size_t size;
     char name[64];
-    bool freed;  ///< found in a freed block since the last call of findings()
+    bool freed;  ///< whether it was found in a freed block since the last call to findings()
     void* where[8];
     int depth;
 };
@@ -44,8 +44,8 @@ struct Pattern {
 struct Arena {
     std::size_t used;
     std::size_t patterns;
-    std::uint64_t filter[65536 / 64];  ///< bits indexed by a hash of a pattern's first eight bytes
-    std::uint16_t first[65536];        ///< index + 1 of the first pattern with that hash
+    std::uint64_t filter[65536 / 64];  ///< bits indexed by a hash of the first eight bytes of a pattern
+    std::uint16_t first[65536];        ///< index + 1 of the first pattern with this hash
     std::uint16_t next[most_patterns];
     Pattern pattern[most_patterns];
     alignas(64) std::uint8_t registers[register_bytes];
@@ -73,12 +73,12 @@ template <typename Found>
 void search(const std::uint8_t* memory, std::size_t bytes, const Found& found) {
     Arena& a = arena();
     for (std::size_t i = 0; i + 8 <= bytes; ++i) {
-        // Most memory is zero.
+        // Most of the memory is zero.
         if (i % 64 == 0 && i + 72 <= bytes) {
             std::uint64_t any = 0;
             for (std::size_t j = 0; j < 64; j += 8) any |= load(memory + i + j);
             if (any == 0) {
-                i += 56 - 1;  // a pattern may begin with the last zeros here
+                i += 56 - 1;  // a pattern may begin with the last of these zeros
                 continue;
             }
         }
@@ -132,7 +132,7 @@ std::vector<Mapping> writable_memory() {
         char access[8] = {}, name[256] = {};
         if (std::sscanf(line, "%lx-%lx %7s %*s %*s %*s %255[^\n]", &begin, &end, access, name) < 3) continue;
         if (access[0] != 'r' || access[1] != 'w') continue;
-        if (std::strncmp(name, "/dev/nvidia", 11) == 0) continue;  // a GPU's registers; not all can be read
+        if (std::strncmp(name, "/dev/nvidia", 11) == 0) continue;  // a GPU's registers, not all of them readable
         const auto stack = reinterpret_cast<std::uintptr_t>(callers_stack);
         const bool callers = stack >= begin && stack < end;
         all.push_back({begin, end, callers ? "in the caller's stack, or beside it" : name});
@@ -141,7 +141,7 @@ std::vector<Mapping> writable_memory() {
     return all;
 }
 
-/// Returns the excluded ranges in order, including the arena.
+/// Returns the excluded ranges in ascending order, including the arena.
 std::vector<Left> all_left_out() {
     std::vector<Left> all(left_out.begin(), left_out.begin() + static_cast<std::ptrdiff_t>(left_out_count.load()));
     const auto own = reinterpret_cast<std::uintptr_t>(&arena());
@@ -205,7 +205,7 @@ bool apart(const std::function<void()>& work) {
 
 void watch_frees(bool on) {
     void* warm[1];
-    (void)backtrace(warm, 1);  // loads a library when first called
+    (void)backtrace(warm, 1);  // the first call loads a library
     watching = on;
 }
 
@@ -228,7 +228,7 @@ std::vector<std::string> findings() {
            [&](Pattern& p, const std::uint8_t*) { found.push_back(std::string(p.name) + " in a vector register"); });
     const std::vector<Left> left = all_left_out();
     for (const Mapping& m : writable_memory()) {
-        // Only resident pages: others contain nothing.
+        // Searches only resident pages, because other pages are empty.
         constexpr std::uintptr_t page = 4096;
         std::vector<unsigned char> there((m.end - m.begin) / page);
         if (mincore(reinterpret_cast<void*>(m.begin), m.end - m.begin, there.data()) != 0) continue;
@@ -266,7 +266,7 @@ struct Caller::State {
             sem_post(&s->end);
         }
     }
-    /// Calls `work` deeper on the stack than the part that waiting overwrites.
+    /// Calls `work` at a greater depth of the stack than the part that waiting overwrites.
     [[gnu::noinline]] static void deeper(const std::function<void()>& work) {
         [[maybe_unused]] volatile char gap[8192];
         gap[0] = 0;
@@ -277,7 +277,7 @@ struct Caller::State {
     }
     [[gnu::noinline]] static void save_registers() {
 #if defined(__x86_64__)
-        // State components of SSE, AVX and AVX-512: 1, 2, 5, 6 and 7.
+        // The state components of SSE, AVX and AVX-512 are 1, 2, 5, 6 and 7.
         asm volatile("xsave64 %0" : "=m"(arena().registers) : "a"(0xe6), "d"(0));
 #elif defined(__aarch64__)
         asm volatile(
@@ -321,7 +321,7 @@ void Caller::call(const std::function<void()>& work) {
 
 }  // namespace secrets
 
-// -------------------------------------------------------------------------------------------- called by the library
+// ------------------------------------------------------------------------------------ functions that the library calls
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -332,14 +332,14 @@ void free(void* pointer) {
 }
 
 void* realloc(void* pointer, std::size_t bytes) {
-    secrets::look_through_freed(pointer, pointer == nullptr ? 0 : malloc_usable_size(pointer));  // it may move
+    secrets::look_through_freed(pointer, pointer == nullptr ? 0 : malloc_usable_size(pointer));  // the block may move
     return __libc_realloc(pointer, bytes);
 }
 
 void* mmap(void* address, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
     static const auto real = reinterpret_cast<decltype(&mmap)>(dlsym(RTLD_NEXT, "mmap"));
     void* const mapping = real(address, bytes, protection, flags, file, offset);
-    // The registers of the simulated GPU (tests/simt/fiber.cpp).
+    // Excludes the registers of the simulated GPU (tests/simt/fiber.cpp).
     constexpr int fiber = MAP_NORESERVE | MAP_STACK;
     if (mapping != MAP_FAILED && (flags & fiber) == fiber) {
         const std::size_t n = secrets::left_out_count++;

@@ -84,7 +84,7 @@ World::World()
         std::copy_n(iv_, 16, blocks[0].begin());
         blocks[1] = blocks[0];
         blocks[1][15] = 1;
-        std::copy_n(iv_, 12, blocks[2].begin());  // J0 of GCM
+        std::copy_n(iv_, 12, blocks[2].begin());  // J0 for GCM
         blocks[2][15] = 1;
         blocks[3] = blocks[2];
         blocks[3][15] = 2;
@@ -92,7 +92,7 @@ World::World()
             look_for_key({keys_ + 32 * i, key_lengths[i]}, "key " + std::to_string(i), blocks);
             look_for_key({tweak_keys_ + 32 * i, key_lengths[i]}, "tweak key " + std::to_string(i), blocks);
         }
-        std::vector<std::vector<std::uint8_t>> j0s(9, std::vector<std::uint8_t>(16));  // of segments
+        std::vector<std::vector<std::uint8_t>> j0s(9, std::vector<std::uint8_t>(16));  // J0 for each segment
         for (std::size_t i = 0; i < j0s.size(); ++i) {
             std::copy_n(ivs_ + 12 * i, 12, j0s[i].begin());
             j0s[i][15] = 1;
@@ -210,7 +210,7 @@ void World::look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t 
     if (!looked) std::abort();
 }
 
-/// Searches for secrets of the message that was encrypted last.
+/// Searches for secrets of the chunks of the message that was encrypted last.
 void World::look_for_chunks(unsigned key_length) const {
     const bool looked = apart([&] {
         const Bytes key{keys_ + 32 * (key_length / 8 - 2), key_length};
@@ -266,7 +266,7 @@ void World::messages_into(std::vector<Operation>& all) {
     }
 }
 
-/// The message is processed in chunks, partly on the engine's threads.
+/// The message is processed in chunks, some of them on the engine's threads.
 void World::cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutting) {
     constexpr std::size_t length = 40000;
     unsigned turn = 0;

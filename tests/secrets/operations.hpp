@@ -1,4 +1,5 @@
-// Every operation of the C ABI that handles a secret, in turn. Each creates and destroys its own objects.
+// Runs every operation of the C ABI that handles a secret, one after the other. Each operation creates and destroys its
+// own objects.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ inline constexpr warpaes_direction directions[] = {WARPAES_ENCRYPT, WARPAES_DECR
 inline constexpr const char* templates[] = {"AES256_GCM_HKDF_4KB", "AES128_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256"};
 inline constexpr std::size_t file_bytes = 100000;
 
-/// Returns the length of an IV for the mode.
+/// Returns the length of an IV in the mode.
 std::uint64_t iv_bytes(warpaes_mode mode);
 bool has_tag(warpaes_mode mode);
 
@@ -28,8 +29,9 @@ std::string text(const char* format, int a, int b, std::size_t c, const char* d)
 
 struct Operation {
     std::string name;
-    std::function<void()> run;     ///< runs on the caller's thread
-    std::function<void()> before;  ///< runs first, separately: sets the patterns to look for; may be empty
+    std::function<void()> run;  ///< runs on the caller's thread
+    /// Runs first, in a separate step, and sets the patterns to search for. May be empty.
+    std::function<void()> before;
 };
 
 /// Memory for the operations. All of it lies in the arena and is filled with secrets that the tests then search for.
@@ -41,7 +43,7 @@ public:
     World& operator=(const World&) = delete;
     /// Returns all operations. `cutting` is an engine with chunks of `small_chunk` bytes.
     [[nodiscard]] std::vector<Operation> operations(warpaes_engine* engine, warpaes_engine* cutting, bool on_gpu);
-    /// Unexpected statuses.
+    /// Returns a description of unexpected statuses, or "".
     [[nodiscard]] std::string complaints();
 
     static constexpr std::size_t messages = 20;

@@ -36,7 +36,7 @@ Block encrypted(Bytes key, const std::vector<std::uint8_t>& block) {
     return out;
 }
 
-/// Adds the value in every byte order used to store field elements.
+/// Adds the element in every byte order that is used to store field elements.
 void look_for_element(const Block& block, const std::string& name) {
     look_for(block, name);
     Block turned = block;

@@ -1,5 +1,5 @@
-// After every operation, none of its secrets remains in freed blocks, the stacks of the caller and the workers, the
-// engine's lanes, vector registers, or the simulated GPU's memory.
+// Tests that, after every operation, none of its secrets remains in freed blocks, on the stacks of the caller and the
+// workers, in the engine's lanes, in vector registers, or in the simulated GPU's memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ bool lives(const std::string& finding) {
     return finding.find(" at ") != std::string::npos;
 }
 
-/// Secrets that are found repeatedly. A worker wipes its lane when it becomes idle, which may take a while.
+/// Returns the secrets that are found repeatedly. A worker wipes its lane when it becomes idle, which may take a while.
 std::vector<std::string> findings_that_stay(const std::set<std::string>& told) {
     std::vector<std::string> all;
     for (int look = 0;; ++look) {
@@ -58,7 +58,7 @@ TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
     Caller caller;
     std::set<std::string> told;
     const auto check = [&](const std::string& after) {
-        // Data kept between batches is freed after seconds without use, or here.
+        // Data that is kept between batches is freed after several seconds without use, or here.
         if (engine != nullptr) {
             EXPECT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK);
         }
@@ -70,9 +70,9 @@ TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
             }
         }
         EXPECT_EQ(w.complaints(), "") << after;
-        ASSERT_LT(told.size(), 1000u) << "the rest would take too long";
+        ASSERT_LT(told.size(), 1000u) << "the remaining operations would take too long";
     };
-    for (const std::string& finding : findings()) told.insert(finding);  // of other tests
+    for (const std::string& finding : findings()) told.insert(finding);  // secrets that other tests left
     for (const Operation& operation : w.operations(engine.get(), cutting.get(), on_gpu)) {
         if (operation.before) operation.before();
         watch_frees(true);
@@ -97,7 +97,7 @@ protected:
         (void)world();
         (void)findings();
     }
-    /// Runs `work` on the caller's thread and returns the secrets that remain.
+    /// Runs `work` on the caller's thread and returns the secrets that it leaves.
     std::string left_by(const std::function<void()>& work) {
         watch_frees(true);
         caller_.call(work);

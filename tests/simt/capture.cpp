@@ -1,4 +1,4 @@
-// The simulated CUDA runtime: streams in capture, and graphs.
+// Implements streams in capture and graphs for the simulated CUDA runtime.
 #include "capture.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace simt {
 namespace {
 
-/// Calls that a capture prohibits: calls that can wait for work, or that do something that a replay of the graph would
-/// not do again. tests/simulated/capture_rules_test.cpp compares it with a GPU's driver.
+/// Calls that a capture prohibits: calls that can wait for work, and calls whose effect a replay of the graph would not
+/// repeat. tests/simulated/capture_rules_test.cpp compares this list with a GPU's driver.
 constexpr std::array unsafe{
     "cudaDeviceReset",
     "cudaDeviceSynchronize",
@@ -24,8 +24,8 @@ constexpr std::array unsafe{
     "cudaHostRegister",
     "cudaHostUnregister",
     "cudaMalloc",
-    "cudaMallocFromPoolAsync",  // on a stream that is not in capture; on one in capture, this table refuses more than
-                                // CUDA does
+    "cudaMallocFromPoolAsync",  // on a stream that is not in capture; on a stream in capture, this table refuses more
+                                // calls than CUDA does
     "cudaMallocHost",
     "cudaMallocManaged",
     "cudaMemPoolCreate",
@@ -45,7 +45,7 @@ bool is_handle(cudaStream_t stream) {
     return !is_legacy(stream) && stream != cudaStreamPerThread;
 }
 
-/// Returns whether the capture prohibits unsafe calls of this thread.
+/// Returns whether the capture prohibits unsafe calls on this thread.
 bool prohibits(const Capture& capture) {
     if (thread_mode == cudaStreamCaptureModeRelaxed) return false;
     if (capture.thread == std::this_thread::get_id()) return capture.mode != cudaStreamCaptureModeRelaxed;
@@ -67,7 +67,7 @@ void leave(Runtime& r, const std::shared_ptr<Capture>& capture) {
     std::erase(r.captures, capture);
 }
 
-/// Returns whether the origin has waited for all work of the streams that took part.
+/// Returns whether the capture's origin has waited for all work on the streams that took part.
 bool is_joined(const Capture& capture) {
     const Progress& seen = capture.streams.at(capture.origin);
     return std::all_of(capture.streams.begin(), capture.streams.end(), [&](const auto& its) {
@@ -103,7 +103,7 @@ cudaError_t refuse_unsafe(Runtime& r, std::string_view function) {
     if (r.captures.empty() || std::find(unsafe.begin(), unsafe.end(), function) == unsafe.end()) return cudaSuccess;
     bool refused = false;
     for (const auto& capture : r.captures) {
-        // Waiting for a whole device also waits for streams in capture, in any mode.
+        // Waiting for a device also waits for its streams in capture, in any mode.
         const bool waits = function.starts_with("cudaDevice") && capture->device == current_device;
         if (!waits && !prohibits(*capture)) continue;
         capture->spoiled = refused = true;
@@ -168,7 +168,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
     return about_stream("cudaStreamBeginCapture", stream, [&](Runtime& r) {
         if (is_legacy(stream)) return cudaErrorStreamCaptureUnsupported;
-        if (!is_handle(stream)) return cudaErrorNotSupported;  // by this simulator
+        if (!is_handle(stream)) return cudaErrorNotSupported;  // the simulator does not support this
         if (stream->capture != nullptr) return cudaErrorIllegalState;
         auto capture = std::make_shared<Capture>(Capture{.origin = stream,
                                                          .device = stream->device,
@@ -183,7 +183,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-    std::unique_ptr<CUgraph_st> made;  // a spoiled graph is destroyed without the lock
+    std::unique_ptr<CUgraph_st> made;  // an invalidated graph is destroyed without the lock
     return about_stream("cudaStreamEndCapture", stream, [&](Runtime& r) {
         *graph = nullptr;
         const auto capture = capture_of(stream);
@@ -226,7 +226,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     const cudaError_t error = on_stream("cudaGraphLaunch", stream, [&](Runtime& r) {
         if (!r.graph_execs.contains(exec)) return cudaErrorInvalidValue;
         const std::shared_ptr<Nodes> its = exec->its;
-        if (capture_of(stream) != nullptr) return cudaErrorNotSupported;  // by this simulator
+        if (capture_of(stream) != nullptr) return cudaErrorNotSupported;  // the simulator does not support this
         if (r.machine.late == 0) {
             at_once = its;
             return cudaSuccess;

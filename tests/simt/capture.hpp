@@ -1,5 +1,5 @@
-// Streams in capture: their work becomes the nodes of a graph, and CUDA refuses calls that cannot be captured. A graph
-// runs its nodes in turn, in the order of their capture.
+// Streams in capture. Their work becomes the nodes of a graph, and CUDA refuses calls that cannot be captured. A graph
+// runs its nodes in the order of their capture.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace simt {
 
 struct Runtime;
 
-/// Shared by a graph and its executables, and freed with the last of them.
+/// A graph's nodes. The graph and its executables share them, and the last of these frees them.
 struct Nodes {
     struct Node {
         std::function<void()> run;  ///< called without the lock
@@ -25,7 +25,7 @@ struct Nodes {
     };
     std::vector<Node> nodes;
     std::vector<std::pair<cudaUserObject_t, unsigned>> objects;
-    std::vector<void*> memory;  ///< allocated by nodes
+    std::vector<void*> memory;  ///< memory that nodes allocated
 
     Nodes() = default;
     Nodes(const Nodes&) = delete;
@@ -44,7 +44,7 @@ struct CUgraphExec_st {
 
 namespace simt {
 
-/// The number of pieces of work in each stream before a point of a capture.
+/// The number of pieces of work in each stream before some point of a capture.
 using Progress = std::map<cudaStream_t, std::uint64_t>;
 
 struct Capture {
@@ -53,29 +53,29 @@ struct Capture {
     cudaStreamCaptureMode mode;
     std::thread::id thread;
     bool active = true, spoiled = false;
-    std::map<cudaStream_t, Progress> streams;  ///< streams that take part
+    std::map<cudaStream_t, Progress> streams;  ///< the streams that take part
     std::unique_ptr<CUgraph_st> graph;
 };
 
-/// The thread's mode (cudaThreadExchangeStreamCaptureMode).
+/// The thread's capture mode (cudaThreadExchangeStreamCaptureMode).
 inline thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
 // Call all of these under the lock.
 
-/// Returns the error of a call of `function` that is prohibited because streams are in capture. It spoils their
-/// captures.
+/// Returns the error for a call to `function` that is prohibited because streams are in capture. The call invalidates
+/// their captures.
 cudaError_t refuse_unsafe(Runtime& runtime, std::string_view function);
-/// The error of a call that concerns the stream's work.
+/// Returns the error for a call that concerns the stream's work.
 cudaError_t refuse_stream(Runtime& runtime, cudaStream_t stream);
-/// Returns the error of a call that waits for the stream or asks whether it has ended.
+/// Returns the error for a call that waits for the stream or queries whether its work has finished.
 cudaError_t refuse_wait(cudaStream_t stream);
 /// Returns the capture that the stream takes part in, or null.
 [[nodiscard]] std::shared_ptr<Capture> capture_of(cudaStream_t stream);
-/// Captures a piece of the stream's work. False: the stream is not in capture.
+/// Captures a piece of the stream's work. Returns false if the stream is not in capture.
 bool capture_work(cudaStream_t stream, std::function<void()> run);
-/// A graph owns memory that is allocated in capture.
+/// Makes the graph the owner of memory that is allocated in capture.
 bool capture_memory(cudaStream_t stream, void* pointer);
-/// Ends all captures, for a fresh machine.
+/// Ends all captures when the machine is reset.
 void drop_captures(Runtime& runtime);
 
 }  // namespace simt

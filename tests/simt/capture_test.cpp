@@ -1,4 +1,4 @@
-// Tests streams in capture and graphs; simulated/capture_rules_test.cpp tests the calls that are refused during a
+// Tests streams in capture and graphs. simulated/capture_rules_test.cpp tests the calls that are refused during a
 // capture.
 #include <array>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace simt_test {
 namespace {
 
-/// Provides two streams and memory, on a machine that runs work immediately (0) and on one that runs it late (1).
+/// Provides two streams and memory, on a machine that runs work immediately (parameter 0) or late (parameter 1).
 class Captures : public Simt, public testing::WithParamInterface<unsigned> {
 protected:
     Captures() {
@@ -120,7 +120,7 @@ TEST_P(Captures, GraphsOwnTheirMemory) {
     ASSERT_EQ(end(), cudaSuccess);
     for (int time = 0; time < 2; ++time) {
         run();
-        EXPECT_EQ(first(), 0xa5) << "it is undefined at the beginning of every run";
+        EXPECT_EQ(first(), 0xa5) << "the memory is undefined at the start of every run";
     }
     EXPECT_EQ(simt::usage().device_allocations, 2U);
     destroy();

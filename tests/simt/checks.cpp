@@ -1,6 +1,7 @@
-// The functions that the compiler's checks call (-fsanitize=alignment,shift-exponent): for an address that is not a
-// multiple of its type's alignment, where a GPU stops with "misaligned address", and for a shift by at least the width
-// of the shifted value. They replace the sanitizer's runtime library, which defines the layout of the arguments.
+// Defines the functions that the compiler's checks call (-fsanitize=alignment,shift-exponent). The checks find
+// addresses that are not a multiple of their type's alignment, where a GPU stops with "misaligned address", and shifts
+// by at least the width of the shifted value. The functions replace the sanitizer's runtime library, which defines the
+// layout of the arguments.
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -44,7 +45,7 @@ struct Shift {
 
 }  // namespace
 
-// NOLINTBEGIN: the compiler's names
+// NOLINTBEGIN: names that the compiler requires
 extern "C" [[noreturn]] void __ubsan_handle_type_mismatch_v1_abort(Mismatch* mismatch, std::uintptr_t address) {
     stop(mismatch->where, "misaligned address: %p is not a multiple of %u", reinterpret_cast<void*>(address),
          1u << mismatch->log_alignment);

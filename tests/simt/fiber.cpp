@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t guard_bytes = 4096;
 #if defined(WARPAES_SIMT_ASAN) || !defined(__OPTIMIZE__)
-constexpr std::size_t stack_bytes = 256 * 1024;  // stack frames are several times as large
+constexpr std::size_t stack_bytes = 256 * 1024;  // a sanitizer's stack frames are several times as large
 #else
 constexpr std::size_t stack_bytes = 64 * 1024;
 #endif
@@ -25,8 +25,9 @@ constexpr std::size_t stack_bytes = 64 * 1024;
 #ifndef WARPAES_SIMT_UCONTEXT
 
 // simt_switch(void** save, void* stack_pointer) pushes the callee-saved registers of the System V ABI and switches to
-// the other stack. It leaves with a jump, because the processor's return prediction would be wrong after the switch.
-// simt_begin is the first code on a new stack. Its two values lie in registers that simt_switch restores.
+// the other stack. It ends with a jump rather than a return, because the processor's return prediction would be wrong
+// after the switch. simt_begin is the first code on a new stack. Its two arguments lie in registers that simt_switch
+// restores.
 asm(R"(
     .text
     .p2align 4
@@ -64,7 +65,7 @@ extern "C" void simt_begin();
 
 void Context::arrived(Context& here) {
 #ifdef WARPAES_SIMT_ASAN
-    // AddressSanitizer reports the bounds of the stack that was left. For a host thread they are unknown before that.
+    // AddressSanitizer reports the bounds of the stack that was left. A host thread's bounds are unknown until then.
     __sanitizer_finish_switch_fiber(here.asan_stack_, &here.left_->stack_bottom_, &here.left_->stack_bytes_);
 #else
     static_cast<void>(here);
@@ -89,7 +90,7 @@ Fiber::Fiber(void (*entry)(void*), void* argument, unsigned number) : entry_(ent
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (mapping_ == MAP_FAILED || mprotect(mapping_, guard_bytes, PROT_NONE) != 0) throw std::bad_alloc();
     auto* bottom = static_cast<std::uint8_t*>(mapping_) + guard_bytes;
-    // All stacks begin at the same page offset. Without this shift their hot cache lines would share a few cache sets.
+    // All stacks begin at the same page offset. Without this shift, their hot cache lines would share a few cache sets.
     const std::size_t shift = number * std::size_t{320} % 4096;
     stack_bottom_ = bottom;
     stack_bytes_ = stack_bytes - shift / 16 * 16;
@@ -97,7 +98,7 @@ Fiber::Fiber(void (*entry)(void*), void* argument, unsigned number) : entry_(ent
     getcontext(&state_);
     state_.uc_stack.ss_sp = bottom;
     state_.uc_stack.ss_size = stack_bytes_;
-    // makecontext passes arguments of type int, so the pointer is passed as two of them.
+    // makecontext passes int arguments, so the pointer is split into two of them.
     const auto self = reinterpret_cast<std::uintptr_t>(this);
     const auto thunk = [](unsigned high, unsigned low) {
         begin(reinterpret_cast<Fiber*>(static_cast<std::uintptr_t>(high) << 32 | low));
@@ -106,8 +107,8 @@ Fiber::Fiber(void (*entry)(void*), void* argument, unsigned number) : entry_(ent
     makecontext(&state_, reinterpret_cast<void (*)()>(function), 2, static_cast<unsigned>(self >> 32),
                 static_cast<unsigned>(self));
 #else
-    // The layout that simt_switch leaves: r15, r14, r13, r12, rbx, rbp, the address to continue at; above them a null
-    // return address.
+    // Writes the layout that simt_switch leaves: r15, r14, r13, r12, rbx, rbp and the address to continue at, with a
+    // null return address above them.
     auto* top = reinterpret_cast<void**>(bottom + stack_bytes_);
     *--top = nullptr;
     *--top = reinterpret_cast<void*>(&simt_begin);

@@ -23,18 +23,19 @@
 
 namespace simt {
 
-/// The saved execution state of a fiber, or of the host thread that switched to one.
+/// The saved execution state of a fiber, or of the host thread that switched to a fiber.
 class Context {
 public:
     Context() = default;
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
-    /// Suspends `from`, the running context, and continues `to`. Returns when some context switches back to `from`.
+    /// Suspends `from`, the running context, and continues `to`. Returns when a context switches back to `from`.
     static void switch_to(Context& from, Context& to);
 
 protected:
-    /// Informs AddressSanitizer that the stack of `here` is active. A fiber that just started has no state to restore.
+    /// Informs AddressSanitizer that the stack of `here` is active. A fiber that has just started has no state to
+    /// restore.
     static void arrived(Context& here);
 
 #ifdef WARPAES_SIMT_UCONTEXT

@@ -1,4 +1,4 @@
-// Tests late streams, misaligned addresses, guarded memory and shifts that are too large.
+// Tests streams that run late, misaligned addresses, guarded memory, and shifts that are too large.
 #include <array>
 #include <limits>
 #include <string>
@@ -8,7 +8,7 @@
 namespace simt_test {
 namespace {
 
-/// Page-locked memory, device memory and streams, on a machine where work runs late.
+/// Provides page-locked memory, device memory and streams, on a machine where work runs late.
 class Late : public Simt {
 protected:
     Late() {
@@ -63,7 +63,7 @@ TEST_F(Late, WhatDoesNotWaitFindsWhatWasThereBefore) {
     EXPECT_EQ(cudaEventRecord(event_, streams_[0]), cudaSuccess);
     EXPECT_EQ(cudaStreamWaitEvent(streams_[1], event_, 0), cudaSuccess);
     fill(8, streams_[0]);
-    EXPECT_EQ(fetched(streams_[1]), 7) << "no more than what the event stands for";
+    EXPECT_EQ(fetched(streams_[1]), 7) << "no more work than the event covers";
     EXPECT_EQ(fetched(streams_[0]), 8);
 }
 
@@ -101,7 +101,7 @@ TEST_F(Late, MemoryThatIsNotPageLockedIsReadAndWrittenInTheCall) {
     EXPECT_EQ(cudaMemcpyAsync(device_, host_, bytes, cudaMemcpyDefault, streams_[0]), cudaSuccess);
     host_[0] = 6;
     EXPECT_EQ(cudaMemcpyAsync(result.data(), device_, bytes, cudaMemcpyDefault, streams_[0]), cudaSuccess);
-    EXPECT_EQ(result[0], 6) << "page-locked memory: when it is copied";
+    EXPECT_EQ(result[0], 6) << "page-locked memory is read when the copy runs";
 }
 
 TEST_F(Late, SomeStreamsGoAhead) {

@@ -1,4 +1,4 @@
-// The simulated CUDA runtime: allocations and copies.
+// Implements allocations and copies for the simulated CUDA runtime.
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
@@ -17,8 +17,8 @@ constexpr std::size_t page = 4096;
 /// The alignment of device memory, as on a GPU.
 constexpr std::size_t alignment = 256;
 
-/// The first page of a guarded allocation. The allocation ends at the end of its last page, up to the alignment; an
-/// inaccessible page follows.
+/// Returns the first page of a guarded allocation. Except for alignment, the allocation ends at the end of its last
+/// page, which an inaccessible page follows.
 void* pages_of(std::uintptr_t address) {
     return reinterpret_cast<void*>(address / page * page);
 }
@@ -29,8 +29,8 @@ void protect(std::uintptr_t address, const Allocation& allocation, int how) {
 
 #if defined(WARPAES_SIMT_QUICK) && defined(__x86_64__)
 
-/// Copies can access device memory while it is closed, because opening and closing all of it takes longer than a short
-/// copy.
+/// Copies can access device memory while it is closed, because opening and closing all of the memory takes longer than
+/// a short copy.
 bool reaches_closed(const Runtime& r) {
     return !r.machine.guarded;
 }
@@ -43,7 +43,7 @@ void fill_unseen(std::uint8_t* to, int value, std::size_t bytes) {
     asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(value) : "memory");
 }
 
-/// Ends the process if a host accesses device memory.
+/// Ends the process if the host accesses device memory.
 void look_at(const Runtime& r, const std::uint8_t* pointer, std::size_t bytes) {
     const auto* const found = r.find(pointer);
     if (found != nullptr && found->second.on_device()) return;
@@ -108,8 +108,8 @@ void look_at_memory(const std::function<void(cudaMemoryType, std::span<const std
 
 namespace {
 
-/// Returns the device whose memory contains `pointer`; the current device for pageable memory, which any device may
-/// access.
+/// Returns the device whose memory contains `pointer`. For pageable memory, which any device may access, returns the
+/// current device.
 int device_at(const Runtime& r, const void* pointer) {
     const auto* found = r.find(pointer);
     return found == nullptr ? current_device : found->second.device;
@@ -131,7 +131,7 @@ cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origi
         if (::mprotect(pages, guarded, PROT_READ | PROT_WRITE) != 0) std::abort();
         *pointer = static_cast<std::uint8_t*>(pages) + (guarded - bytes) / alignment * alignment;
     } else if (posix_memalign(pointer, on_device ? alignment : page, bytes) != 0) {
-        // Allocate exactly `bytes` bytes, so that AddressSanitizer detects accesses beyond them.
+        // Allocate exactly `bytes` bytes, so that AddressSanitizer detects accesses past the end.
         return cudaErrorMemoryAllocation;
     }
     std::memset(*pointer, 0xa5, bytes);
@@ -151,7 +151,7 @@ std::size_t whole_blocks(std::size_t bytes) {
     return (bytes + Pool::block - 1) / Pool::block * Pool::block;
 }
 
-/// Frees the allocation that begins at `pointer`, if it has one of the two origins.
+/// Frees the allocation that begins at `pointer` if it has one of the two origins.
 cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t unknown) {
     if (pointer == nullptr) return cudaSuccess;
     const auto found = r.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
@@ -170,7 +170,7 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     if (allocation.pooled) {
         Pool& pool = r.pools[allocation.device];
         pool.used -= allocation.bytes;
-        // CUDA returns blocks when it next waits for something.
+        // CUDA returns blocks to the system when it next waits for something.
         pool.reserved = std::min(pool.reserved, std::max(pool.threshold, whole_blocks(pool.used)));
     }
     if (allocation.guarded != 0) {
@@ -181,7 +181,7 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     return cudaSuccess;
 }
 
-/// Allocates memory for a stream. In capture the memory belongs to the graph and is undefined at the start of every
+/// Allocates memory for a stream. In capture, the memory belongs to the graph and is undefined at the start of every
 /// run.
 cudaError_t allocate_in_order(Runtime& r, void** pointer, std::size_t bytes, cudaStream_t stream) {
     const bool pooled = capture_of(stream) == nullptr;
@@ -206,15 +206,15 @@ cudaError_t allocate_in_order(Runtime& r, void** pointer, std::size_t bytes, cud
     return cudaSuccess;
 }
 
-/// Returns whether `bytes` bytes at `pointer` can be one side of a copy. `device_side`: whether the kind of copy
-/// declares this side as device memory. Page-locked memory is mapped, and may be declared as either.
+/// Returns whether `bytes` bytes at `pointer` can be one side of a copy. `device_side` states whether the kind of copy
+/// declares this side as device memory. Page-locked memory is mapped, so it may be declared as host or device memory.
 bool copyable(const Runtime& r, const void* pointer, std::size_t bytes, cudaMemcpyKind kind, bool device_side) {
     const auto* found = r.find(pointer);
     if (found == nullptr) return kind == cudaMemcpyDefault || !device_side;
     const auto& [begin, allocation] = *found;
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     if (bytes > begin + allocation.bytes - address) {
-        // A copy may continue from registered into pageable memory, but not into an adjacent allocation.
+        // A copy may continue from registered memory into pageable memory, but not into an adjacent allocation.
         const auto next = r.allocations.upper_bound(begin);
         return allocation.origin == Origin::registered &&
                (next == r.allocations.end() || next->first - address >= bytes);
@@ -238,7 +238,7 @@ struct Rows {
 
     [[nodiscard]] std::size_t reach_to() const { return (count - 1) * to_pitch + bytes; }
     [[nodiscard]] std::size_t reach_from() const { return (count - 1) * from_pitch + bytes; }
-    /// CUDA does not promise to ignore the gap after the last row, so it is included here.
+    /// CUDA does not promise to ignore the gap after the last row, so this size includes the gap.
     [[nodiscard]] std::size_t claim_to() const { return count > 1 ? count * to_pitch : bytes; }
     [[nodiscard]] std::size_t claim_from() const { return count > 1 ? count * from_pitch : bytes; }
     void move(Runtime& r) const {
@@ -267,7 +267,7 @@ cudaError_t check(const Runtime& r, const Rows& rows, cudaMemcpyKind kind) {
     return can ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-/// A copy of the pageable source, made within the call.
+/// A copy of the pageable source, created during the call.
 class Taken {
 public:
     explicit Taken(const Rows& rows) : bytes_(rows.reach_from()) {
@@ -282,13 +282,13 @@ private:
     std::vector<std::uint8_t> bytes_;
 };
 
-/// Implements copies. The call reads pageable sources itself, and waits until pageable targets are written.
+/// Implements copies. The call itself reads pageable sources, and it waits until pageable targets are written.
 cudaError_t copy(const char* name, Rows rows, cudaMemcpyKind kind, cudaStream_t stream, bool waits = false) {
     Mark mark;
     const cudaError_t error = on_stream(name, stream, [&](Runtime& r) {
         const cudaError_t refusal = check(r, rows, kind);
         if (refusal != cudaSuccess || rows.bytes == 0 || rows.count == 0) return refusal;
-        // A node reads its source, pageable or not, when the graph runs.
+        // A node reads its source when the graph runs, whether the source is pageable or not.
         const auto move = [rows] {
             const std::lock_guard lock(runtime().mutex);
             rows.move(runtime());
@@ -372,7 +372,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
                      [&](Runtime& r) { return allocate_in_order(r, pointer, bytes, stream); });
 }
 
-// A pool's handle is its device's number plus one: a device has one pool, which is also its default.
+// A pool's handle is its device's number plus one, because a device has only one pool, which is also its default pool.
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
     return call("cudaMemPoolCreate", [&](Runtime& r) {
         const cudaMemLocation& location = properties->location;

@@ -1,4 +1,4 @@
-// The simulated CUDA runtime: streams whose work runs late.
+// Implements streams whose work runs late for the simulated CUDA runtime.
 #include "queue.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace simt {
 namespace {
 
-/// Queues that run ahead when the current call ends.
+/// The queues that run ahead when the current call ends.
 thread_local std::vector<std::shared_ptr<Queue>> ahead;
 
 bool is_legacy(cudaStream_t stream) {
@@ -19,7 +19,7 @@ bool is_legacy(cudaStream_t stream) {
 }
 
 std::shared_ptr<Queue> make_queue(Runtime& r, int device) {
-    // Drop the queues of destroyed streams that have no work left.
+    // Drops the queues of destroyed streams that have no work left.
     std::erase_if(r.queues, [](const auto& queue) { return queue.use_count() == 1 && queue->work.empty(); });
     return r.queues.emplace_back(std::make_shared<Queue>(device));
 }
@@ -49,7 +49,7 @@ void put_wait(Queue& queue, const std::shared_ptr<Queue>& other) {
     }
 }
 
-/// Runs the next piece of a queue's work, or waits for a thread that is running it.
+/// Runs the next piece of a queue's work, or waits for the thread that is running it.
 void do_next(Runtime& r, Queue& queue, std::unique_lock<std::recursive_mutex>& lock) {
     if (queue.busy) {
         r.changed.wait(lock);
@@ -160,7 +160,7 @@ void finish_all() {
         const std::lock_guard lock(r.mutex);
         for (const auto& queue : r.queues) marks.push_back({queue, queue->put});
     }
-    // Newest stream first: CUDA guarantees no order between streams.
+    // The newest stream comes first, because CUDA guarantees no order between streams.
     std::for_each(marks.rbegin(), marks.rend(), [](const Mark& mark) { finish(mark); });
 }
 

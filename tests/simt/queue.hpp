@@ -1,7 +1,7 @@
 // Streams whose work runs as late as CUDA allows (Machine::late): in stream order, and only when the host or other due
-// work waits for it. A consumer without the required wait therefore runs first and finds the old data.
-// With a seed, some streams also run early, as soon as their work waits for nothing. If another stream's work should
-// come first, but no wait enforces it, it then comes too late.
+// work waits for it. A consumer that lacks the required wait therefore runs first and finds the old data. With a seed,
+// some streams also run early, as soon as their work does not have to wait. If another stream's work should come first
+// but no wait enforces this order, the other work then comes too late.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Use {
 };
 
 struct Work {
-    std::function<void()> run;  ///< called without the lock
+    std::function<void()> run;  ///< called without holding the lock
     Mark after;                 ///< work that must run first
     std::vector<Use> uses = {};
     int device = 0;
@@ -46,8 +46,8 @@ struct Queue {
 };
 
 /// Returns the queue of an existing stream. First makes the queue wait for the work that CUDA orders before the
-/// stream's next work: the legacy default stream and the blocking streams wait for each other. The caller holds the
-/// lock, as for all functions here except is_late(), is_done(), finish*() and run_ahead().
+/// stream's next work, because the legacy default stream and the blocking streams wait for each other. The caller must
+/// hold the lock. This applies to all functions here except is_late(), is_done(), finish*() and run_ahead().
 std::shared_ptr<Queue> queue_of(Runtime& runtime, cudaStream_t stream);
 /// Returns the current end of the stream's queue.
 Mark mark_of(Runtime& runtime, cudaStream_t stream);
@@ -59,10 +59,11 @@ void drop_work(Runtime& runtime);
 
 [[nodiscard]] bool is_late();
 [[nodiscard]] bool is_done(const Mark& mark);
-/// Run all work before the mark, or only the next piece of that work.
+/// Run all work before the mark, or only the next piece of this work.
 void finish(const Mark& mark);
 void finish_next(const Mark& mark);
-/// Runs work that this thread has put into queues, if chance has selected the queue and the work waits for nothing.
+/// Runs work that this thread has put into queues, if the queue was selected at random and the work does not have to
+/// wait.
 void run_ahead();
 /// Runs the work of all streams.
 void finish_all();

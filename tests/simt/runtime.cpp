@@ -1,4 +1,4 @@
-// The simulated machine, the CUDA runtime functions that describe it, and requested failures.
+// Implements the simulated machine, the CUDA runtime functions that describe it, and requested failures.
 #include "runtime.hpp"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace simt {
 namespace {
 
-/// Small, so that work sized to fit into the L2 cache is cut into parts even in short tests.
+/// This size is so small that even short tests cut work that is sized to fit in the L2 cache.
 constexpr int l2_bytes = 64 << 10;
-/// Maximum number of consecutive failures of a device that recovers; more mean a permanent failure.
+/// The maximum number of consecutive failures of a device that recovers. More failures mean a permanent failure.
 constexpr std::uint64_t most_failures = 1 << 20;
 
 std::size_t number_from(const char* variable, std::size_t otherwise) {

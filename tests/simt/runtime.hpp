@@ -1,5 +1,5 @@
-// Shared by the parts of the simulated CUDA runtime: the machine's state, and the beginning of every call. One lock
-// guards everything. Work on streams runs within the call, or late (queue.hpp).
+// Shared code for the parts of the simulated CUDA runtime: the machine's state, and the beginning of every call. A
+// single lock guards everything. Work on streams runs during the call or late (queue.hpp).
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@ struct CUevent_st {
     bool recorded = false;
     std::chrono::steady_clock::time_point when;
     simt::Mark mark;
-    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the capture that it was last recorded in, or null
-    simt::Progress progress = {};                      ///< progress of that capture at that point
+    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the capture that last recorded it, or null
+    simt::Progress progress = {};                      ///< the progress of that capture when it was recorded
 };
 
 struct CUuserObject_st {
@@ -53,9 +53,9 @@ struct Allocation {
     std::size_t bytes;
     Origin origin;
     int device;
-    bool of_graph = false;    ///< belongs to a graph, which frees it
-    bool pooled = false;      ///< lies in a pool's blocks
-    std::size_t guarded = 0;  ///< bytes of the allocation's own pages on a guarded machine; else 0
+    bool of_graph = false;    ///< whether it belongs to a graph, which frees it
+    bool pooled = false;      ///< whether it lies in a pool's blocks
+    std::size_t guarded = 0;  ///< bytes in the allocation's own pages on a guarded machine, otherwise 0
     [[nodiscard]] bool on_device() const { return origin == Origin::device; }
     [[nodiscard]] cudaMemoryType type() const {
         if (origin == Origin::device) return cudaMemoryTypeDevice;
@@ -63,7 +63,7 @@ struct Allocation {
     }
 };
 
-/// A device's memory pool, which allocates memory in blocks and keeps it.
+/// A device's memory pool, which allocates memory in blocks and keeps the blocks.
 struct Pool {
     static constexpr std::size_t block = std::size_t{32} << 20;
     std::size_t reserved = 0, used = 0, threshold = 0;
@@ -76,7 +76,7 @@ struct Texture {
 
 struct FailingCalls {
     std::string function;
-    std::uint64_t first;  ///< the number of the first call that fails, counted from the last reset
+    std::uint64_t first;  ///< the number of the first call that fails, counted since the last reset
     std::uint64_t last;
     cudaError_t error;
 };
@@ -85,7 +85,7 @@ using Observer = std::function<void(cudaMemoryType, std::span<const std::uint8_t
 using CallObserver = std::function<void(std::string_view)>;
 using LaunchObserver = std::function<void(const cudaLaunchConfig_t&)>;
 
-/// The state of the runtime. Never destroyed, because the library's static objects may free memory at exit.
+/// The state of the runtime. It is never destroyed, because the library's static objects may free memory at exit.
 struct Runtime {
     std::recursive_mutex mutex;
     Machine machine;
@@ -95,7 +95,7 @@ struct Runtime {
     std::map<int, Pool> pools;  ///< by device
     std::map<cudaTextureObject_t, Texture> textures;
     cudaTextureObject_t last_texture = 0;
-    /// Per device and kernel, as in CUDA: cudaFuncSetAttribute applies to the current device.
+    /// Limits by device and kernel, because CUDA's cudaFuncSetAttribute applies to the current device.
     std::map<std::pair<int, const void*>, std::size_t> dynamic_limits;
     std::map<std::string, std::uint64_t, std::less<>> calls;
     std::vector<FailingCalls> failures;
@@ -103,7 +103,7 @@ struct Runtime {
     LaunchObserver launch_observer;
     std::atomic<bool> calls_observed{false};
     CallObserver call_observer;
-    std::vector<std::shared_ptr<Capture>> captures;  ///< captures that have begun and not ended
+    std::vector<std::shared_ptr<Capture>> captures;  ///< captures that have begun but not ended
     std::set<cudaGraph_t> graphs;
     std::set<cudaGraphExec_t> graph_execs;
     std::set<cudaUserObject_t> user_objects;
@@ -115,28 +115,28 @@ struct Runtime {
     std::condition_variable_any changed;  ///< notified after each piece of work
     std::minstd_rand chance;              ///< selects the queues that run ahead
 
-    /// The number of threads that access a device's memory, by device; see DeviceAccess.
+    /// The number of threads that access each device's memory; see DeviceAccess.
     std::map<int, int> accesses;
 
     Runtime() { restart(Machine::from_environment()); }
     void restart(const Machine& new_machine);
     void fail_call(std::string_view function, int nth, cudaError_t error, int times);
     [[nodiscard]] std::uint64_t count(std::string_view function) const;
-    /// Counts a call of `function`. Returns the error if the call must fail, else cudaSuccess.
+    /// Counts a call to `function`. Returns the error if the call must fail, otherwise cudaSuccess.
     [[nodiscard]] cudaError_t failure_of(std::string_view function);
 
     /// Returns the allocation that contains `pointer`, with its first address.
     [[nodiscard]] const std::pair<const std::uintptr_t, Allocation>* find(const void* pointer) const;
-    /// Bytes of a device's memory in use.
+    /// Returns the number of bytes of a device's memory that are in use.
     [[nodiscard]] std::size_t used(int device) const;
 };
 
 Runtime& runtime();
 
-/// Frees memory that a graph has allocated.
+/// Frees memory that a graph allocated.
 void free_device_memory(Runtime& r, void* pointer);
 
-/// Gives back references to a user object, and destroys it with the last one.
+/// Releases references to a user object, and destroys the object with the last reference.
 void release(Runtime& r, cudaUserObject_t object, unsigned references);
 
 inline thread_local int current_device = 0;
@@ -147,8 +147,8 @@ void observe_call(Runtime& r, std::string_view name);
 /// Stores an error for cudaGetLastError and returns it.
 cudaError_t record(cudaError_t error);
 
-/// Implements a call of the function `name`: counts it, fails if a test asked for that or there is no device, and
-/// otherwise runs `body` under the lock.
+/// Implements a call to the function `name`. Counts the call, fails if a test requested a failure or if there is no
+/// device, and otherwise runs `body` under the lock.
 template <typename Body>
 cudaError_t call(const char* name, Body body) {
     if (in_kernel()) fail(name, Where::current());
@@ -171,10 +171,10 @@ inline std::size_t multiprocessor_shared_memory(const Runtime& r) {
     return r.machine.shared_memory_per_block + r.machine.reserved_shared_memory;
 }
 
-/// Returns the device of a stream; -1 if there is no such stream.
+/// Returns the device of a stream, or -1 if the stream does not exist.
 int device_of(const Runtime& r, cudaStream_t stream);
 
-/// Implements a call that concerns a stream, but no work.
+/// Implements a call that concerns a stream but not its work.
 template <typename Body>
 cudaError_t about_stream(const char* name, cudaStream_t stream, Body body) {
     return call(name, [&](Runtime& r) { return device_of(r, stream) < 0 ? cudaErrorInvalidResourceHandle : body(r); });
@@ -189,8 +189,8 @@ cudaError_t on_stream(const char* name, cudaStream_t stream, Body body) {
     });
 }
 
-/// Implements a call that enqueues work: runs `check` in the call, and `work`, which cannot fail, in the call or late.
-/// Both run under the lock.
+/// Implements a call that enqueues work. `check` runs during the call. `work`, which cannot fail, runs during the call
+/// or late. Both run under the lock.
 template <typename Check, typename Body>
 cudaError_t enqueue(const char* name, cudaStream_t stream, std::vector<Use> uses, Check check, Body work) {
     return on_stream(name, stream, [&](Runtime& r) {
@@ -210,9 +210,9 @@ cudaError_t enqueue(const char* name, cudaStream_t stream, std::vector<Use> uses
     });
 }
 
-/// Permits access to a device's memory during its lifetime. Under AddressSanitizer and on a guarded machine, all other
-/// accesses are caught: a host that dereferences a device pointer, or a kernel that dereferences another device's.
-/// Construct and destroy it under the lock.
+/// Permits access to a device's memory during this object's lifetime. Under AddressSanitizer and on a guarded machine,
+/// all other accesses are detected, such as a host or another device's kernel that dereferences the pointer. This
+/// object must be constructed and destroyed under the lock.
 class DeviceAccess {
 public:
     DeviceAccess(Runtime& runtime, int device);

@@ -1,4 +1,4 @@
-// Tests of the simulated CUDA runtime.
+// Tests the simulated CUDA runtime.
 #include <array>
 #include <span>
 
@@ -27,7 +27,7 @@ TEST_F(Simt, RefusesLaunchesAsCudaDoes) {
     cudaLaunchConfig_t config{
         .gridDim = 1, .blockDim = 32, .dynamicSmemBytes = 128, .stream = stream, .attrs = nullptr, .numAttrs = 0};
     EXPECT_EQ(cudaLaunchKernelEx(&config, sum_block, arguments), cudaErrorInvalidResourceHandle);
-    // The shared memory limit set above applies to the other device only.
+    // The shared-memory limit that was set above applies only to the other device.
     EXPECT_EQ(launch(sum_block, 1, 32, 232448, arguments), cudaErrorInvalidValue);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
@@ -133,7 +133,7 @@ TEST_F(Simt, CopiesRowsAtADistance) {
         EXPECT_EQ(in ? cudaMemcpy2DAsync(device.device() + 6, 11, rows.data(), 2, 2, 3, cudaMemcpyDefault)
                      : cudaMemcpy2DAsync(result.data(), 2, device.device() + 6, 11, 2, 3, cudaMemcpyDefault),
                   cudaErrorInvalidValue)
-            << "for the gap behind the last row";
+            << "for the gap after the last row";
     }
     EXPECT_EQ(cudaMemcpy2DAsync(device.device(), 16, rows.data(), 2, 3, 2, cudaMemcpyDefault),
               cudaErrorInvalidPitchValue);
@@ -189,7 +189,7 @@ TEST_F(Simt, MemoryRunsOut) {
     EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
     EXPECT_EQ(free, 400u);
     EXPECT_EQ(total, 1000u);
-    EXPECT_EQ(cudaMallocAsync(&b, 1, nullptr), cudaErrorMemoryAllocation) << "a pool takes whole blocks";
+    EXPECT_EQ(cudaMallocAsync(&b, 1, nullptr), cudaErrorMemoryAllocation) << "a pool allocates whole blocks";
     EXPECT_EQ(cudaFree(a), cudaSuccess);
 }
 

@@ -3,8 +3,8 @@
 //
 // A thread runs until it must wait for its block or for lanes of its warp. The last thread to arrive at a barrier or
 // warp function completes it and continues, so the order and all results are the same in each run. If no thread can
-// continue, the kernel has a divergent barrier or waits for a missing lane: a message lists where each thread waits,
-// and the process aborts.
+// continue, the kernel has a divergent barrier or waits for a missing lane. In this case, a message lists where each
+// thread waits, and the process aborts.
 #include "simt.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ constexpr unsigned max_threads = 1024;
 constexpr unsigned warp_lanes = 32;
 constexpr std::uint64_t undefined_value = 0xa5a5a5a5a5a5a5a5;
 
-/// Shared memory is kept from launch to launch, with room for any, for fuzzers with short launches.
+/// For fuzzers with short launches, shared memory is kept from launch to launch, with room for any launch.
 #ifdef WARPAES_SIMT_QUICK
 constexpr bool keeps_shared = true;
 #else
@@ -54,11 +54,11 @@ constexpr bool is_shuffle(WarpFunction function) {
     return function >= WarpFunction::shfl && function <= WarpFunction::shfl_xor;
 }
 
-/// The PTX ISA defines the fragment layout: lane 4g + q holds words q and q + 4 of the 256 bits of rows g and g + 8 and
-/// of column g; of the product it holds columns 2q and 2q + 1 of these rows.
+/// The PTX ISA defines the fragment layout. Lane 4g + q holds words q and q + 4 of the 256 bits in rows g and g + 8 and
+/// in column g. It also holds columns 2q and 2q + 1 of the product in these rows.
 [[gnu::noinline]] void multiply_binary(const std::array<std::uint64_t, warp_lanes>& lanes) {
     const auto of = [&](unsigned lane) -> BinaryProduct& { return *reinterpret_cast<BinaryProduct*>(lanes[lane]); };
-    // Rows and columns of 256 bits each.
+    // Rows and columns have 256 bits each.
     std::uint32_t rows[16][8], columns[8][8];
     for (unsigned lane = 0; lane < warp_lanes; ++lane) {
         const unsigned g = lane / 4, q = lane % 4;
@@ -86,7 +86,7 @@ bool same_line(const Where& a, const Where& b) {
     return a.line() == b.line() && (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
-/// Not destroyed: a static object's destructor may still launch.
+/// This object is not destroyed, because a static object's destructor may still launch a kernel.
 std::function<void()>& block_observer() {
     static auto& observer = *new std::function<void()>;
     return observer;
@@ -104,10 +104,10 @@ struct Thread {
     uint3 index{};
     State state = State::exited;
     Where where;
-    // The warp function that the thread waits in, if any.
+    // The warp function that makes the thread wait, if any.
     WarpFunction function = WarpFunction::sync;
     unsigned mask = 0;
-    std::uint64_t value = 0;  ///< the operand, then the result
+    std::uint64_t value = 0;  ///< first the operand, then the result
     unsigned source = 0;
     Fiber fiber;
 
@@ -119,7 +119,7 @@ struct Warp {
     unsigned alive = 0;
     unsigned ready = 0;
     unsigned yielded = 0;
-    unsigned waiting = 0;  ///< lanes that wait in a warp function
+    unsigned waiting = 0;  ///< the lanes that wait in a warp function
     // `united`: all waiting lanes wait in the same function with the same mask, which are given here.
     bool united = true;
     WarpFunction function = WarpFunction::sync;
@@ -130,7 +130,7 @@ class Executor {
 public:
     void run(const dim3& grid, const dim3& block, std::size_t shared_bytes, const Launch& launch);
 
-    // The functions that run on a fiber.
+    // These functions run on a fiber.
     unsigned block_barrier(bool predicate, const Where& where);
     std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t value, unsigned source,
                                const Where& where);
@@ -158,14 +158,14 @@ private:
     [[noreturn]] void report(const char* what);
     [[noreturn]] void report_stuck();
 
-    std::vector<std::unique_ptr<Thread>> threads_;  ///< kept from launch to launch
+    std::vector<std::unique_ptr<Thread>> threads_;  ///< the threads are kept from launch to launch
     std::array<Warp, max_threads / warp_lanes> warps_;
     Context host_;
     Thread* running_ = nullptr;
     Launch launch_{};
     uint3 block_index_{};
     bool backwards_ = false;
-    bool bit_products_ = true;  ///< whether the machine has products of bits
+    bool bit_products_ = true;  ///< whether the machine supports products of bits
     unsigned block_threads_ = 0;
     unsigned exited_ = 0;
 
@@ -194,7 +194,8 @@ Executor& executor(const char* function) {
 Thread::Thread(Executor& owner, unsigned thread_number)
     : executor(owner), number(thread_number), fiber(&Executor::thread_main, this, thread_number) {}
 
-// A fiber outlives its launch and may continue on another host thread, so this function uses no thread_local variable.
+// A fiber outlives its launch and may continue on a different host thread, so this function does not use thread_local
+// variables.
 void Executor::thread_main(void* argument) {
     auto& thread = *static_cast<Thread*>(argument);
     Executor& self = thread.executor;
@@ -210,7 +211,7 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
         threads_.push_back(std::make_unique<Thread>(*this, static_cast<unsigned>(threads_.size())));
     }
     if (shared_ == nullptr || !keeps_shared || shared_bytes > most_shared) {
-        // Allocates exactly that many bytes, so that AddressSanitizer detects accesses past the end.
+        // Allocates exactly this many bytes, so that AddressSanitizer detects accesses past the end.
         void* memory = nullptr;
         const std::size_t bytes = keeps_shared ? std::max(shared_bytes, most_shared) : shared_bytes;
         if (posix_memalign(&memory, 128, bytes) != 0) throw std::bad_alloc();
@@ -236,7 +237,8 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
     }
     current = nullptr;
     if (keeps_shared) return;
-    std::memset(shared_.get(), 0xa5, shared_bytes_);  // no contents remain for the host to wipe or find
+    // Leaves no contents in host memory.
+    std::memset(shared_.get(), 0xa5, shared_bytes_);
     shared_.reset();
 }
 
@@ -300,7 +302,7 @@ void Executor::exit(Thread& thread) {
     ++exited_;
     Warp& warp = warp_of(thread);
     warp.alive &= ~(1u << thread.lane());
-    // Warp functions do not wait for exited lanes, so this exit may complete one.
+    // Warp functions do not wait for lanes that have exited, so this exit may complete a function.
     for (unsigned lanes = warp.waiting; lanes != 0; lanes &= lanes - 1) {
         const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
         if ((warp.waiting >> lane & 1) == 0) continue;
@@ -355,15 +357,15 @@ std::uint64_t Executor::warp_barrier(WarpFunction function, unsigned mask, std::
     return self.value;
 }
 
-/// If all lanes that `last` waits for have arrived at the same call, gives each lane its result and makes it ready,
-/// except `last` itself.
+/// If all lanes that `last` waits for have arrived at the same call, stores each lane's result and makes all of them
+/// except `last` ready.
 bool Executor::complete(Warp& warp, Thread& last) {
     const unsigned lanes = last.mask & warp.alive;
     const unsigned here = lanes & warp.waiting;
     for (unsigned rest = warp.united ? 0 : here; rest != 0; rest &= rest - 1) {
         const Thread& other = thread_of(warp, static_cast<unsigned>(std::countr_zero(rest)));
         if (other.function == last.function && other.mask == last.mask) continue;
-        // The other lane may first synchronize with other lanes, unless it also waits for this lane.
+        // The other lane may first synchronize with different lanes, unless it also waits for this lane.
         if ((other.mask >> last.lane() & 1) != 0) report("lanes of one warp wait for each other at different calls");
         return false;
     }
@@ -414,7 +416,7 @@ void Executor::describe(const Thread& thread) const {
 
 void Executor::report(const char* what) {
     std::fprintf(stderr, "simt: %s; block (%u,%u,%u):\n", what, block_index_.x, block_index_.y, block_index_.z);
-    // Prints only the first of consecutive threads in the same state.
+    // Prints only the first of consecutive threads that are in the same state.
     const Thread* previous = nullptr;
     for (unsigned i = 0; i < block_threads_; ++i) {
         const Thread& thread = *threads_[i];
@@ -444,7 +446,8 @@ void Executor::fail(const char* what, const Where& where) {
     std::abort();
 }
 
-/// A pool of executors with a thousand stacks each: one executor for each host thread in a launch, up to a limit.
+/// A pool of executors with a thousand stacks each. It contains one executor for each host thread in a launch, up to a
+/// limit.
 class Pool {
 public:
     std::unique_ptr<Executor> take() {
@@ -482,7 +485,7 @@ void on_block(std::function<void()> observer) {
 
 void execute(const dim3& grid, const dim3& block, std::size_t shared_bytes, const Launch& launch) {
     if (current != nullptr) executor("launch").fail("a kernel launches a kernel", Where::current());
-    static auto& pool = *new Pool;  // a static object's destructor may still launch
+    static auto& pool = *new Pool;  // a static object's destructor may still launch a kernel
     auto executor = pool.take();
     executor->run(grid, block, shared_bytes, launch);
     pool.give(std::move(executor));

@@ -1,4 +1,4 @@
-// Shared code for the simulator's own tests: device memory, a launch, a kernel, and a fresh machine for every test.
+// Shared code for the simulator's own tests: device memory, launches, a kernel, and a new machine for every test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace simt_test {
 
 inline constexpr unsigned full = 0xffffffff;
 
-/// Device memory with a copy in host memory.
+/// Device memory and a copy of it in host memory.
 template <typename T>
 class Buffer {
 public:
@@ -57,7 +57,8 @@ protected:
         simt::reset();
     }
 };
-/// Parameters of sum_block: each block sums its threads' numbers, `scale` times the thread's index in the grid.
+/// The parameters of sum_block. Each block adds up its threads' numbers, which are `scale` times the thread's index in
+/// the grid.
 struct Block {
     unsigned* sums;
     unsigned scale;

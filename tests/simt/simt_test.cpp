@@ -1,4 +1,4 @@
-// Tests the executor and the intrinsics against scalar models and CUDA's definitions.
+// Compares the executor and the intrinsics with scalar models and CUDA's definitions.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -42,7 +42,7 @@ TEST_F(Simt, CountsThreadsAndBlocksInThreeDimensions) {
     }
 }
 
-/// Each lane's operand, and its results.
+/// The operand of each lane, and the results.
 template <typename T>
 struct Shuffle {
     int width;
@@ -66,7 +66,7 @@ __global__ void shuffle_all(Shuffle<T> p) {
     p.results[96 + lane] = __shfl_xor_sync(full, value, static_cast<int>(operand), p.width);
 }
 
-/// Checks the results against the CUDA programming guide, segment by segment.
+/// Checks the results against the CUDA programming guide, one segment at a time.
 template <typename T>
 void test_shuffles() {
     std::mt19937 random(1);
@@ -352,7 +352,7 @@ TEST_F(Simt, IntegerIntrinsics) {
     EXPECT_EQ(sizeof(uint4), 16u);
 }
 
-// Uses that CUDA leaves undefined.
+// Tests uses that CUDA leaves undefined.
 
 __global__ void barrier_after_exit() {
     if (threadIdx.x == 7) return;
@@ -459,7 +459,7 @@ TEST_F(SimtDeathTest, BitProductsBefore8) {
                  "products of bits need compute capability 8.0.*mma.sync");
 }
 
-// Rows of `a` and columns of `b` are 256 bits in 8 words.
+// The rows of `a` and the columns of `b` have 256 bits in 8 words.
 TEST_F(Simt, MultipliesMatricesOfBits) {
     std::mt19937 random(1);
     Buffer<unsigned> a(16 * 8), b(8 * 8), d(16 * 8);

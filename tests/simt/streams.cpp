@@ -1,4 +1,4 @@
-// The simulated CUDA runtime: streams, events and launches.
+// Implements streams, events and launches for the simulated CUDA runtime.
 #include <algorithm>
 #include <climits>
 #include <optional>
@@ -8,7 +8,8 @@
 namespace simt {
 namespace {
 
-/// A DeviceAccess for the duration of a kernel. It does not hold the lock, so other threads may call the runtime.
+/// A DeviceAccess that lasts as long as a kernel runs. It does not hold the lock, so other threads may call the
+/// runtime.
 class KernelAccess {
 public:
     KernelAccess() {
@@ -41,7 +42,7 @@ cudaError_t create_event(const char* name, cudaEvent_t* event, unsigned flags) {
     });
 }
 
-/// Returns the current end of a stream's queue, on a machine where work runs late; else no work.
+/// Returns the current end of a stream's queue on a machine where work runs late, otherwise an empty mark.
 Mark mark_now(cudaStream_t stream) {
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);
@@ -62,7 +63,7 @@ cudaError_t check_event(const Runtime& r, cudaEvent_t event) {
     return cudaErrorCapturedEvent;
 }
 
-/// A stream in capture waits for an event, or a stream for an event of a capture and joins it.
+/// Makes a stream in capture wait for an event, or makes a stream wait for an event of a capture and join the capture.
 cudaError_t wait_in_capture(const Runtime& r, cudaStream_t stream, const CUevent_st& event) {
     const auto own = capture_of(stream);
     if (event.capture == nullptr) {
@@ -85,7 +86,7 @@ cudaError_t wait_in_capture(const Runtime& r, cudaStream_t stream, const CUevent
     return cudaSuccess;
 }
 
-/// Runs one piece of the work for each query, so that repeated queries eventually succeed.
+/// Runs one piece of the work for each query, so repeated queries eventually succeed.
 cudaError_t query(const Mark& mark) {
     finish_next(mark);
     return is_done(mark) ? cudaSuccess : cudaErrorNotReady;
@@ -110,7 +111,7 @@ cudaError_t check_launch(const Runtime& r, const cudaLaunchConfig_t& config, con
         const auto& [id, pad, value] = config.attrs[i];
         const auto& cluster = value.clusterDim;
         if (id == cudaLaunchAttributeClusterDimension && (cluster.x > 1 || cluster.y > 1 || cluster.z > 1)) {
-            return cudaErrorNotSupported;  // by this simulator
+            return cudaErrorNotSupported;  // the simulator does not support this
         }
         if (id == cudaLaunchAttributeCooperative && value.cooperative != 0) return cudaErrorNotSupported;
     }
@@ -179,7 +180,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    finish(mark_now(stream));  // also before an injected error: then no work is in flight
+    finish(mark_now(stream));  // finishes the work even before an injected error, so no work is in flight then
     return on_stream("cudaStreamSynchronize", stream, [&](Runtime&) { return refuse_wait(stream); });
 }
 

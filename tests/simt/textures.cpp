@@ -1,4 +1,4 @@
-// The simulated CUDA runtime: texture objects over linear memory, read with tex1Dfetch.
+// Implements texture objects over linear memory for the simulated CUDA runtime. Kernels read them with tex1Dfetch.
 
 #include "runtime.hpp"
 
@@ -41,7 +41,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResou
         if (object == nullptr || resource == nullptr || texture == nullptr) return cudaErrorInvalidValue;
         if (resource->resType != cudaResourceTypeLinear || texture->readMode != cudaReadModeElementType ||
             view != nullptr) {
-            return cudaErrorNotSupported;  // by this simulator
+            return cudaErrorNotSupported;  // the simulator does not support this
         }
         const auto& [memory, channel, bytes] = resource->res.linear;
         const auto* found = r.find(memory);

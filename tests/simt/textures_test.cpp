@@ -1,4 +1,4 @@
-// Tests of the simulated GPU's textures.
+// Tests the simulated GPU's textures.
 #include <array>
 
 #include "simt_fixture.hpp"
@@ -39,7 +39,7 @@ TEST_F(Simt, Textures) {
     auto resource = linear<unsigned>(memory.device(), sizeof numbers);
     ASSERT_EQ(cudaCreateTextureObject(&words, &resource, &plain, nullptr), cudaSuccess);
     ASSERT_EQ(launch(fetch, 1, 8, 0, Fetches{words, values.device(), -1}), cudaSuccess);
-    EXPECT_EQ(values.fetch(), (std::vector<unsigned>{0, 7, 8, 9, 10, 0, 0, 0}));  // zero beyond the ends
+    EXPECT_EQ(values.fetch(), (std::vector<unsigned>{0, 7, 8, 9, 10, 0, 0, 0}));  // zero outside the texture
 
     resource = linear<uint2>(memory.device(), sizeof numbers);
     ASSERT_EQ(cudaCreateTextureObject(&pairs, &resource, &plain, nullptr), cudaSuccess);
@@ -48,9 +48,11 @@ TEST_F(Simt, Textures) {
 
     cudaTextureObject_t none = 0;
     resource = linear<unsigned>(memory.device(), 6 * sizeof(unsigned));
-    EXPECT_EQ(cudaCreateTextureObject(&none, &resource, &plain, nullptr), cudaErrorInvalidValue);  // too long
+    // The texture is too long.
+    EXPECT_EQ(cudaCreateTextureObject(&none, &resource, &plain, nullptr), cudaErrorInvalidValue);
     resource = linear<unsigned>(memory.device() + 1, sizeof(unsigned));
-    EXPECT_EQ(cudaCreateTextureObject(&none, &resource, &plain, nullptr), cudaErrorInvalidValue);  // not aligned
+    // The address is not aligned.
+    EXPECT_EQ(cudaCreateTextureObject(&none, &resource, &plain, nullptr), cudaErrorInvalidValue);
     std::array<unsigned, 64> on_host{};
     resource = linear<unsigned>(on_host.data(), sizeof on_host);
     EXPECT_EQ(cudaCreateTextureObject(&none, &resource, &plain, nullptr), cudaErrorInvalidValue);

@@ -1,4 +1,5 @@
-// Every CUDA call of a batch fails once. Each failure is reported, and the lane and the table of keys stay usable.
+// Makes every CUDA call of a batch fail once. Each failure must be reported, and the lane and the table of keys must
+// stay usable.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +45,7 @@ TEST(BatchFailures, EveryCallOnce) {
         simt::fail_call("*", static_cast<int>(nth), cudaErrorLaunchFailure);
         try {
             lane->run(batch.groups());
-            // Calls without a check, because nothing depends on them: wiping, removing keys.
+            // These calls are not checked, because nothing depends on them: they wipe memory or remove keys.
             EXPECT_EQ(batch.complaints(), "") << "call " << nth;
         } catch (const Error& e) {
             ++failures;
@@ -53,12 +54,13 @@ TEST(BatchFailures, EveryCallOnce) {
         simt::reset();
         if (nth % 64 == 0) check_batch(run, specs, 3);
     }
-    // Queries of memory are frequent, and "ordinary host memory" is a valid answer.
+    // Queries about memory are frequent, and "ordinary host memory" is a valid answer, so their failures have no
+    // effect.
     EXPECT_GT(failures, calls / 8);
     check_batch(run, specs, 4);
 }
 
-/// Counts the blocks in all device memory and all page-locked memory.
+/// Counts these blocks in all device memory and all page-locked memory.
 std::size_t found(const BatchCase::Blocks& blocks) {
     const std::set<Block> wanted(blocks.begin(), blocks.end());
     std::size_t n = 0;
@@ -72,8 +74,8 @@ std::size_t found(const BatchCase::Blocks& blocks) {
     return n;
 }
 
-/// When a batch has ended, successfully or not, its lane contains nothing of the keys of single messages. When the lane
-/// is wiped, it contains nothing of the texts. Its release comes later and is checked separately.
+/// After a batch has ended, successfully or not, its lane must not contain keys of single messages. After the lane has
+/// been wiped, it must not contain text. The lane is released later, which is checked separately.
 TEST(BatchFailures, NothingIsLeft) {
     const std::vector<GroupSpec> specs = a_bit_of_everything();
     auto lane = cuda_backend().open_lane(0, 0);
@@ -89,7 +91,7 @@ TEST(BatchFailures, NothingIsLeft) {
             EXPECT_TRUE(fails);
         }
         EXPECT_EQ(found(batch.blocks_of_keys()), 0u);
-        EXPECT_NE(found(batch.blocks_of_texts()), 0u) << "they are elsewhere: this tests nothing";
+        EXPECT_NE(found(batch.blocks_of_texts()), 0u) << "the keys are elsewhere, so this tests nothing";
         lane->wipe_staging(0);
         EXPECT_EQ(found(batch.blocks_of_texts()), 0u);
     }
@@ -97,7 +99,7 @@ TEST(BatchFailures, NothingIsLeft) {
     simt::on_free([&](cudaMemoryType type, std::span<const std::uint8_t> bytes) {
         if (type != cudaMemoryTypeDevice) return;
         ++freed;
-        // Unused bytes still have the allocation's poison.
+        // Unused bytes still contain the allocation's poison.
         for (const std::uint8_t b : bytes) dirty += b != 0 && b != 0xa5 ? 1 : 0;
     });
     lane.reset();
@@ -106,7 +108,7 @@ TEST(BatchFailures, NothingIsLeft) {
     EXPECT_EQ(dirty, 0u);
 }
 
-/// Nothing is left either if there are so many groups that several threads prepare them, each in separate memory.
+/// Nothing must remain either if there are so many groups that several threads prepare them, each in separate memory.
 TEST(BatchFailures, NothingIsLeftOfWhatSeveralThreadsMadeReady) {
     constexpr std::size_t count = std::size_t{2} << 15;
     const ExpandedKey key(std::vector<std::uint8_t>(16, 3));
@@ -127,12 +129,12 @@ TEST(BatchFailures, NothingIsLeftOfWhatSeveralThreadsMadeReady) {
     simt::reset();
     lane->run(groups);
     EXPECT_EQ(std::count(cipher.begin(), cipher.end(), cipher[0]), static_cast<std::ptrdiff_t>(count));
-    EXPECT_NE(found({text}), 0u) << "they are elsewhere: this tests nothing";
+    EXPECT_NE(found({text}), 0u) << "the keys are elsewhere, so this tests nothing";
     lane->wipe_staging(0);
     EXPECT_EQ(found({text}), 0u);
 }
 
-/// Rows of pageable memory with gaps, large enough that several threads copy them.
+/// Copies rows of pageable memory with gaps. The rows are so large that several threads copy them.
 TEST(BatchRows, CopiedBySeveralThreads) {
     constexpr std::size_t count = 37, length = 65536, stride = length + 48;
     const ExpandedKey key(std::vector<std::uint8_t>(16, 9));
@@ -163,7 +165,7 @@ TEST(BatchRows, CopiedBySeveralThreads) {
     ASSERT_NE(0, std::memcmp(plain.data(), cipher.data(), length));
 }
 
-/// A lane that is closed immediately, as after a failure, leaves nothing either.
+/// A lane that is closed immediately, as after a failure, must not leave data either.
 TEST(BatchFailures, NothingIsLeftOfALaneThatIsDiscarded) {
     auto lane = cuda_backend().open_lane(0, 4096);
     for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
@@ -186,7 +188,7 @@ TEST(BatchFailures, ALaneFreesWhatItHasAllocated) {
         const auto lane = cuda_backend().open_lane(0, 4096);
         check_batch([&](std::span<const MessageGroup> groups) { lane->run(groups); }, a_bit_of_everything(), 6);
     };
-    run();  // This run allocates the memory that outlives the lane.
+    run();  // this run allocates the memory that outlives the lane
     simt::reset();
     run();
     EXPECT_GT(simt::calls("cudaMalloc"), 0U);
@@ -217,7 +219,7 @@ TEST(BatchMemory, StagesOnlyWhatLiesElsewhere) {
     cuda_backend().device_free(there);
 }
 
-/// Memory that is replaced by a larger block while the worker keeps the lane contains nothing either.
+/// If memory is replaced by a larger block while a worker holds the lane, the old block must not contain data either.
 TEST(BatchFailures, StagingIsWipedAsFarAsItWasUsed) {
     const auto lane = cuda_backend().open_lane(0, 5000);
     for (const auto staging : {lane->input_staging(), lane->output_staging()}) {

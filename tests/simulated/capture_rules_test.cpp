@@ -1,5 +1,6 @@
-// Tests calls that CUDA refuses while a stream is in capture, by thread and mode. The table belongs to the simulated
-// GPU. It must contain every call that a real GPU's driver refuses; calls that only the table refuses are printed.
+// Tests which calls CUDA refuses while a stream is in capture, by thread and mode. The table belongs to the simulated
+// GPU and must contain every call that a real GPU's driver refuses. The test prints the calls that only the table
+// refuses.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::size_t bytes = 4096;
 
-/// Arguments of calls, created before the capture begins. Results of calls are destroyed after it.
+/// Arguments of calls. They are created before the capture begins. Results of calls are destroyed after the capture.
 struct Things {
     void *device = nullptr, *to_free = nullptr, *pooled = nullptr, *locked = nullptr, *locked_to_free = nullptr;
     std::vector<std::uint8_t> pageable = std::vector<std::uint8_t>(2 * bytes), registered = pageable;
@@ -40,12 +41,12 @@ cudaMemPoolProps pool_properties() {
     return properties;
 }
 
-/// The threads whose calls can be refused.
+/// The threads whose calls may be refused.
 enum class Rule {
     free,    ///< no thread
-    unsafe,  ///< threads for which a capture prohibits such calls
+    unsafe,  ///< threads for which a capture prohibits unsafe calls
     legacy,  ///< all threads, while a stream ordered with the default stream is in capture
-    both,    ///< both of these
+    both,    ///< the threads of both rules above
     device   ///< all threads, while any stream of the device is in capture
 };
 
@@ -137,9 +138,9 @@ const char* name_of(cudaStreamCaptureMode mode) {
 
 struct Situation {
     cudaStreamCaptureMode mode;    ///< mode of the capture
-    bool by_another;               ///< the call comes from a thread that does not capture
+    bool by_another;               ///< whether the call comes from a thread that does not capture
     cudaStreamCaptureMode thread;  ///< mode of the calling thread
-    bool blocking;                 ///< the stream is ordered with the default stream
+    bool blocking;                 ///< whether the stream synchronizes with the default stream
 
     [[nodiscard]] bool prohibits() const {
         if (thread == cudaStreamCaptureModeRelaxed) return false;
@@ -199,7 +200,7 @@ protected:
         for (void* const memory : {t.device, t.to_free, t.made}) must(cudaFree(memory), "cudaFree");
         for (void* const memory : {t.locked, t.locked_to_free, t.made_locked})
             must(cudaFreeHost(memory), "cudaFreeHost");
-        (void)cudaHostUnregister(t.registered.data());  // one call did
+        (void)cudaHostUnregister(t.registered.data());  // one of the calls registered it
         (void)cudaHostUnregister(t.pageable.data());
         for (const cudaStream_t stream : {t.other, t.made_stream}) {
             if (stream != nullptr) must(cudaStreamDestroy(stream), "cudaStreamDestroy");
@@ -207,7 +208,7 @@ protected:
         for (const cudaEvent_t event : {t.event, t.made_event}) {
             if (event != nullptr) must(cudaEventDestroy(event), "cudaEventDestroy");
         }
-#if !defined(WARPAES_SIMT)  // on the simulated GPU a pool is its device
+#if !defined(WARPAES_SIMT)  // on the simulated GPU, a pool's handle is its device
         for (const cudaMemPool_t pool : {t.pool, t.made_pool}) {
             if (pool != nullptr) must(cudaMemPoolDestroy(pool), "cudaMemPoolDestroy");
         }

@@ -1,4 +1,4 @@
-// The calling thread's current device stays current, on a simulated machine with two GPUs.
+// Tests that the calling thread's current device does not change, on a simulated machine with two GPUs.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

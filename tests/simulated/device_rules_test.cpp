@@ -1,5 +1,5 @@
-// Tests accesses that a GPU refuses or makes slowly and the simulated GPU accepts, and rows that are further apart than
-// CUDA can copy.
+// Tests that kernels avoid accesses that a GPU refuses or performs slowly but the simulated GPU accepts. Also tests
+// rows that are further apart than CUDA can copy.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-// Tests GCM of one message in one launch on machines of different sizes: the weights of thread blocks, warps and rows.
+// Tests single GCM messages in one launch, on machines of different sizes: the weights of thread blocks, warps and
+// rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ using cuda::GcmMedium;
 using cuda::GcmShort;
 using oracle::Bytes;
 
-/// Computes J0 by SP 800-38D, 7.1, step 2, for IVs of 12 or 16 bytes.
+/// Computes J0 as in SP 800-38D, 7.1, step 2, for IVs of 12 or 16 bytes.
 Block j0_of(const ExpandedKey& key, const Bytes& iv) {
     Block j0{};
     std::copy(iv.begin(), iv.end(), j0.begin());
@@ -38,7 +39,7 @@ Block j0_of(const ExpandedKey& key, const Bytes& iv) {
     return j0;
 }
 
-/// Returns the IV whose J0 ends with this counter.
+/// Returns an IV whose J0 ends with this counter.
 Bytes iv_for(const Bytes& key_bytes, std::uint32_t counter) {
     const ExpandedKey key(key_bytes);
     const FieldElement by_h = inverse(key.hash_key().powers[0]);
@@ -51,7 +52,7 @@ Bytes iv_for(const Bytes& key_bytes, std::uint32_t counter) {
 /// Selects whether the device or the host adds up the thread blocks' shares of the tag.
 enum class Adds { device, host };
 
-/// Returns the sum of the shares that a launch has stored.
+/// Returns the sum of the shares that a launch stored.
 Block sum_of(std::span<const unsigned long long> words, unsigned turn) {
     std::array<std::uint32_t, cuda::HostShares::words_each> sum{};
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -61,7 +62,7 @@ Block sum_of(std::span<const unsigned long long> words, unsigned turn) {
     return std::bit_cast<Block>(sum);
 }
 
-/// Returns the ciphertext and tag, computed in place `offset` bytes after an aligned address.
+/// Returns the ciphertext and the tag. Encryption is in place, `offset` bytes after an aligned address.
 Bytes sealed_by(const DeviceLimits& device, const Bytes& key_bytes, const Bytes& iv, const Bytes& text,
                 Direction direction, Adds adds = Adds::device, std::size_t offset = 0) {
     const ExpandedKey key(key_bytes);
@@ -121,7 +122,8 @@ protected:
     void SetUp() override {
         if (!cuda_backend().usable() || cuda_backend().launches(0).gpu.compute_capability != 90 ||
             cuda_backend().launches(0).gpu.bit_products == BitProducts::none) {
-            GTEST_SKIP() << "launches of 9.0 by code for it; an H100 or H200 runs this, and every machine simulates it";
+            GTEST_SKIP()
+                << "needs launches of code for 9.0; an H100 or H200 runs this test, and every machine simulates it";
         }
     }
 };
@@ -135,7 +137,7 @@ TEST_F(GcmLaunch, SharesOfAShortMessage) {
         const DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, 90);
         const std::size_t all = least * cuda::GcmMessage::grid_limit(device);
         for (const std::size_t bytes : {least - 5, all, all - 5, all + 16, 2 * all - least + 1}) {
-            if (bytes > 256 * least) continue;  // slow to simulate
+            if (bytes > 256 * least) continue;  // too slow to simulate
             ASSERT_TRUE(GcmShort::takes(device, (bytes + 15) / 16));
             const Bytes text = text_of(bytes);
             SCOPED_TRACE(std::to_string(bytes) + " bytes, multiprocessors: " + std::to_string(multiprocessors));
@@ -150,8 +152,7 @@ TEST_F(GcmLaunch, SharesOfAMediumMessage) {
     for (const int multiprocessors : {1, 15, 16, 17, 33, 132}) {
         for (const int capability : {80, 90}) {
             if (capability == 80 && multiprocessors > 17)
-                continue;  // the weights are the same, and the simulation is
-                           // slow
+                continue;  // the weights are the same, and simulating this is slow
             const DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, capability);
             const std::size_t all = static_cast<std::size_t>(multiprocessors) * 300 * block_bytes;
             for (const std::size_t bytes : {all, all - 5, all - std::size_t{40} * block_bytes}) {
@@ -165,8 +166,8 @@ TEST_F(GcmLaunch, SharesOfAMediumMessage) {
     }
 }
 
-/// One thread block with as many rows and warps as a share fills, for half a chunk and a whole one. The text is
-/// misaligned, because another kernel processes long aligned texts.
+/// Uses one thread block with as many rows and warps as a share fills, for half a chunk and for a whole chunk. The text
+/// is misaligned, because a different kernel processes long aligned texts.
 TEST_F(GcmLaunch, RowsOfAShare) {
     const Bytes key(32, 0xa5), iv(12, 0x42);
     const DeviceLimits device = cuda::limits_of(1, 227 * 1024, 90);
@@ -176,10 +177,11 @@ TEST_F(GcmLaunch, RowsOfAShare) {
         const Bytes sealed = sealed_by(device, key, iv, text, Direction::encrypt, Adds::device, 4);
         ASSERT_EQ(sealed, oracle::evp_gcm(key, iv, text, {})) << bytes;
     }
-    ASSERT_FALSE(cuda::GcmMediumShape::takes(device, 2 * all / block_bytes + 1)) << "then another kernel takes it";
+    ASSERT_FALSE(cuda::GcmMediumShape::takes(device, 2 * all / block_bytes + 1))
+        << "a different kernel processes it then";
 }
 
-/// J0 may lie in the window before the first block, and the counter after the last in a separate window.
+/// J0 may lie in the window before the first block, and the counter after the last block may lie in a separate window.
 TEST_F(GcmLaunch, AShortMessageBeginsAndEndsAnywhere) {
     const Bytes key(16, 0x69);
     const DeviceLimits device = cuda::limits_of(2, 227 * 1024, 90);
@@ -204,7 +206,7 @@ DeviceLimits only_long(int multiprocessors) {
     return device;
 }
 
-/// The message begins and ends anywhere in a window, in a thread block's share, and in a chunk. J0 lies in the
+/// The message begins and ends at any position in a window, in a thread block's share, and in a chunk. J0 lies in the
 /// preceding window.
 TEST_F(GcmLaunch, ALongMessageBeginsAndEndsAnywhere) {
     const Bytes key(16, 0x3c);
@@ -222,7 +224,7 @@ TEST_F(GcmLaunch, ALongMessageBeginsAndEndsAnywhere) {
     }
 }
 
-/// Shares of a long message. The first thread block gets the remainder, at least one window.
+/// Tests the shares of a long message. The first thread block's share is the remainder, which is at least one window.
 TEST_F(GcmLaunch, SharesOfALongMessage) {
     for (const std::size_t key_bytes : {24, 32}) {
         const Bytes key(key_bytes, 0x7e), iv(12, 9);
@@ -251,7 +253,7 @@ TEST(GcmLong, WhatItDoesNotTake) {
     EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 227 * 1024, 100), blocks)) << "no tensor cores for bits";
     DeviceLimits device = cuda::limits_of(132, 227 * 1024, 90);
     device.table.tensor_blocks = never;
-    EXPECT_FALSE(GcmLong::takes(device, blocks)) << "a table that wants none";
+    EXPECT_FALSE(GcmLong::takes(device, blocks)) << "a table that disables the kernel";
 }
 
 }  // namespace

@@ -17,8 +17,8 @@
 namespace warpaes {
 namespace {
 
-/// Runs on device memory. Returns the contents of the scratch memory when it was freed; it begins with the kernels'
-/// parameters.
+/// Runs GCM on device memory. Returns the contents that the scratch memory had when it was freed. The scratch memory
+/// begins with the kernels' parameters.
 std::vector<std::uint8_t> scratch_of(Direction direction, std::size_t count, std::size_t segment, bool tag) {
     const ExpandedKey key(std::vector<std::uint8_t>(16, 7));
     CudaBackend& backend = cuda_backend();
@@ -58,7 +58,7 @@ TEST(GcmScratch, KeyStreamAndDigestsAreOverwritten) {
                 const std::size_t count = segment > 100000 ? 1 : 3, counters = count > 1 ? count * sizeof(Block) : 0;
                 std::vector<std::uint8_t> left = scratch_of(direction, count, segment, tag);
                 if (segment > 100) {
-                    EXPECT_GT(left.size(), counters) << "no scratch memory: this tests nothing";
+                    EXPECT_GT(left.size(), counters) << "no scratch memory was freed, so this tests nothing";
                 }
                 ASSERT_GE(left.size(), counters);
                 left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(counters));
@@ -69,7 +69,7 @@ TEST(GcmScratch, KeyStreamAndDigestsAreOverwritten) {
     }
 }
 
-/// For all kernels, the result of a synchronous call is overwritten, and so are the shares that the host combined.
+/// For all kernels, a synchronous call's result is overwritten, and so are the shares that the host combined.
 TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
     const ExpandedKey key(std::vector<std::uint8_t>(16, 7));
     CudaBackend& backend = cuda_backend();
@@ -78,7 +78,7 @@ TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
     auto* const text = static_cast<std::uint8_t*>(backend.device_alloc(0, longest + 1));
     cuda::DeviceLimits limits = cuda::limits_of(backend.info().front().multiprocessors, 227 * 1024, 90);
     for (const bool one_launch : {true, false}) {
-        if (!one_launch) limits.table.one_launch_share = 0;  // a long message at an odd address takes two passes
+        if (!one_launch) limits.table.one_launch_share = 0;  // a long message at an odd address needs two passes
         for (const std::size_t bytes : {std::size_t{100}, std::size_t{20000}, longest}) {
             SCOPED_TRACE(std::to_string(bytes) + (one_launch ? "" : " bytes at an odd address"));
             cuda::DeviceCalls calls;
@@ -100,7 +100,7 @@ TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
                 ++seen;
                 EXPECT_EQ(std::count(left.begin(), left.end(), 0), static_cast<std::ptrdiff_t>(left.size()));
             });
-            EXPECT_EQ(seen, 1U) << "the memory of the call, and nobody else's";
+            EXPECT_EQ(seen, 1U) << "only the memory of this call";
         }
     }
     backend.device_free(text);
@@ -126,8 +126,8 @@ private:
     std::vector<void*> taken_;
 };
 
-/// Repeated encryption and decryption of a GCM message on a stream needs no additional memory. Messages that several
-/// threads encrypt concurrently need none either.
+/// Repeated encryption and decryption of a GCM message on a stream must not need additional memory, even if several
+/// threads encrypt messages concurrently.
 TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
     simt::Machine machine = simt::Machine::from_environment();
     machine.memory = std::size_t{100} << 20;
@@ -177,7 +177,7 @@ TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
                 message(Direction::encrypt, texts[0] + shift, length, reinterpret_cast<std::uint8_t*>(tags[0])), 0,
                 CallerStream{}));
             backend.synchronize(0, nullptr);
-            // The message can now be decrypted on the stream.
+            // The message can then be decrypted on the stream.
             MessageGroup back =
                 message(Direction::decrypt, texts[0] + shift, length, reinterpret_cast<std::uint8_t*>(tags[0]));
             back.statuses = reinterpret_cast<std::int32_t*>(tags[1]);

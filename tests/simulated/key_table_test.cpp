@@ -1,4 +1,4 @@
-// Tests the table of expanded keys on a device: allocation of slots, and remains of destroyed keys.
+// Tests the table of expanded keys on a device: allocating slots, and removing destroyed keys.
 #include "cuda/key_table.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(KeyTable, OneFillsAndOthersReadWhenItIsDone) {
     const KeyTable::Held first = table.hold(key, false);
     EXPECT_NE(first.number, KeyTable::none);
     EXPECT_TRUE(first.empty);
-    EXPECT_EQ(table.hold(key, false).number, KeyTable::none) << "it is being filled";
+    EXPECT_EQ(table.hold(key, false).number, KeyTable::none) << "the slot is being filled";
     const KeyTable::Held inverse = table.hold(key, true);
     EXPECT_NE(inverse.number, first.number);
     table.release(first, true);
@@ -102,7 +102,7 @@ TEST(KeyTable, AKeyThatWasPushedOutIsNotFound) {
     }
     ASSERT_EQ(pushed_out.size(), 10u);
     for (std::uint32_t i = KeyTable::capacity; i < keys.size(); ++i) EXPECT_FALSE(take(*keys[i]).empty);
-    for (const std::uint32_t i : pushed_out) EXPECT_TRUE(take(*keys[i]).empty) << "the slot is another key's";
+    for (const std::uint32_t i : pushed_out) EXPECT_TRUE(take(*keys[i]).empty) << "the slot belongs to a different key";
 }
 
 TEST(KeyTable, ForgetsWhatNobodyHasUsedSince) {
@@ -120,7 +120,7 @@ TEST(KeyTable, ForgetsWhatNobodyHasUsedSince) {
     }
     table.release(table.hold(b, false), true);
     table.forget_before(then);
-    // c is held.
+    // c is in use.
     const KeyTable::Wipe first = wipe(table);
     EXPECT_EQ(first.numbers, std::vector<std::uint32_t>{held[0].number});
     table.wiped(first, true);
@@ -130,7 +130,7 @@ TEST(KeyTable, ForgetsWhatNobodyHasUsedSince) {
     EXPECT_TRUE(wipe(table).numbers.empty());
     table.release(held[2], true);
 
-    // Memory that cannot be wiped immediately is wiped later.
+    // If memory cannot be wiped immediately, it is wiped later.
     simt::fail_call("cudaMemsetAsync", 1, cudaErrorUnknown);
     const KeyTable::Wipe failed = wipe(table);
     EXPECT_TRUE(failed.numbers.empty());
@@ -155,13 +155,13 @@ TEST(KeyTable, WipesKeysThatAreNoMore) {
     EXPECT_EQ(contents(table, held.number), std::vector<std::uint8_t>(key_slot_bytes, 0));
     table.wiped(first, false);
     const auto again = wipe(table);
-    EXPECT_EQ(again.numbers, first.numbers) << "what failed is done again";
+    EXPECT_EQ(again.numbers, first.numbers) << "the failed wipe is repeated";
     table.wiped(again, true);
     EXPECT_TRUE(wipe(table).numbers.empty());
     EXPECT_TRUE(table.empty());
 }
 
-/// Fills the slot of a key, destroys the key, and returns the slot's number.
+/// Fills a key's slot, destroys the key and returns the slot's number.
 std::uint32_t forgotten(KeyTable& table, unsigned seed) {
     const ExpandedKey key(bytes(16, seed));
     const KeyTable::Held held = table.hold(key, false);
@@ -189,7 +189,7 @@ TEST(KeyTable, AFlushDoesNotRelyOnTheWipesOfOthers) {
                 EXPECT_FALSE(table.empty());
                 const ExpandedKey another(bytes(16, 2));
                 const KeyTable::Held its = table.hold(another, false);
-                EXPECT_NE(its.number, number[0]) << "zeros are still to come there";
+                EXPECT_NE(its.number, number[0]) << "the slot has not been zeroed yet";
                 table.release(its, true);
                 table.wiped(first_ends_first ? second : first, first_ends_first ? second_succeeds : first_succeeds);
                 table.forget(another.serial());
@@ -223,7 +223,7 @@ TEST(KeyTable, WipesNeighboursAtOnceAndNothingElse) {
     }
 }
 
-/// Returns the number of copies of these bytes in device memory and page-locked memory.
+/// Returns how many copies of these bytes are in device memory and page-locked memory.
 std::size_t found(const Bytes& wanted) {
     std::size_t n = 0;
     simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {
@@ -259,13 +259,13 @@ TEST(KeyTable, AKeyThatEndsGoesWithTheNextBatch) {
     };
     auto key = std::make_unique<ExpandedKey>(bytes_of_key);  // its first two round keys are the key
     run(*key, another);
-    EXPECT_NE(found(bytes_of_key), 0u) << "it is elsewhere: this tests nothing";
+    EXPECT_NE(found(bytes_of_key), 0u) << "the key is elsewhere, so this tests nothing";
     key.reset();
     run(another, a_third);
     EXPECT_EQ(found(bytes_of_key), 0u);
 }
 
-/// Repeated batches with several keys; some are replaced by others at the same address.
+/// Runs repeated batches with several keys. Some keys are replaced by other keys at the same address.
 TEST(KeyTable, BatchesFindTheRightKeys) {
     const auto lane = cuda_backend().open_lane(0, 0);
     const Bytes text = bytes(100, 9), iv = bytes(16, 3);

@@ -1,4 +1,4 @@
-// If a caller queries CUDA's last error after its own work, it must not get an error of the library.
+// Tests that a caller that queries CUDA's last error after its own work does not see an error of the library.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -118,12 +118,12 @@ TEST_F(LastError, IsTheCallersAlone) {
                 EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << action.name << ", call " << nth;
                 simt::reset();
                 (void)cudaDeviceSynchronize();
-                (void)cudaHostUnregister(on_host_.data());  // if that failed
+                (void)cudaHostUnregister(on_host_.data());  // in case registering it failed
                 (void)cudaGetLastError();
             }
         }
     }
-    EXPECT_GT(failures, 30U) << "next to nothing has failed: this tests nothing";
+    EXPECT_GT(failures, 30U) << "almost no call failed, so this tests nothing";
 }
 
 TEST_F(LastError, AStreamWhoseCaptureHasFailedIsRefused) {

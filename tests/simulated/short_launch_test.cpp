@@ -1,4 +1,5 @@
-// Tests short messages in ECB, CTR and XTS on machines of different sizes: the kernel for each length, and its notice.
+// Tests short messages in ECB, CTR and XTS on machines of different sizes: the kernel for each length, and the notice
+// of its completion.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ using cuda::DeviceLimits;
 using cuda::Notice;
 using cuda::ShortMessage;
 using oracle::Bytes;
-using Work = Run;  // a test fixture has a different Run
+using Work = Run;  // test fixtures define a different Run
 
 /// The Device provides the address and the length.
 Work work_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain) {
@@ -39,7 +40,7 @@ Work work_of(Mode mode, Direction direction, const ExpandedKey& key, const Block
 class ShortLaunch : public testing::Test {
 protected:
     void SetUp() override {
-        if (!cuda_backend().usable()) GTEST_SKIP() << "no GPU here; every machine simulates one";
+        if (!cuda_backend().usable()) GTEST_SKIP() << "no GPU on this machine; every machine simulates this test";
     }
 
     /// Device memory with input, poisoned output, and the words of a notice.
@@ -56,8 +57,8 @@ protected:
             cuda_backend().device_free(words_);
         }
 
-        /// Processes `text` from `from` bytes past a multiple of 16 to `to` bytes past another, or in place. Returns
-        /// whether a kernel reported completion, and checks that no adjacent byte is written.
+        /// Processes `text`, in place or in separate buffers that start `from` and `to` bytes past a multiple of 16.
+        /// Returns the output and whether a kernel reported completion. Checks that no adjacent byte is written.
         std::pair<Bytes, bool> run(Work work, const Bytes& text, std::size_t from, std::size_t to, bool in_place,
                                    const DeviceLimits& limits) {
             CudaBackend& backend = cuda_backend();
@@ -76,7 +77,7 @@ protected:
             backend.copy(after.data(), text_, after.size(), 0, nullptr);
             unsigned words[2];
             backend.copy(words, words_, sizeof words, 0, nullptr);
-            EXPECT_EQ(words[0], 0u) << "thread blocks that the next launch would count";
+            EXPECT_EQ(words[0], 0u) << "the next launch would count these thread blocks";
             if (!tells) --turn_;
             EXPECT_EQ(words[1], turn_);
             const auto result = after.begin() + static_cast<std::ptrdiff_t>(out);
@@ -154,7 +155,7 @@ TEST_F(ShortLaunch, LengthsAndAlignments) {
     }
 }
 
-/// Tests one block, and a length for the long-message kernel.
+/// Tests one block, and a length that the kernel for long messages processes.
 TEST_F(ShortLaunch, CountersThatCarry) {
     const Bytes key_text(16, 0x3c);
     const ExpandedKey key(key_text);
@@ -177,7 +178,7 @@ TEST_F(ShortLaunch, CountersThatCarry) {
     }
 }
 
-/// The caller has encrypted the data unit numbers, or the kernel does so itself.
+/// Either the caller encrypts the data unit numbers, or the kernel does.
 TEST_F(ShortLaunch, DataUnitsWithTweaks) {
     const ExpandedKey key(Bytes(32, 0x21)), tweak_key(Bytes(32, 0x43));
     Block number{};

@@ -1,4 +1,5 @@
-// Memory of batches on a caller's stream is reused when a batch has ended, and released with a captured graph.
+// Tests that the memory of batches on a caller's stream is reused after a batch has ended, and released with a captured
+// graph.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -98,7 +99,7 @@ TEST_F(StreamBatches, AGraphThatTakesNoMemoryLeavesNone) {
             end_capture();
             const simt::Usage now = after([&] { enqueue(Keys::in_host_memory); });
             EXPECT_EQ(now.user_objects, before.user_objects) << function;
-            // The next attempt uses the memory of the first.
+            // The next attempt uses the memory of the first attempt.
             if (i > 0) {
                 EXPECT_TRUE(now == last) << function;
             }

@@ -1,5 +1,5 @@
-// Work on several streams runs in the right order, however far some streams are ahead, on a lane whose memory is reused
-// and overwritten.
+// Tests that work on several streams runs in the right order, however far some streams run ahead, on a lane whose
+// memory is reused and overwritten.
 #include <gtest/gtest.h>
 
 #include <new>
@@ -16,7 +16,7 @@
 namespace warpaes::test {
 namespace {
 
-/// 1: all streams run as late as possible; other values: at random.
+/// With parameter 1, all streams run as late as possible. With other values, they run ahead at random.
 class StreamOrder : public testing::TestWithParam<unsigned> {
 protected:
     StreamOrder() {
@@ -54,8 +54,8 @@ TEST_P(StreamOrder, OfChunksThatGoByTheCopyQueues) {
 TEST_P(StreamOrder, OfBatches) {
     const auto run = [this](std::span<const MessageGroup> groups) { lane_->run(groups); };
     for (std::uint32_t round = 0; round < 4; ++round) {
-        // The groups cover serial modes, which run concurrently with the others; separate keys, which are expanded
-        // first; and tags, which are returned.
+        // The groups cover serial modes (which run concurrently with other modes), separate keys (which are expanded
+        // first), and tags (which are returned).
         const std::vector<GroupSpec> specs{
             {.mode = Mode::cbc, .count = 40, .length = 32, .raw_keys = true},
             {.mode = Mode::ctr, .count = 260, .length = 4096 + 16 * (round % 2)},
@@ -88,7 +88,7 @@ public:
         std::erase_if(blocks_, [&](const auto& block) { return block.data() == memory; });
         EXPECT_EQ(cudaFreeHost(memory), cudaSuccess);
     }
-    /// Returns its contents without waiting for any stream.
+    /// Returns the contents without waiting for a stream.
     [[nodiscard]] std::vector<std::uint8_t> contents() const {
         std::vector<std::uint8_t> all;
         for (const auto& block : blocks_) all.insert(all.end(), block.begin(), block.end());
@@ -130,12 +130,12 @@ TEST_P(StreamOrderOfFailures, NothingGoesOn) {
     }
 }
 
-/// No work continues on a caller's stream either, because its resources then belong to the next call.
+/// On a caller's stream, no work may continue either, because its resources then belong to the next call.
 TEST_P(StreamOrderOfFailures, NothingGoesOnThatWasEnqueued) {
     PageLocked memory;
     std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 26, .length = 400},
                                  {.mode = Mode::gcm, .count = 10, .length = 64, .iv_length = 12}};
-    // There are so many keys that their memory must not be reused before the stream has passed it.
+    // There are so many keys that their memory must not be reused before the stream has used it.
     for (unsigned i = 0; i < 66; ++i) specs.push_back({.mode = Mode::ctr, .length = 16, .key = i % 2});
     for (const char* const function :
          {"cudaEventRecord", "cudaLaunchHostFunc", "cudaLaunchKernelEx", "cudaMemcpyAsync"}) {

@@ -1,4 +1,4 @@
-// Tests shapes of launches, on GPUs of every size.
+// Tests the shapes of launches on GPUs of every size.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(LaunchFigures, SayWhatTheyAre) {
 struct Hardware {
     int compute_capability, shared_bytes;
 };
-/// Shared memory of a thread block according to CUDA's tables. The last row is hypothetical.
+/// The shared memory of a thread block according to CUDA's tables. The last row is hypothetical.
 constexpr Hardware every_gpu[] = {{75, 64 << 10},   {80, 163 << 10}, {86, 99 << 10},   {87, 163 << 10},
                                   {89, 99 << 10},   {90, 227 << 10}, {100, 227 << 10}, {103, 227 << 10},
                                   {110, 227 << 10}, {120, 99 << 10}, {121, 99 << 10},  {130, 100 << 10}};
@@ -103,7 +103,8 @@ TEST(LaunchTable, EveryArchitectureHasRoomForItsLaunches) {
         SCOPED_TRACE(capability);
         const DeviceLimits device = limits_of(2, shared, capability);
         EXPECT_EQ(objection(device.table, shape_of(device)), "");
-        EXPECT_EQ(device.bit_products == BitProducts::wgmma, capability == 90) << "which machine code for 9.0a has";
+        EXPECT_EQ(device.bit_products == BitProducts::wgmma, capability == 90)
+            << "which machine code for 9.0a contains";
         expect_to_fit(device);
     }
     EXPECT_EQ(architecture_of(103).compute_capability, 100);
@@ -126,7 +127,7 @@ TEST(LaunchTable, PartsCoverTheWindowsOfASegment) {
     }
 }
 
-// All values that tuning tries are valid, and other values are refused beforehand.
+// All values that tuning tries are valid. Other values are refused before a launch.
 TEST(LaunchTable, EveryValueThatIsWorthTryingFits) {
     for (const auto [capability, shared] : every_gpu) {
         for (const LaunchFigure& figure : launch_figures()) {
@@ -174,7 +175,7 @@ TEST(LaunchTable, ObjectionsNameTheFigure) {
     }
 }
 
-// Data units that are too large for a test's time or memory.
+// Tests data units that would need too much memory or time for a test with data.
 TEST(XtsKernel, FindsTheUnitOfEveryPiece) {
     constexpr std::uint64_t border = std::uint64_t{1} << 32;
     for (const std::uint32_t per_unit : {1u, 2u, 3u, 1023u, 0xffffffffu}) {

@@ -1,4 +1,5 @@
-// The whole grid shares the wiping of forged messages, even for few messages, because anyone can send forgeries.
+// Tests that the whole grid shares the wiping of forged messages, even if there are only a few messages, because anyone
+// can send forgeries.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ protected:
         simt::reset();
     }
 
-    /// Returns the number of output bytes wiped by the busiest thread block.
+    /// Returns the number of output bytes that the busiest thread block wiped.
     template <typename Run>
     std::size_t largest_share(std::size_t count, std::size_t bytes, const Run& run) {
         const std::size_t all = count * bytes;
@@ -83,7 +84,7 @@ protected:
     const ExpandedKey key_{std::vector<std::uint8_t>(16, 1)};
 };
 
-/// A multiprocessor's fair share is an eighth. A thread block's share must be less.
+/// A multiprocessor's fair share is an eighth. A thread block's share must be smaller.
 TEST_F(Wipe, NoThreadBlockWipesMuch) {
     const struct { std::size_t count, bytes; } shapes[] = {{1, 256 << 10}, {4, 64 << 10}, {64, 4 << 10}};
     for (const auto& [count, bytes] : shapes) {
@@ -92,7 +93,7 @@ TEST_F(Wipe, NoThreadBlockWipesMuch) {
     }
 }
 
-/// A synchronous call, with any kernels and with the tag checked on the device or on the host.
+/// Tests a synchronous call, with any kernels, with the tag checked on the device or on the host.
 TEST_F(Wipe, OneMessage) {
     constexpr std::size_t around = 32;
     for (const std::size_t shift : {0u, 1u}) {
@@ -138,7 +139,7 @@ TEST_F(Wipe, OneMessage) {
                 if (tag_bytes == 16) {
                     simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> left) {
                         EXPECT_EQ(std::search(left.begin(), left.end(), tags_.begin(), tags_.begin() + 16), left.end())
-                            << "the right tag is left";
+                            << "the right tag remains";
                     });
                 }
                 EXPECT_EQ(std::count(memory, text, letter), text - memory);

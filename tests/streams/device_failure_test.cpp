@@ -1,6 +1,6 @@
-// The simulated GPU fails under a reader or a writer, below the C ABI: each CUDA call fails in turn, once and
-// permanently. With host memory, the CPU does the rest. With device memory, the failure is an error, and no data
-// remains.
+// Tests readers and writers on a simulated GPU that fails, below the C ABI. Each CUDA call fails in turn, once and
+// permanently. With host memory, the CPU does the remaining work. With device memory, the failure is an error, and no
+// data remains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "backend/cuda_backend.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "format/reader.hpp"
+#include "format/segment_formats.hpp"
 #include "format/writer.hpp"
 #include "simt.hpp"
 
@@ -23,7 +24,8 @@ protected:
     StreamDeviceFailure() { simt::reset(); }
     ~StreamDeviceFailure() override { simt::reset(); }
 
-    /// Chooses the GPU for everything, because the work is long enough, not because it is requested.
+    /// Returns options with which the engine chooses the GPU for all work, because the work is long enough rather than
+    /// because the caller requests it.
     static EngineOptions automatic() {
         return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 8192, .costs = gpu_first()};
     }
@@ -33,7 +35,7 @@ protected:
     }
     [[nodiscard]] Bytes sealed(const Bytes& header) const { return seal(key_, aad_, header, text_); }
 
-    /// Runs `work` with each call failing in turn, independently of other calls.
+    /// Runs `work` and makes each call fail in turn, independently of other calls.
     template <typename Work>
     void fail_every_call(const Work& work) {
         for (const char* function : {"cudaStreamCreateWithFlags", "cudaHostAlloc", "cudaMalloc", "cudaMemcpyAsync",
@@ -55,7 +57,7 @@ protected:
 
     const Bytes input_key_ = random_bytes(32, 1);
     const StreamKey key_{
-        {SegmentFormat::gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}, {input_key_.begin(), input_key_.end()}, 1};
+        {&gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}, {input_key_.begin(), input_key_.end()}, 1};
     const std::vector<const StreamKey*> keys_{&key_};
     const Bytes aad_ = random_bytes(5, 2);
     const Bytes text_ = random_bytes(50000, 3);
@@ -97,7 +99,7 @@ TEST_F(StreamDeviceFailure, ReadsIntoDeviceMemoryAreRightOrLeaveNothing) {
             ++failures;
             EXPECT_TRUE(e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY) << e.what();
             if (memory != nullptr) {
-                // A lost device cannot be wiped. The remaining text was authentic.
+                // A lost device's memory cannot be wiped. The text that remains in it is authentic.
                 const bool wiped =
                     std::count(memory, memory + text_.size(), 0) == static_cast<std::ptrdiff_t>(text_.size());
                 std::size_t strange = 0;
@@ -107,7 +109,7 @@ TEST_F(StreamDeviceFailure, ReadsIntoDeviceMemoryAreRightOrLeaveNothing) {
                 EXPECT_TRUE(wiped || strange == 0);
             }
         }
-        if (memory != nullptr) used.push_back(memory);  // freeing it now might fail too
+        if (memory != nullptr) used.push_back(memory);  // freeing it now might also fail
     });
     for (std::uint8_t* memory : used) cuda_backend().device_free(memory);
     EXPECT_GT(failures, 20U);

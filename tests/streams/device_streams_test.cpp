@@ -1,4 +1,4 @@
-// Tests readers and writers with buffers in device memory, on every CUDA device (or the simulated one).
+// Tests readers and writers with buffers in device memory, on every CUDA device or on the simulated device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ class DeviceStreams : public testing::TestWithParam<std::int32_t> {
 protected:
     static constexpr std::size_t guard = 64;
 
-    /// The GPU is not forced. The engine chooses it because of the device memory.
+    /// The caller does not request the GPU. The engine chooses it because of the device memory.
     void SetUp() override { engine_ = small_chunks("auto"); }
 
     struct Free {
@@ -32,8 +32,8 @@ protected:
         EXPECT_EQ(warpaes_copy(engine_.get(), host.data(), memory.get(), bytes), WARPAES_OK);
         return host;
     }
-    /// Reads into device memory, returns the `length` bytes stored there, and checks that the surrounding bytes are
-    /// unchanged.
+    /// Reads into device memory and returns the `length` bytes that were stored there. Checks that the surrounding
+    /// bytes are unchanged.
     Bytes read(const Reader& reader, std::uint64_t offset, std::size_t length, std::size_t misalignment,
                warpaes_status* status, std::uint64_t* got) {
         const Bytes poison = random_.bytes(length + misalignment + 2 * guard);
@@ -84,7 +84,7 @@ TEST_P(DeviceStreams, DeviceMemoryIsWipedAfterAnError) {
         altered[format.begin(3) + 1] ^= 4;
         const Reader reader = open_reader(engine_, memory_source(altered), file.keyset, file.aad);
         ASSERT_NE(reader, nullptr);
-        const std::size_t begin = format.first_text() + 2 * format.text();  // start of the altered segment
+        const std::size_t begin = format.first_text() + 2 * format.text();  // the start of the altered segment
         for (const auto& [from, length] : {std::pair{std::size_t{0}, file.text.size()},
                                            {begin, format.text()},
                                            {begin - 1, std::size_t{3}},
@@ -121,7 +121,7 @@ TEST_P(DeviceStreams, WriterTakesDeviceMemory) {
     }
 }
 
-/// If a CPU backend is requested, device memory is refused, as with messages.
+/// If the caller requests a CPU backend, device memory is refused, as for messages.
 TEST_P(DeviceStreams, ACpuThatWasAskedForCannotReachIt) {
     const Engine cpu = small_chunks("libcrypto");
     const TestFile file(oracle::segment_formats().front(), 1000);

@@ -1,4 +1,4 @@
-// Tests readers of sources that cannot seek: pipes, and functions that return the next bytes.
+// Tests readers whose source cannot seek: pipes, and functions that return the next bytes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 namespace stream_tests {
 namespace {
 
-/// A source of a file's bytes in pieces of at most `piece` bytes.
+/// A source that returns a file's bytes in pieces of at most `piece` bytes.
 class Stream {
 public:
     Stream(Bytes bytes, std::size_t piece) : bytes_(std::move(bytes)), piece_(piece) {}
@@ -23,8 +23,8 @@ public:
         source.user = this;
         source.next = [](void* user, void* buffer, std::uint64_t length, std::uint64_t* got) {
             auto& stream = *static_cast<Stream*>(user);
-            EXPECT_FALSE(stream.ended_) << "asked again after the end";
-            EXPECT_NE(length, 0U) << "nobody asks for nothing";
+            EXPECT_FALSE(stream.ended_) << "called again after the end";
+            EXPECT_NE(length, 0U) << "called for zero bytes";
             if (stream.at_ >= stream.fail_at_) return 5;
             const std::size_t n = std::min({static_cast<std::size_t>(length), stream.piece_,
                                             stream.bytes_.size() - stream.at_, stream.fail_at_ - stream.at_});
@@ -46,7 +46,7 @@ private:
     bool ended_ = false;
 };
 
-/// Reads to the end in pieces of at most `piece` bytes. `*text` receives everything before a failure.
+/// Reads to the end in pieces of at most `piece` bytes. `text` receives all bytes that were read before a failure.
 warpaes_status read_all(const Reader& reader, std::size_t piece, Bytes& text) {
     text.clear();
     for (;;) {
@@ -54,7 +54,7 @@ warpaes_status read_all(const Reader& reader, std::size_t piece, Bytes& text) {
         std::uint64_t got = 99;
         const warpaes_status status = warpaes_reader_read(reader.get(), text.size(), output.data(), piece, &got);
         EXPECT_LE(got, piece);
-        EXPECT_EQ(output[piece], 0xa5) << "a byte beyond the output";
+        EXPECT_EQ(output[piece], 0xa5) << "a byte past the end of the output";
         if (status != WARPAES_OK) {
             EXPECT_EQ(got, 0U);
             EXPECT_TRUE(std::all_of(output.begin(), output.end() - 1, [](auto b) { return b == 0; })) << "not wiped";
@@ -91,7 +91,7 @@ TEST_P(ForwardTest, EveryLengthInPiecesOfEverySize) {
     }
 }
 
-/// A segment is returned once it and one more byte have arrived; the reader requests no more.
+/// A segment is returned as soon as it and one byte after it have arrived. The reader does not request more bytes.
 TEST_P(ForwardTest, WhatHasComeIsReturned) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         SCOPED_TRACE(format.name);
@@ -122,7 +122,7 @@ TEST_P(ForwardTest, NothingElseIsReturned) {
             Bytes text;
             if (reader != nullptr) {
                 status = read_all(reader, 1 << 20, text);
-                EXPECT_EQ(read_all(reader, 10, text) == WARPAES_OK, false) << "a failure stays one";
+                EXPECT_EQ(read_all(reader, 10, text) == WARPAES_OK, false) << "a failure is permanent";
                 text.clear();
                 Stream again(bytes, 1 << 20);
                 const Reader second = open_reader(engine_, again.source(), file.keyset, file.aad);
@@ -144,7 +144,7 @@ TEST_P(ForwardTest, NothingElseIsReturned) {
             const auto cut = [&](std::size_t bytes) {
                 return Bytes(file.file.begin(), file.file.begin() + static_cast<std::ptrdiff_t>(bytes));
             };
-            // The last remaining segment is full, and does not end a file.
+            // The last remaining segment is full but does not end a file.
             check(cut(begin), segment - 1, "cut before " + std::to_string(segment));
             check(cut(begin + 3), segment, "cut in " + std::to_string(segment));
             Bytes twice = cut(begin);
@@ -194,7 +194,7 @@ TEST_P(ForwardTest, OffsetsFollowOneAnother) {
         EXPECT_EQ(got, 0U);
         EXPECT_EQ(output[0], 0xa5);
     }
-    EXPECT_EQ(warpaes_reader_read(reader.get(), 0, output.data(), 10, &got), WARPAES_OK) << "and nothing was lost";
+    EXPECT_EQ(warpaes_reader_read(reader.get(), 0, output.data(), 10, &got), WARPAES_OK) << "and no byte was lost";
     EXPECT_EQ(got, 10U);
     EXPECT_EQ(warpaes_reader_read(reader.get(), 0, output.data(), 10, &got), WARPAES_ERROR_RANGE);
     EXPECT_EQ(warpaes_reader_read(reader.get(), 10, nullptr, 0, &got), WARPAES_OK);

@@ -1,4 +1,4 @@
-// Readers and writers open the output of warpaes_file_run, and vice versa.
+// Tests that readers open the output of warpaes_file_run, and that warpaes_file_run opens the output of writers.
 #include <gtest/gtest.h>
 
 #include "stream_support.hpp"
@@ -6,7 +6,7 @@
 namespace stream_tests {
 namespace {
 
-/// Each file needs an fsync.
+/// Returns only a few lengths, because each file needs an fsync.
 std::vector<std::size_t> some_lengths(const SegmentFormat& format) {
     return {0, format.first_text(), format.first_text() + 3 * format.text() + 5};
 }

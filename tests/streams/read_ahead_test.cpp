@@ -1,5 +1,5 @@
-// Tests sequential readers: read-ahead returns the same bytes as direct reads, and an invalid segment fails at its
-// position.
+// Tests sequential readers. Reading ahead returns the same bytes as direct reads, and an invalid segment causes a
+// failure at its position.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,14 +11,14 @@
 namespace stream_tests {
 namespace {
 
-/// Returns a length of several windows. The first two windows have 0.5 and 1 MiB.
+/// Returns a length of several windows. The first two windows have 0.5 MiB and 1 MiB.
 std::size_t some_windows() {
     return abi_tests::simulated() ? std::size_t{120} << 10 : std::size_t{1800} << 10;
 }
 
 class ReadAheadTest : public StreamTest {
 protected:
-    /// The longest segments of each kind, which are fastest in the oracle.
+    /// Returns the format with the longest segments of each kind, because it is the fastest in the oracle.
     static std::vector<SegmentFormat> formats() {
         std::vector<SegmentFormat> chosen;
         for (SegmentFormat format : oracle::segment_formats()) {
@@ -79,7 +79,7 @@ TEST_P(ReadAheadTest, SequencesThatBreakOffAndGoOnElsewhere) {
     }
 }
 
-/// The reader is closed while other threads still work for it.
+/// Closes the reader while other threads are still working for it.
 TEST_P(ReadAheadTest, AReaderIsClosedInTheMiddle) {
     const SegmentFormat format = formats().front();
     const TestFile file(format, some_windows());
@@ -103,7 +103,7 @@ TEST_P(ReadAheadTest, SeveralSequencesAtOnce) {
         std::vector<std::thread> threads;
         for (std::size_t t = 0; t < wrong.size(); ++t) {
             threads.emplace_back([&, t] {
-                // Some reads are concurrent, some sequential.
+                // Some reads are concurrent, and some are sequential.
                 Bytes output(20'000 + 5'000 * (t / 2));
                 for (std::size_t at = 0; at < file.text.size();) {
                     std::uint64_t got = 0;
@@ -123,8 +123,8 @@ TEST_P(ReadAheadTest, SeveralSequencesAtOnce) {
     }
 }
 
-/// Wherever the altered segment lies, in this window or a later one, everything before and after it is read, and reads
-/// that include it fail.
+/// The altered segment may lie in this window or in a later window. All bytes before and after it can be read, and
+/// reads that include it fail.
 TEST_P(ReadAheadTest, AnAlteredSegmentFailsWhereItLies) {
     for (const SegmentFormat& format : formats()) {
         const TestFile file(format, some_windows());
@@ -166,7 +166,7 @@ TEST_P(ReadAheadTest, AFileThatShrinksIsAReadErrorWhereItEnds) {
     Pieces pieces{10'000};
     pieces.go_on(reader, file, 160'000);
     ASSERT_EQ(truncate(path.c_str(), 100), 0);
-    // Data that was read ahead is authentic. Nothing follows it.
+    // Data that was read ahead is authentic. No data follows it.
     warpaes_status status = WARPAES_OK;
     int read_ahead = 0;
     for (std::size_t at = pieces.at; at + 10'000 < file.text.size() && status == WARPAES_OK; at += 10'000) {
@@ -188,7 +188,7 @@ TEST_P(ReadAheadTest, AFileThatShrinksIsAReadErrorWhereItEnds) {
     Pieces{10'000}.go_on(reader, file);
 }
 
-/// The caller's functions are called only for the bytes of a read, and during it.
+/// The caller's functions are called only during a read, and only for its bytes.
 TEST_P(ReadAheadTest, FunctionsAreNotReadAhead) {
     const TestFile file(formats().front(), some_windows());
     Store store(file.file);

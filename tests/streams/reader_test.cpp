@@ -1,4 +1,4 @@
-// Tests readers of authenticated segments, on files made by the oracle.
+// Tests readers of authenticated segments on files that the oracle creates.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ TEST_P(ReaderTest, EveryLengthFromEverySource) {
                 ASSERT_NE(reader, nullptr);
                 EXPECT_EQ(warpaes_reader_size(reader.get()), bytes);
                 EXPECT_TRUE(read(reader, 0, bytes) == file.text);
-                EXPECT_TRUE(read(reader, 0, bytes + 100) == file.text) << "as much as there is";
+                EXPECT_TRUE(read(reader, 0, bytes + 100) == file.text) << "all bytes that remain";
             }
         }
     }
@@ -39,6 +39,10 @@ TEST_P(ReaderTest, AnyRange) {
         const TestFile file(format, format.first_text() + 11 * format.text() + 5);
         const Reader reader = open_reader(engine_, memory_source(file.file), file.keyset, file.aad);
         ASSERT_NE(reader, nullptr);
+        std::uint64_t first = 0, others = 0;
+        EXPECT_EQ(warpaes_reader_segments(reader.get(), &first, &others), WARPAES_OK);
+        EXPECT_EQ(first, format.first_text());
+        EXPECT_EQ(others, format.text());
         for (int i = 0; i < (abi_tests::simulated() ? 20 : 200); ++i) {
             const std::size_t offset = random.below(file.text.size() + 1);
             const std::size_t length = random.below(i % 2 == 0 ? 3 * format.text() : file.text.size() + 50);
@@ -68,7 +72,7 @@ TEST_P(ReaderTest, RangesThatBeginAndEndWithSegments) {
     }
 }
 
-/// Opening needs two reads, and a piece only the reads of its segments.
+/// Opening a file needs two reads. Reading a piece needs only the reads of its segments.
 TEST_P(ReaderTest, ReadsOnlyTheSegmentsItNeeds) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         SCOPED_TRACE(format.name);
@@ -113,7 +117,7 @@ TEST_P(ReaderTest, SmallPiecesInOrderReadEverySegmentOnce) {
     }
 }
 
-/// Repeatedly reads more segments than the reader caches.
+/// The test repeatedly reads more segments than the reader caches.
 TEST_P(ReaderTest, PiecesHereAndThere) {
     const SegmentFormat& format = oracle::segment_formats().front();
     const TestFile file(format, 40 * format.text());
@@ -181,7 +185,7 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
         EXPECT_EQ(open_reader(engine_, store.source(), without, file.aad, &status), nullptr);
         EXPECT_EQ(status, WARPAES_ERROR_AUTHENTICATION);
 
-        // With only one key, the message does not mention other keys.
+        // If there is only one key, the message does not mention other keys.
         for (const bool several : {false, true}) {
             std::vector<std::string> wrong{oracle::tink_key(format, other, 1)};
             if (several) wrong.push_back(oracle::tink_key(format, random.bytes(32), 2));
@@ -194,7 +198,7 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
     }
 }
 
-/// Many keys of the same kind share a single read of the end of the file.
+/// Many keys of the same kind require only one read of the end of the file.
 TEST_P(ReaderTest, KeysThatAgreeShareTheReadsOfOpening) {
     const TestFile file(oracle::segment_formats().front(), 300);
     std::vector<std::string> keys;

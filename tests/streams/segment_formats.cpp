@@ -18,11 +18,20 @@ Bytes join(std::initializer_list<Bytes> parts) {
     return all;
 }
 
+/// The oracle reads only the name and `hmac`. The library does not export its formats.
+warpaes::SegmentFormat format_of(const char* name, bool hmac) {
+    warpaes::SegmentFormat format{};
+    format.name = name;
+    format.hmac = hmac;
+    return format;
+}
+
 warpaes::StreamParameters parameters_of(const SegmentFormat& f) {
+    static const warpaes::SegmentFormat gcm = format_of("Tink streaming AEAD", false),
+                                        ctr = format_of("Tink streaming AEAD", true),
+                                        c2sp = format_of("C2SP chunked encryption", false);
     warpaes::StreamParameters p;
-    p.format = f.kind == Kind::gcm_hkdf   ? warpaes::SegmentFormat::gcm_hkdf
-               : f.kind == Kind::ctr_hmac ? warpaes::SegmentFormat::ctr_hmac
-                                          : warpaes::SegmentFormat::c2sp;
+    p.format = f.kind == Kind::gcm_hkdf ? &gcm : f.kind == Kind::ctr_hmac ? &ctr : &c2sp;
     p.aes_key_bytes = f.key_bytes;
     p.segment_bytes = static_cast<std::uint32_t>(f.segment_bytes);
     p.tag_bytes = f.tag_bytes;

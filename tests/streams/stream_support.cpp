@@ -71,7 +71,7 @@ warpaes_source Store::source() {
         auto& store = *static_cast<Store*>(user);
         const std::lock_guard lock(store.mutex_);
         store.calls_.push_back({offset, length});
-        if (length == 0) ADD_FAILURE() << "nobody asks for nothing";
+        if (length == 0) ADD_FAILURE() << "called for zero bytes";
         if (store.fails() || offset > store.bytes_.size() || length > store.bytes_.size() - offset) return 5;
         std::memcpy(buffer, store.bytes_.data() + offset, length);
         return 0;
@@ -86,7 +86,7 @@ warpaes_sink Store::sink() {
     sink.write = [](void* user, const void* bytes, std::uint64_t length) {
         auto& store = *static_cast<Store*>(user);
         const std::unique_lock lock(store.mutex_, std::try_to_lock);
-        if (!lock.owns_lock()) return 6;  // two concurrent calls
+        if (!lock.owns_lock()) return 6;  // two calls are concurrent
         store.calls_.push_back({store.bytes_.size(), length});
         if (store.fails()) return 5;
         const auto* first = static_cast<const std::uint8_t*>(bytes);

@@ -1,4 +1,4 @@
-// Helpers for the tests of readers and writers, in addition to those of the C ABI's tests.
+// Helpers for the tests of readers and writers, in addition to the helpers for the C ABI's tests.
 #pragma once
 
 #include <cstring>
@@ -31,7 +31,7 @@ using Writer = std::unique_ptr<warpaes_writer, Destroy>;
 Keyset parse_keyset(const std::string& json);
 Keyset make_keyset(const SegmentFormat& format, const Bytes& key);
 
-/// A plaintext and its encrypted file, made by the oracle.
+/// A plaintext and its encrypted file, created by the oracle.
 struct TestFile {
     TestFile(const SegmentFormat& format, std::size_t bytes, std::uint64_t seed = 1);
     [[nodiscard]] bool is_the_text(const Bytes& bytes, std::size_t offset) const;
@@ -43,10 +43,10 @@ struct TestFile {
     Keyset keyset;
 };
 
-/// Plaintext lengths near the ends of the first segments, and some longer ones.
+/// Returns plaintext lengths near the ends of the first segments, and some longer lengths.
 std::vector<std::size_t> lengths_round_segments(const SegmentFormat& format);
 
-/// A file in memory with the callbacks of a source and a sink. It records every call.
+/// A file in memory, with the callbacks of a source and of a sink. It records every call.
 class Store {
 public:
     struct Call {
@@ -59,7 +59,7 @@ public:
     warpaes_source source();
     warpaes_sink sink();
 
-    /// Makes the n-th call from now fail, counted from 0, and all later ones unless `once` is set.
+    /// Makes the n-th call from now fail, counted from 0. All later calls also fail unless `once` is set.
     void fail_at(int n, bool once = false);
     std::vector<Call> calls();
     void forget_calls();
@@ -79,18 +79,18 @@ warpaes_source memory_source(const Bytes& bytes);
 warpaes_source path_source(const std::string& path);
 warpaes_sink path_sink(const std::string& path, std::uint32_t flags = 0);
 
-/// Returns null and sets `*status` if the call is refused.
+/// Opens a reader. If the call is refused, returns null and sets `*status`.
 Reader open_reader(const Engine& engine, const warpaes_source& source, const Keyset& keyset, const Bytes& aad,
                    warpaes_status* status = nullptr);
-/// Fails the test if the call is refused.
+/// Opens a writer. Fails the test if the call is refused.
 Writer open_writer(const Engine& engine, const warpaes_sink& sink, const Keyset& keyset, const Bytes& aad);
 
-/// Returns the result of a read. Fails the test if the read fails or writes outside its output.
+/// Returns the bytes that a read returns. Fails the test if the read fails or writes outside its output.
 Bytes read(const Reader& reader, std::uint64_t offset, std::size_t length);
-/// Returns the status of a read. Fails the test if the output is not all zeros afterwards.
+/// Returns the status of a read. Fails the test unless the output is all zeros afterwards.
 warpaes_status failing_read(const Reader& reader, std::uint64_t offset, std::size_t length);
 
-/// Checks the result of a wrong argument: the status, and an error message that begins with the argument's name.
+/// Checks the status for a wrong argument, and that the error message begins with the argument's name.
 void expect_refused(warpaes_status status, const std::string& argument);
 
 /// Returns an engine with three workers and chunks of 4 KiB, so that short files have many chunks.
@@ -99,7 +99,7 @@ Engine small_chunks(const std::string& backend);
 void write_file(const std::string& path, const Bytes& bytes);
 Bytes read_file(const std::string& path);
 
-/// Every test of such a suite runs once for each backend, on an engine with small chunks.
+/// A test of such a suite runs once for each backend, on an engine with small chunks.
 class StreamTest : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {

@@ -1,4 +1,5 @@
-// Tests altered, truncated and recombined files, wrong keys and failing sources: no unauthenticated byte is returned.
+// Tests altered, truncated and recombined files, wrong keys and failing sources. Readers must not return an
+// unauthenticated byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace {
 
 class TamperingTest : public StreamTest {
 protected:
-    /// Opens `bytes` and reads everything if it opens. Failed reads must wipe their output. Returns OK only if
+    /// Opens `bytes` and, if this succeeds, reads everything. Failed reads must wipe their output. Returns OK only if
     /// everything was read.
     warpaes_status status_of(const TestFile& file, const Bytes& bytes) {
         warpaes_status status = WARPAES_OK;
@@ -31,7 +32,7 @@ protected:
         for (const Bytes& segment : segments) bytes.insert(bytes.end(), segment.begin(), segment.end());
         return bytes;
     }
-    /// Returns the step of a loop over a file's bytes, so that the loop takes limited time.
+    /// Returns the step for a loop over a file's bytes, so that the loop's time is limited.
     static std::size_t step(const TestFile& file) {
         const std::size_t most = abi_tests::simulated() ? 12 : 400;
         return std::max<std::size_t>(1, file.file.size() / most);
@@ -114,7 +115,7 @@ TEST_P(TamperingTest, SegmentsDroppedDoubledSwappedOrFromAnotherFile) {
         const std::size_t bytes = format.first_text() + 3 * format.text() + 5;
         const TestFile file(format, bytes);
         TestFile other(format, bytes, 2);
-        // The same key with a different salt.
+        // The other file uses the same key with a different salt.
         other.file = oracle::seal_segments(format, file.key, file.aad, other.text, Random(9).bytes(64));
         const std::vector<Bytes> s{file.segment(0), file.segment(1), file.segment(2), file.segment(3), file.segment(4)};
         ASSERT_TRUE(put_together(file, s) == file.file);
@@ -153,7 +154,8 @@ TEST_P(TamperingTest, WrongKeyWrongAssociatedDataWrongFormat) {
     }
 }
 
-/// Each read fails in turn, during opening and reading. Once the source works again, so does the reader.
+/// Each read fails in turn, while the file is opened and while it is read. After the source has recovered, the reader
+/// also works again.
 TEST_P(TamperingTest, AFailingSourceIsAnErrorAndNothingElse) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         SCOPED_TRACE(format.name);
@@ -164,7 +166,7 @@ TEST_P(TamperingTest, AFailingSourceIsAnErrorAndNothingElse) {
             warpaes_status status = WARPAES_OK;
             EXPECT_EQ(open_reader(engine_, store.source(), file.keyset, file.aad, &status), nullptr) << n;
             EXPECT_EQ(status, WARPAES_ERROR_READ);
-            EXPECT_EQ(store.calls().size(), static_cast<std::size_t>(n) + 1) << "went on after the failure";
+            EXPECT_EQ(store.calls().size(), static_cast<std::size_t>(n) + 1) << "continued after the failure";
         }
         store.forget_calls();
         const Reader reader = open_reader(engine_, store.source(), file.keyset, file.aad);
@@ -175,7 +177,7 @@ TEST_P(TamperingTest, AFailingSourceIsAnErrorAndNothingElse) {
         const int calls = static_cast<int>(store.calls().size());
         EXPECT_GT(calls, 0);
         for (int n = 0; n < calls; ++n) {
-            // A new reader with an empty cache.
+            // A new reader starts with an empty cache.
             store.forget_calls();
             const Reader fresh = open_reader(engine_, store.source(), file.keyset, file.aad);
             store.fail_at(n, true);

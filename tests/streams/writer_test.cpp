@@ -1,4 +1,4 @@
-// Tests writers of authenticated segments: their files equal the oracle's for the same plaintext and header.
+// Tests writers of authenticated segments. Their files must equal the oracle's files for the same plaintext and header.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -72,7 +72,8 @@ TEST_P(WriterTest, PiecesOfAnySize) {
     }
 }
 
-/// A writer that replaces a reader's file does not replace another file at its path, when it is opened or finished.
+/// A writer that replaces a reader's file must not replace a different file at the same path, neither when it is opened
+/// nor when it is finished.
 TEST_P(WriterTest, OnlyTheFileThatIsRead) {
     const TestFile file(small_, 9000);
     const std::string other = folder_ / "other", link = folder_ / "link";
@@ -112,7 +113,7 @@ TEST_P(WriterTest, OnlyTheFileThatIsRead) {
         change();
         EXPECT_EQ(refusal(sink), WARPAES_ERROR_READ) << warpaes_last_error();
     }
-    // A later change of the path has no effect, but a change in its folder does.
+    // A later change to the path has no effect, but a change in its folder has.
     for (const std::size_t i : {1U, 3U, 4U}) {
         SCOPED_TRACE(changes[i].first);
         begin();
@@ -141,7 +142,7 @@ TEST_P(WriterTest, OnlyTheFileThatIsRead) {
     EXPECT_EQ(read_file(path_), file.file);
 }
 
-/// The text exceeds the writer's buffer, so that some of it is sealed in place, and by several workers.
+/// The text exceeds the writer's buffer, so part of it is sealed in place and by several workers.
 TEST_P(WriterTest, LongPieces) {
     Random random(3);
     for (const SegmentFormat& format : oracle::segment_formats()) {
@@ -251,7 +252,7 @@ TEST_P(WriterTest, OutOfOrder) {
     EXPECT_EQ(store.bytes().size(), bytes);
 }
 
-/// Every call of the function fails in turn. After a failure the writer can only be closed, and the function is not
+/// Every call to the function fails in turn. After a failure, the writer can only be closed, and the function is not
 /// called again.
 TEST_P(WriterTest, AFailingSinkIsTheEnd) {
     const Bytes text = Random(7).bytes(60000);

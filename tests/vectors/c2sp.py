@@ -1,6 +1,7 @@
-"""C2SP chunked encryption (c2sp.org/chunked-encryption) in few lines, from its description and nothing of warpaes.
+"""A short implementation of C2SP chunked encryption (c2sp.org/chunked-encryption), written from the specification
+without code from warpaes.
 
-python3 tests/vectors/c2sp.py         makes the files of tests/vectors/c2sp.tar.xz again
+python3 tests/vectors/c2sp.py         recreates the files in tests/vectors/c2sp.tar.xz
 """
 
 import hashlib
@@ -17,7 +18,7 @@ AEADS = {"C2SP_CHUNKED_128": (b"AEAD_AES_128_GCM", 16), "C2SP_CHUNKED_256": (b"A
 
 
 def derive(template, key, salt, context):
-    """AES key, base nonce, commitment: HKDF-Expand with SHA-512."""
+    """Return the AES key, the base nonce and the commitment, derived by HKDF-Expand with SHA-512."""
     aead, key_bytes = AEADS[template]
     info = b"c2sp.org/chunked-encryption@v1+" + aead + b"\0" + salt + context
     stream, block = b"", b""
@@ -40,7 +41,7 @@ def encrypt(template, key, salt, context, plain):
 
 
 def decrypt(template, key, context, file):
-    """Raises what `cryptography` raises, or ValueError."""
+    """Decrypt a file. Raises the exceptions of `cryptography`, or ValueError."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     if len(key) != AEADS[template][1]:
@@ -60,7 +61,7 @@ def decrypt(template, key, context, file):
 
 
 def read():
-    """Return the files of the archive by name."""
+    """Return the files in the archive by name."""
     with tarfile.open(ARCHIVE) as archive:
         return {member.name: archive.extractfile(member).read() for member in archive}
 

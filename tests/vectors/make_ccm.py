@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes ccm/ccm*.rsp: of NIST's CCM validation files (600 KB) one record of each section, a different one from section
-to section; of decryption's two, one with the right tag and one with a wrong one.
+"""Writes ccm/ccm*.rsp with one record of each section in NIST's CCM validation files (600 KB), at a position that
+changes from section to section. For decryption, writes two records, one with the right tag and one with a wrong tag.
 
-The published files name a key, a nonce or a length once for the records that follow; here each record has them all.
-Needs the Python package `cryptography_vectors`. Usage: make_ccm.py OUTPUT_DIRECTORY
+The published files contain a key, a nonce or a length once for the records that follow. The written records contain all
+of them. Needs the Python package `cryptography_vectors`. Usage: make_ccm.py OUTPUT_DIRECTORY
 """
 
 import importlib.resources
@@ -16,7 +16,7 @@ FIELDS = ("Alen", "Plen", "Nlen", "Tlen", "Key", "Nonce", "Adata", "Payload", "C
 
 
 def records_of(text: str) -> list[list[dict[str, str]]]:
-    """The records of each section."""
+    """Returns the records of each section."""
     general: dict[str, str] = {}
     sections: list[list[dict[str, str]]] = []
     common: dict[str, str] = {}

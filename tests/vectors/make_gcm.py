@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes gcm/*.rsp: of NIST's GCM validation files (17 MB) one record of each section, a different one from section to
-section. A section is a combination of IV, text, associated data and tag lengths and has 15 records.
+"""Writes gcm/*.rsp with one record of each section in NIST's GCM validation files (17 MB), at a position that changes
+from section to section. A section is a combination of IV, text, associated data and tag lengths and has 15 records.
 
 Needs the Python package `cryptography_vectors`. Usage: make_gcm.py OUTPUT_DIRECTORY
 """
@@ -13,7 +13,7 @@ RECORDS_A_SECTION = 15
 
 
 def one_of_each_section(text: str) -> str:
-    """The file with one record a section. Sections and records are separated by empty lines."""
+    """Returns the file with one record per section. Sections and records are separated by empty lines."""
     header, *sections = text.split("[Keylen", 1)[0], *("[Keylen" + s for s in text.split("[Keylen")[1:])
     kept = [header.strip() + "\n# One record of each section; see ../make_gcm.py\n\n"]
     for number, section in enumerate(sections):

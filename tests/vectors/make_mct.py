@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes mct/ECBMCT*.rsp and mct/CFB1MCT*.rsp: NIST's Monte Carlo test (AESAVS, 6.4) run on libcrypto's AES-ECB.
+"""Writes mct/ECBMCT*.rsp and mct/CFB1MCT*.rsp by running NIST's Monte Carlo test (AESAVS, 6.4) on libcrypto's AES-ECB.
+A Monte Carlo file follows from the record COUNT = 0 of each section, because every record is computed from the previous
+record.
 
-A Monte Carlo file follows from the record COUNT = 0 of each section: every record is made from the one before it. The
-seeds below are those of NIST's files (CAVS 11.1, April 2011), and so are the last results, COUNT = 99, which are
-checked here. Each of the 100 keys depends on everything before it, so files that end alike are alike throughout.
+The seeds below, and the last results (COUNT = 99), which this program checks, come from NIST's files (CAVS 11.1, April
+2011). Each of the 100 keys depends on all records before it, so files with the same end are equal.
 
 Needs the Python package `cryptography`. Usage: make_mct.py OUTPUT_DIRECTORY
 """
@@ -13,7 +14,8 @@ import sys
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-# (mode, direction): key, IV, input of COUNT = 0; what NIST's COUNT = 99 says (ECB: its output; CFB1: its key).
+# For each mode and direction: the key, IV and input of COUNT = 0, and NIST's result for COUNT = 99 (the output for ECB,
+# the key for CFB1).
 SEEDS = {
     ("ECB", "ENCRYPT"): [
         (
@@ -111,7 +113,7 @@ def xor(a: bytes, b: bytes) -> bytes:
 
 
 def ecb(direction: str, key: bytes, _iv: bytes, text: bytes) -> list[bytes]:
-    """The input and 1000 outputs, each the next input."""
+    """Returns the input and 1000 outputs. Each output is the next input."""
     cipher = Cipher(algorithms.AES(key), modes.ECB())
     step = cipher.encryptor() if direction == "ENCRYPT" else cipher.decryptor()
     outputs = [text]
@@ -121,7 +123,7 @@ def ecb(direction: str, key: bytes, _iv: bytes, text: bytes) -> list[bytes]:
 
 
 def cfb1(direction: str, key: bytes, iv: bytes, text: int) -> list[int]:
-    """1000 output bits; the next input is bit j of the IV, then the output 128 steps before."""
+    """Returns 1000 output bits. The next input is bit j of the IV and, later, the output 128 steps before."""
     step = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     register = int.from_bytes(iv, "big")
     iv_bits, outputs = bits(iv), []
@@ -150,7 +152,9 @@ def section(mode: str, direction: str, key_text: str, iv_text: str, text: str, l
             key, iv = xor(key, from_bits(outputs[-8 * len(key) :])), from_bits(outputs[-128:])
         lines += [f"{source} = {text}", f"{result} = {output}", ""]
         text = next_text
-    assert last == (output if mode == "ECB" else record_key.hex()), f"{mode} {direction}: not NIST's last record"
+    assert last == (output if mode == "ECB" else record_key.hex()), (
+        f"{mode} {direction}: the last record differs from NIST's"
+    )
     return "\n".join(lines)
 
 

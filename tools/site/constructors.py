@@ -1,4 +1,5 @@
-"""An extension of griffe. In the stub, `__new__` makes an object; its page shows `__new__` like `__init__`."""
+"""An extension of griffe that shows `__new__` on a class's page as it shows `__init__`. In the stub, `__new__` creates
+objects."""
 
 import griffe
 

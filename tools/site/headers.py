@@ -1,7 +1,7 @@
-"""The headers' declarations and comments as Markdown pages, one per header, in the header's order.
+"""Converts the headers' declarations and comments to Markdown pages, one page per header, in the header's order.
 
-The headers are their own reference: a comment (`/** */` or `///`) precedes its declaration. A page shows each
-declaration as written, without bodies and private members, under its name, followed by the comment.
+In a header, a comment (`/** */` or `///`) precedes its declaration. A page shows each declaration under its name, as
+written but without bodies and private members, followed by the comment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INDENT = "    "
 
 @dataclass
 class Item:
-    """Declarations that share one comment."""
+    """Declarations that share a comment."""
 
     names: list[str] = field(default_factory=list)
     code: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Header:
 
 
 def _plain(comment: str) -> str:
-    """Return a comment's text without its marks, with its inner indentation."""
+    """Return a comment's text without its comment marks, with its inner indentation."""
     if comment.startswith("/*"):
         body = re.sub(r"^/\*+!?|\*/$", "", comment)
         lines = [re.sub(r"^\s*\* ?(?!\*)", "", line) if i else line.strip() for i, line in enumerate(body.splitlines())]
@@ -50,8 +50,8 @@ def _plain(comment: str) -> str:
 
 
 def _close(text: str, at: int) -> int:
-    """Return the position after the brace or parenthesis that closes the one at `at`; comments and literals are
-    skipped."""
+    """Return the position after the match of the brace or parenthesis at `at`, skipping comments and
+    literals."""
     pairs = {"{": "}", "(": ")"}
     opening, closing, depth = text[at], pairs[text[at]], 0
     while at < len(text):
@@ -66,7 +66,7 @@ def _close(text: str, at: int) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the position after a comment or literal that begins at `at`, or 0."""
+    """Return the position after the comment or literal that begins at `at`, or 0 if none begins there."""
     if text.startswith("//", at):
         end = text.find("\n", at)
         return end if end >= 0 else len(text)
@@ -89,7 +89,7 @@ def _signature(text: str) -> str:
 
 
 def _without_marks(text: str) -> str:
-    """Remove words that carry no information for a reader. Aligned lines stay aligned."""
+    """Remove words that carry no information for a reader, and keep aligned lines aligned."""
     for mark in ("WARPAES_API ", "__forceinline__ "):
         if mark in text:
             text = re.sub(rf"^ {{{len(mark)}}}(?= {{8}})", "", text.replace(mark, ""), flags=re.MULTILINE)
@@ -104,7 +104,7 @@ def _is_function(head: str) -> bool:
 
 
 def _declaration(text: str, at: int) -> tuple[str, int]:
-    """Return the declaration that begins at `at`, without bodies, and the position after it."""
+    """Return the declaration that begins at `at`, without bodies, and the position after the declaration."""
     start = at
     while at < len(text):
         if skipped := _skip(text, at):
@@ -276,7 +276,7 @@ def _prose(text: str, links: dict[str, str]) -> str:
 
 
 def prose(text: str, links: dict[str, str]) -> str:
-    """Split a comment into paragraphs, lists with " - ", and indented code."""
+    """Split a comment into paragraphs, lists (items begin with " - ") and indented code."""
     out = []
     text = re.sub(r":\n(?= - )", ":\n\n", text)
     for paragraph in re.split(r"\n\s*\n", text):
@@ -296,7 +296,7 @@ def prose(text: str, links: dict[str, str]) -> str:
 
 
 def page(header: Header, links: dict[str, str]) -> str:
-    """Convert a header to a page. `links`: the place of declaration of every name to link."""
+    """Convert a header to a page. `links` maps each name to link to the location of its declaration."""
     out = [f"# {header.path}", prose(header.text, links), f"```cpp\n#include <warpaes/{header.path}>\n```"]
     seen: set[str] = set()
     for title, items in header.sections:

@@ -1,6 +1,5 @@
-"""Adds pages to the site: README.md as the first page, other pages of the root, the reference of headers and of the
-Python package, and every file that a page links to. MkDocs calls the functions `on_…`.
-"""
+"""Adds pages to the site: README.md as the first page, other pages of the repository's root, the reference for the
+headers and the Python package, and every file that a page links to. MkDocs calls the functions `on_…`."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ import headers
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = logging.getLogger("mkdocs.hooks.warpaes")
-#: Pages outside docs/, and their places in the site.
+#: Pages outside docs/ and their locations in the site.
 OUTSIDE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -56,7 +55,7 @@ PYTHON = {
     "warpaes.qkd": ("Quantum key distribution", ""),
     "warpaes.exceptions": ("Exceptions", ""),
 }
-#: Front matter of pages that the search excludes, and of the first page, which needs no table of contents.
+#: Front matter: for pages that the search excludes, and for the first page, which needs no table of contents.
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 FIRST_PAGE = "---\nhide: [navigation, toc]\n---\n\n"
 VERSION = re.search(r"project\(warpaes VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
@@ -85,7 +84,7 @@ def _nav() -> list:
 
 
 def notebook(text: str) -> str:
-    """Convert a program in cells to a page: text cells as text, code cells as code."""
+    """Convert a program that consists of cells to a page, with text cells as text and code cells as code."""
     head, *cells = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
     out = [re.sub(r'\A"""|"""\s*\Z', "", head).strip()]
     for kind, cell in zip(cells[::2], cells[1::2]):
@@ -99,7 +98,7 @@ def notebook(text: str) -> str:
 
 
 def _source_page(path: str) -> str:
-    """Add a file of the repository as a page, and return its path."""
+    """Add a file from the repository as a page and return its path."""
     page = f"source/{path}.md"
     if page not in _made:
         text, language = (ROOT / path).read_text(), LANGUAGES.get(Path(path).suffix, "text")
@@ -112,7 +111,7 @@ def _source_page(path: str) -> str:
 
 
 def _target(path: str) -> str | None:
-    """Return the path of a repository file in the site, or None."""
+    """Return the path of a repository file in the site, or None if the site does not contain it."""
     if path in OUTSIDE:
         return OUTSIDE[path]
     if path.startswith("docs/"):
@@ -123,18 +122,18 @@ def _target(path: str) -> str | None:
 
 
 def _origin(page: str) -> str:
-    """Return the repository file of a page."""
+    """Return the repository file that a page was created from."""
     return next((path for path, where in OUTSIDE.items() if where == page), f"docs/{page}")
 
 
 def relinked(text: str, page: str) -> str:
-    """Return the page's text with links that work in the site. Blocks of code contain no links."""
+    """Return the page's text with links that work in the site. Code blocks do not contain links."""
 
     def one(found: re.Match) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(_origin(page)), found[2]))
         where = _target(path)
         if where is None:
-            LOG.warning("%s: there is no %s, which it links to", _origin(page), path)
+            LOG.warning("%s: links to %s, which does not exist", _origin(page), path)
             return found[0]
         there = posixpath.relpath(where, posixpath.dirname(page) or ".")
         return f"{found[1]}{there}{found[3] or ''}{found[4]}"
@@ -175,7 +174,8 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
 
 
 def on_page_content(html: str, page, config, files) -> str:
-    """GitHub accepts lists and tables without a blank line before them; MkDocs does not, and gives no warning."""
+    """Warn of lists and tables without a blank line before them. GitHub accepts these, but MkDocs does not, and does
+    not warn."""
     for broken in re.findall(r"<p>(?:(?!</p>).)*?\n((?:[-*] |\d+\. |\|).*)", html):
         LOG.warning("%s: a list or table needs a blank line before it: %s", page.file.src_uri, broken[:80])
     # The empty corner of a table is not a heading.
@@ -183,7 +183,8 @@ def on_page_content(html: str, page, config, files) -> str:
 
 
 def on_post_page(html: str, page, config) -> str:
-    """Name the search's dialog, and the picture for links to a page: docs/social-card.png, from social-card.svg."""
+    """Label the search dialog, and set the image that links to a page show: docs/social-card.png, drawn from
+    social-card.svg."""
     dialog = 'data-md-component="search" role="dialog"'
     html = html.replace(dialog, f'{dialog} aria-label="Search"')
     card = f"{config.site_url.rstrip('/')}/social-card.png"

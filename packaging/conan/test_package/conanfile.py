@@ -1,4 +1,4 @@
-"""Builds and runs a C program with the package; `conan create` runs it."""
+"""Builds a C program with the package and runs it, as part of `conan create`."""
 
 import os
 
@@ -19,7 +19,7 @@ class WarpaesTest(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        toolchain.user_presets_path = False  # writes no file next to this one
+        toolchain.user_presets_path = False  # does not write a file next to this file
         toolchain.generate()
 
     def build(self):

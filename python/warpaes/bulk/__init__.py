@@ -1,4 +1,5 @@
-"""Datasets on object storage or file systems, encrypted as many objects at once, by one machine or a Ray cluster.
+"""Encryption of datasets in object stores or file systems. Many objects are processed in parallel, by one machine or a
+Ray cluster.
 
-The command is ``warpaes bulk``; docs/bulk.md lists its guarantees. Needs ``pip install 'warpaes[bulk]'``.
+The command is ``warpaes bulk``. docs/bulk.md lists its guarantees. Requires ``pip install 'warpaes[bulk]'``.
 """

@@ -1,4 +1,4 @@
-"""Datasets without an authentic manifest: each object is authenticated, and a manifest is created."""
+"""Adoption of datasets without an authentic manifest: each object is authenticated, and a manifest is created."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .storage import KEY_SUFFIX
 
 
 class Adopt(Run):
-    """Adopts a warpaes 1.0 dataset, or a dataset without its manifest."""
+    """Adopts a warpaes 1.0 dataset, or a dataset that has lost its manifest."""
 
     def do(self) -> None:
-        """Authenticate every object, and save a manifest of those that are authentic."""
+        """Authenticate every object, and save a manifest of the authentic objects."""
         options = self.options
         there = self._load(self.target)
         if there is not None and (there.job.command != "adopt" or there.job.finished):
-            raise Refused(f"{self.target.url}/{NAME} is already authentic: there is nothing to adopt")
+            raise Refused(f"{self.target.url}/{NAME} is already authentic, so there is nothing to adopt")
         old = manifest_1.load(self.target)
         if old is not None and old.command == "decrypt":
-            raise Refused(f"{self.target.url} was written by decrypt: there is nothing to adopt; remove {NAME_1}")
+            raise Refused(f"{self.target.url} was written by decrypt, so there is nothing to adopt; remove {NAME_1}")
         bound = options.bind_names
         if bound is None and old is not None:
             bound = bool(old.options.get("bind_names"))
@@ -65,12 +65,12 @@ class Adopt(Run):
             self._again()
         if not self.manifest.job.options.get("envelope") and self.specs[0].keyset is None:
             raise Refused(
-                f"{self.specs[0].name} only wraps keys, but the objects have no wrapped keys: give the keyset that "
+                f"{self.specs[0].name} only wraps keys, but the objects have no wrapped keys; pass the keyset that "
                 "encrypted them"
             )
         self._write_with(self.specs)
         if binding == UNBOUND:
-            self.notes.append("the objects are not bound to their names: rekey binds them")
+            self.notes.append("the objects are not bound to their names; rekey binds them")
         self._work(ADOPT)
         if self.manifest.job.finished:
             if old is not None:
@@ -80,7 +80,7 @@ class Adopt(Run):
                 self._save()
 
     def _template(self, rows: list[Row]) -> str:
-        """Return the template of the first object that has its own data key. All objects have this format."""
+        """Return the template of the first object that has its own data key. All objects have the same format."""
         for row in rows:
             if row.wrapped == BESIDE:
                 name = row.key + KEY_SUFFIX
@@ -88,7 +88,7 @@ class Adopt(Run):
         return TEMPLATE
 
     def _rows_of_1(self, old: manifest_1.Manifest1) -> list[Row]:
-        """Return the rows of an old manifest. Written objects will be checked; the others are still to be encrypted."""
+        """Return the rows of an old manifest. Written objects will be checked; all others will be encrypted."""
         rows = []
         for row in old.rows:
             if row.is_sealed:

@@ -1,4 +1,4 @@
-"""Storages that wrap another storage: each changes one aspect and forwards all other operations."""
+"""Storages that wrap another storage. Each changes one aspect and forwards all other operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Around(Storage):
 
     @property
     def files(self) -> Storage | None:
-        """Return the wrapped storage's files."""
+        """Return the wrapped storage's file storage, or None."""
         return self.inner.files
 
     @property
@@ -41,11 +41,11 @@ class Around(Storage):
         return self.inner.list(key)
 
     def stat(self, key: str) -> Entry:
-        """Return an object's entry; MissingError if there is none."""
+        """Return an object's entry. Raise MissingError if the object does not exist."""
         return self.inner.stat(key)
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Return a range of this version of an object."""
+        """Return a byte range of this version of an object."""
         return self.inner.read(entry, offset, length)
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
@@ -57,7 +57,7 @@ class Around(Storage):
         return self.inner.put(key, data, replace)
 
     def remove(self, entry: Entry) -> None:
-        """Remove this version."""
+        """Remove this version of an object."""
         self.inner.remove(entry)
 
     def sweep(self, keys: Names) -> int:
@@ -69,11 +69,11 @@ class Around(Storage):
         return self.inner.mode_of(entry)
 
     def attributes(self, entry: Entry) -> Attributes:
-        """Return the attributes of an object."""
+        """Return an object's attributes."""
         return self.inner.attributes(entry)
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Return the attributes that copies of these objects lose."""
+        """Return the attributes that copies of objects lose."""
         return self.inner.not_kept(replaced)
 
     def check_key(self, key: str) -> None:
@@ -90,17 +90,17 @@ class Around(Storage):
 
 
 class Pace:
-    """A limit in bytes per second for all reads of a process together."""
+    """A limit in bytes per second for the total of all reads in a process."""
 
     def __init__(self, rate: float) -> None:
         """Set the limit in bytes per second."""
         self.rate = rate
         self._lock = threading.Lock()
-        self._until = 0.0  #: the time when all reserved bytes may have been read
+        self._until = 0.0  #: the time at which the last reserved byte may be read
         self._ended = threading.Event()
 
     def take(self, count: int) -> None:
-        """Reserve this many bytes after those that were reserved earlier, and wait until they may be read."""
+        """Reserve this many bytes after the bytes reserved earlier, and wait until they may be read."""
         with self._lock:
             now = time.monotonic()
             self._until = max(self._until, now) + count / self.rate
@@ -108,7 +108,7 @@ class Pace:
         self._ended.wait(wait)
 
     def end(self) -> None:
-        """End all waits."""
+        """Wake all waiting threads."""
         self._ended.set()
 
 
@@ -116,7 +116,7 @@ class PacedStorage(Around):
     """Reads no faster than a limit permits."""
 
     def __init__(self, inner: Storage, pace: Pace) -> None:
-        """Limit the reads of a storage. Several storages may share a limit."""
+        """Limit the reads from a storage. Several storages may share a limit."""
         super().__init__(inner)
         self._pace = pace
 
@@ -126,7 +126,7 @@ class PacedStorage(Around):
         return
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Return a range of this version of an object once the limit allows it."""
+        """Return a byte range of this version of an object, once the limit permits the read."""
         data = self.inner.read(entry, offset, length)
         self._pace.take(len(data))
         return data

@@ -1,7 +1,7 @@
-"""Object attributes in an object store: content type and similar fields, user metadata, and tags.
+"""Attributes of objects in an object store: content type and similar fields, user metadata, and tags.
 
-They have boto3's names. The manifest contains the attributes of the originals; files next to an object do not affect
-which attributes are restored.
+The names of attributes are those that boto3 uses. The manifest contains the attributes of the original objects. Files
+next to an object do not affect which attributes are restored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HEADERS = {
 }
 META = "x-amz-meta-"
 METADATA, TAGS = "Metadata", "Tagging"
-#: Every attribute.
+#: The names of all attributes.
 NAMES = (*HEADERS.values(), METADATA, TAGS)
 #: The default content type of objects.
 NO_TYPE = "binary/octet-stream"
@@ -32,7 +32,7 @@ Attributes = dict[str, Any]
 
 
 def from_headers(headers: Mapping[str, str], own: set[str]) -> Attributes:
-    """Return the attributes of an object, without its tags; `own`: names of metadata to omit."""
+    """Return an object's attributes except its tags. `own` contains the names of metadata to omit."""
     found: Attributes = {}
     metadata = {}
     for name, value in headers.items():
@@ -53,22 +53,22 @@ def from_headers(headers: Mapping[str, str], own: set[str]) -> Attributes:
 
 
 def of_sealed(attributes: Attributes) -> Attributes:
-    """Return the attributes of an encrypted object, whose content does not have the original's encoding."""
+    """Return the attributes of an encrypted object. Its content does not have the original's encoding."""
     return {name: value for name, value in attributes.items() if name != "ContentEncoding"}
 
 
 def to_text(attributes: Attributes) -> str:
-    """Return attributes as a manifest row stores them."""
+    """Return the text of attributes that a manifest row stores."""
     return json.dumps(attributes, sort_keys=True, separators=(",", ":")) if attributes else ""
 
 
 @functools.lru_cache(1024)
 def names_in(text: str) -> frozenset[str]:
-    """Return the names of a row's attributes."""
+    """Return the names of the attributes in a row."""
     return frozenset(from_text(text))
 
 
 def from_text(text: str) -> Attributes:
-    """Return the attributes of an authentic row."""
+    """Return the attributes in an authentic row."""
     found: Attributes = json.loads(text) if text else {}
     return found

@@ -1,10 +1,10 @@
-"""Opens files below a folder without following any link on the way (openat2 of Linux 5.6)."""
+"""Opens files below a folder without following any link in the path (openat2 in Linux 5.6)."""
 
 from __future__ import annotations
 
 import ctypes
 
-_OPENAT2 = 437  # on every processor
+_OPENAT2 = 437  # the same on all architectures
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 2, 4, 8
 
 
@@ -19,10 +19,10 @@ _hows: dict[int, _How] = {}
 
 
 def open_beneath(folder: int, path: bytes, flags: int) -> int:
-    """Open a file by its path below a folder. Return -1 on any failure; the caller then opens folder by folder to find
-    the reason.
+    """Open a file by its path below a folder. Return -1 on any failure; the caller then opens folder by folder to
+    determine the reason.
 
-    Kernels before 5.6 and some sandboxes do not have the call.
+    Kernels before 5.6 and some sandboxes do not support the system call.
     """
     how = _hows.get(flags)
     if how is None:

@@ -49,10 +49,10 @@ UNITS = {"k": 10, "m": 20, "g": 30}
 
 DESCRIPTION = """\
 Encrypts, decrypts, re-encrypts and verifies datasets: many objects at once, on
-this machine or on a Ray cluster. Sources: paths, s3:// and all URLs of fsspec.
-Targets: paths and s3://. A manifest in the target contains the state of every
-object. Only the holder of a key can change it. If the same command is run
-again, it continues from the manifest."""
+this machine or on a Ray cluster. Sources are paths, s3:// URLs and all other
+fsspec URLs. Targets are paths and s3:// URLs. A manifest in the target contains
+the state of every object. Only the holder of a key can change the manifest. If
+the same command is run again, it continues from the manifest."""
 
 EXAMPLES = """\
 examples:
@@ -83,7 +83,7 @@ def _number(kind: type, least: float, text: str) -> Any:
     except ValueError:
         value = None
     if value is None or not least <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least {least}")
+        raise argparse.ArgumentTypeError(f"must be a number that is at least {least}, not {text!r}")
     return value
 
 
@@ -116,19 +116,19 @@ def memory(text: str) -> int:
 
 
 def rate(text: str) -> int:
-    """Parse a rate of at least one byte per second."""
+    """Parse a rate in bytes per second, at least 1."""
     value = size(text)
     if not 1 <= value < 1 << 63:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a rate from one byte per second to less than 2^63")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a rate from 1 to 2^63 - 1 bytes per second")
     return value
 
 
 def suffix(text: str) -> str:
-    """Parse a suffix of names, which must be UTF-8."""
+    """Parse a suffix for names, which must be UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError("it is not UTF-8") from None
+        raise argparse.ArgumentTypeError("must be UTF-8") from None
     return text
 
 
@@ -147,14 +147,14 @@ def _patterns(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATTERN",
-        help="process only objects whose name or folder matches ('*.csv', 2026/, 'raw/*/day'); can be repeated",
+        help="process only objects whose name or folder matches PATTERN ('*.csv', 2026/, 'raw/*/day'); can be repeated",
     )
     group.add_argument(
         "--exclude",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="skip objects that match, even if they match --include; can be repeated",
+        help="skip objects that match PATTERN, even if they match --include; can be repeated",
     )
 
 
@@ -167,8 +167,8 @@ def _keys(parser: argparse.ArgumentParser, new: str | None, required: bool = Tru
         default=[],
         metavar="KEY",
         help=("" if required else "authenticate with this key. ")
-        + "Tink keyset: a file, env:NAME, fd:N or exec:COMMAND (a program that prints it); passphrase=PLACE; "
-        "or kek=PLACE; before the place of an encrypted keyset; with --envelope also a key "
+        + "Tink keyset: a file, env:NAME, fd:N or exec:COMMAND (a program that prints it); for an encrypted keyset, "
+        "passphrase=PLACE; or kek=PLACE; before its place; with --envelope, also a key "
         "source: aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or a key that only wraps keys; "
         "if repeated, the first key encrypts" + ("; default: the place in WARPAES_KEYSET" if required else ""),
     )
@@ -185,15 +185,15 @@ def _trust(parser: argparse.ArgumentParser, bind: str) -> None:
         type=count,
         default=0,
         metavar="N",
-        help="refuse a manifest with a lower save number (see `status`)",
+        help="refuse a manifest whose save number is lower than N (see `status`)",
     )
     group.add_argument(
         "--dataset",
         default="",
         metavar="ID",
-        help="refuse any other dataset, and accept this one even if it was moved or copied",
+        help="refuse any dataset with a different ID, and accept this dataset even if it was moved or copied",
     )
-    group.add_argument("--pin", metavar="ID", help="refuse a manifest with a different manifest key (see `status`)")
+    group.add_argument("--pin", metavar="ID", help="refuse a manifest with a manifest key other than ID (see `status`)")
 
 
 def _without_manifest(parser: argparse.ArgumentParser) -> None:
@@ -208,7 +208,7 @@ def _encrypted_names(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--encrypted-names",
         action="store_true",
-        help="refuse a dataset with unencrypted names (needed only without a manifest)",
+        help="refuse a dataset with unencrypted names (required only without a manifest)",
     )
 
 
@@ -218,24 +218,24 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
         "--envelope",
         choices=["job", "object"],
         default="",
-        help="create a data key for the job or for each object, and wrap it with KEY; by default, KEY itself encrypts",
+        help="create a data key for the job or for each object, wrapped with KEY (default: KEY itself encrypts)",
     )
     group.add_argument(
         "--template",
         choices=[*Keyset.templates(), *PARQUET_TEMPLATES],
         metavar="TEMPLATE",
-        help=f"template of data keys (default: that of the dataset, or {TEMPLATE}; with …_PARQUET, Parquet files stay "
-        "Parquet, with modular encryption; %(choices)s)",
+        help=f"template of data keys (default: the dataset's template, or {TEMPLATE}; with …_PARQUET, Parquet files "
+        "are encrypted with modular encryption and stay Parquet files; %(choices)s)",
     )
 
 
 def _dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--dry-run", action="store_true", help="report the planned work, and write nothing")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="report the planned work without writing anything")
 
 
 def _share(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--share", action="store_true", help="share the job with drivers on other machines that run the same command"
+        "--share", action="store_true", help="share the job with other machines that run the same command"
     )
 
 
@@ -248,7 +248,7 @@ def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
         )
     group.add_argument("--region", help="region of the bucket")
     group.add_argument(
-        "--timeout", type=seconds, default=60, metavar="S", help="timeout of a request in seconds (default: 60)"
+        "--timeout", type=seconds, default=60, metavar="S", help="timeout for a request in seconds (default: 60)"
     )
     group.add_argument(
         "--put",
@@ -256,7 +256,7 @@ def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="boto3 argument for every object that is written, such as StorageClass=STANDARD_IA",
+        help="boto3 argument for all written objects, such as StorageClass=STANDARD_IA",
     )
 
 
@@ -268,17 +268,17 @@ def _work(parser: argparse.ArgumentParser, reads: bool = True) -> None:
             type=rate,
             default=0,
             metavar="RATE",
-            help="read at most this many bytes per second, all workers together, such as 50M (default: no limit)",
+            help="maximum total number of bytes that all workers read per second, such as 50M (default: no limit)",
         )
     group.add_argument(
-        "--address", metavar="ADDRESS", help="Ray cluster: auto, HOST:PORT or ray://…; needs warpaes[ray]"
+        "--address", metavar="ADDRESS", help="Ray cluster: auto, HOST:PORT or ray://…; requires warpaes[ray]"
     )
     group.add_argument(
         "--workers",
         type=count_or_none,
         default=0,
         metavar="N",
-        help="number of local processes, or of actors in the cluster (default: 1 process, or as many actors as fit)",
+        help="number of local processes or, with --address, of actors (default: 1 process, or as many actors as fit)",
     )
     group.add_argument("--cpus", type=share, default=1, metavar="N", help="with Ray: cores for each actor (default: 1)")
     group.add_argument(
@@ -286,7 +286,7 @@ def _work(parser: argparse.ArgumentParser, reads: bool = True) -> None:
         type=share,
         default=0,
         metavar="N",
-        help="with Ray: GPUs for each actor, which can be a fraction (default: 0)",
+        help="with Ray: GPUs for each actor; may be a fraction (default: 0)",
     )
     group.add_argument("--backend", help="backend (default: the planner chooses)")
     group.add_argument(
@@ -294,52 +294,52 @@ def _work(parser: argparse.ArgumentParser, reads: bool = True) -> None:
         type=count,
         default=32,
         metavar="N",
-        help="objects that a worker processes in parallel (default: 32)",
+        help="number of objects that a worker processes in parallel (default: 32)",
     )
     group.add_argument(
         "--requests",
         type=count,
         default=16,
         metavar="N",
-        help="ranges and parts of large objects that a worker processes in parallel (default: 16)",
+        help="number of ranges and parts of large objects that a worker processes in parallel (default: 16)",
     )
     group.add_argument(
         "--memory",
         type=memory,
         default=256 << 20,
         metavar="SIZE",
-        help="maximum memory of a worker for objects in progress (default: 256M)",
+        help="maximum memory that a worker uses for objects in progress (default: 256M)",
     )
     group.add_argument(
-        "--attempts", type=count, default=5, metavar="N", help="maximum attempts for each object (default: 5)"
+        "--attempts", type=count, default=5, metavar="N", help="maximum number of attempts for each object (default: 5)"
     )
     group.add_argument(
-        "--max-errors", type=count_or_none, metavar="N", help="stop when more objects than this have failed"
+        "--max-errors", type=count_or_none, metavar="N", help="stop when more than N objects have failed"
     )
     group.add_argument(
         "--checkpoint",
         type=seconds,
         default=30,
         metavar="S",
-        help="seconds between saves of the manifest (default: 30)",
+        help="number of seconds between saves of the manifest (default: 30)",
     )
     group.add_argument(
         "--lock-expiry",
         type=seconds,
         default=EXPIRY,
         metavar="S",
-        help="seconds without renewal until another machine's job loses its lock (default: 60)",
+        help="number of seconds without renewal after which a job on another machine loses its lock (default: 60)",
     )
 
 
 def _telling(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reports")
-    group.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    group.add_argument("-q", "--quiet", action="store_true", help="do not show progress")
     group.add_argument("--json", action="store_true", help="print the report as JSON on standard output")
     group.add_argument(
         "--metrics",
         metavar="[HOST:]PORT|FILE",
-        help="serve metrics in Prometheus' text format at a port (/metrics, and a page at /), or write them to a file",
+        help="serve metrics in Prometheus' text format at a port (/metrics; a web page at /), or write them to a file",
     )
 
 
@@ -358,8 +358,8 @@ def make_parser() -> argparse.ArgumentParser:
         ("decrypt", "decrypt the objects of SOURCE to TARGET"),
     ):
         each = command(name, sentence)
-        each.add_argument("source", metavar="SOURCE", help="an object or a folder")
-        each.add_argument("target", metavar="TARGET", help="a folder")
+        each.add_argument("source", metavar="SOURCE", help="object or folder")
+        each.add_argument("target", metavar="TARGET", help="folder")
         each.add_argument(
             "--names",
             metavar="FILE",
@@ -373,7 +373,7 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument("--update", action="store_true", help="list the source again, and add new objects to the job")
         each.add_argument("--overwrite", action="store_true", help="replace objects that exist in TARGET")
         each.add_argument(
-            "--verify", action="store_true", help="read every object again after it is written, and compare it"
+            "--verify", action="store_true", help="read every object again after writing it, and compare the content"
         )
         each.add_argument(
             "--remove-source",
@@ -383,8 +383,8 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--accept-loss",
             action="store_true",
-            help="with --remove-source: also remove originals if their copies lose attributes; the job lists these "
-            "first",
+            help="with --remove-source: also remove originals whose copies lose attributes; the job first lists the "
+            "attributes",
         )
         _patterns(each)
         _keys(each, None)
@@ -414,17 +414,17 @@ def make_parser() -> argparse.ArgumentParser:
     each.add_argument("target", metavar="TARGET")
     _dry_run(each)
     each.add_argument(
-        "--verify", action="store_true", help="read every object again after it is written, and compare it"
+        "--verify", action="store_true", help="read every object again after writing it, and compare the content"
     )
     each.add_argument(
-        "--drop-old-keys", action="store_true", help="remove wrapped data keys that no object needs any more"
+        "--drop-old-keys", action="store_true", help="remove wrapped data keys that no object uses any more"
     )
     each.add_argument(
         "--drop-missing",
         action="store_true",
-        help="remove objects from the manifest that an earlier attempt did not find",
+        help="remove objects that an earlier attempt did not find from the manifest",
     )
-    _keys(each, "key that encrypts or wraps (default: KEY, which must have a new primary key)")
+    _keys(each, "key that encrypts objects or wraps data keys (default: KEY, which must have a new primary key)")
     _envelope(each)
     _trust(each, "refuse a dataset whose objects are not bound to their names")
     _storage(each, 1)
@@ -432,7 +432,7 @@ def make_parser() -> argparse.ArgumentParser:
     _share(each)
     _telling(each)
 
-    each = command("rewrap", "wrap the data keys of TARGET with a new key; objects stay unchanged")
+    each = command("rewrap", "wrap TARGET's data keys with a new key; objects stay unchanged")
     each.add_argument("target", metavar="TARGET")
     _dry_run(each)
     _keys(each, "key that wraps the data keys")
@@ -441,7 +441,7 @@ def make_parser() -> argparse.ArgumentParser:
     _work(each, reads=False)
     _telling(each)
 
-    each = command("verify", "authenticate every object of TARGET, and compare it with the manifest")
+    each = command("verify", "authenticate every object in TARGET, and compare it with the manifest")
     each.add_argument("target", metavar="TARGET")
     each.add_argument(
         "--name", action="append", default=[], metavar="NAME", help="authenticate only this object; can be repeated"
@@ -457,22 +457,22 @@ def make_parser() -> argparse.ArgumentParser:
 
     each = command(
         "adopt",
-        "authenticate every object of TARGET and write a manifest, for datasets of warpaes 1.0 or without a manifest",
+        "authenticate every object in TARGET and write a manifest, for datasets from warpaes 1.0 or without a manifest",
     )
     each.add_argument("target", metavar="TARGET")
-    each.add_argument("--dataset", default="", metavar="ID", help="ID of the dataset, if its manifest is lost")
+    each.add_argument("--dataset", default="", metavar="ID", help="ID of the dataset, if its manifest has been lost")
     _encrypted_names(each)
     each.add_argument(
         "--bind-names",
         action=argparse.BooleanOptionalAction,
-        help="require objects that are bound to their names, or objects that are not",
+        help="require that objects are bound to their names, or that they are not",
     )
     _keys(each, None)
     _storage(each, 1)
     _work(each)
     _telling(each)
 
-    each = command("list", "print the plain names of the objects in TARGET's manifest")
+    each = command("list", "print the plaintext names of the objects in TARGET's manifest")
     each.add_argument("target", metavar="TARGET")
     _patterns(each)
     _keys(each, None)
@@ -481,7 +481,7 @@ def make_parser() -> argparse.ArgumentParser:
     _storage(each, 1)
     _telling(each)
 
-    each = command("status", "show a summary of TARGET's manifest; with -k, only if the manifest is authentic")
+    each = command("status", "show a summary of TARGET's manifest; with -k, authenticate the manifest first")
     each.add_argument("target", metavar="TARGET")
     _keys(each, None, required=False)
     _storage(each, 1)
@@ -495,7 +495,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
     if given.pop("needs_key") and not given["key"]:
         place = os.environ.get("WARPAES_KEYSET", "")
         if not place:
-            raise ValueError("no keys: give -k KEY, or set WARPAES_KEYSET to the place of a keyset")
+            raise ValueError("no keys; use -k KEY, or set WARPAES_KEYSET to the place of a keyset")
         given["key"] = [place]
     storage = {
         "endpoint_url": given.pop("endpoint_url"),
@@ -543,7 +543,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         if report["manifest_key"]:
             yield f"  save {report['save']} of its manifest, under the manifest key {report['manifest_key']}"
         for name, sentence in (
-            ("retries", "begun again"),
+            ("retries", "were restarted"),
             ("worker_deaths", "workers died"),
             ("adopted", "were already complete from an earlier attempt"),
             ("parts_swept", "incomplete uploads were removed"),
@@ -557,17 +557,17 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
     for failed in report["first_errors"]:
         yield f"  {printable(failed['key'])}: {printable(failed['error'])}"
     if report["errors"] > len(report["first_errors"]):
-        yield f"  and {report['errors'] - len(report['first_errors'])} more: --json and the manifest"
+        yield f"  and {report['errors'] - len(report['first_errors'])} more; --json and the manifest list all of them"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit status: 0, 1 if objects failed, 2 if the job could not begin."""
+    """Run the command and return its exit status: 0, 1 if objects failed, or 2 if the job could not begin."""
     parsed = make_parser().parse_args(arguments)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     run: Run | None = None
     try:
         options = options_of(parsed)
-        with contextlib.redirect_stdout(sys.stderr):  # the folder of Ray logs
+        with contextlib.redirect_stdout(sys.stderr):  # for Ray, which prints the folder of its logs
             if parsed.command == "status":
                 from .verify import status
 

@@ -1,4 +1,4 @@
-"""The commands of ``warpaes bulk`` that run a job. The module of a command is loaded when the command is used."""
+"""The commands of ``warpaes bulk`` that run a job. A command's module is loaded only when the command is used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMANDS = {
 
 
 def make_run(options: Options) -> Run:
-    """Return the run of the command that the options name."""
+    """Create the run of the command that the options name."""
     module, name = COMMANDS[options.command]
     run: Run = getattr(importlib.import_module(f".{module}", __package__), name)(options)
     return run

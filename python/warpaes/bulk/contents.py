@@ -13,7 +13,7 @@ from .rows import Row
 
 
 class Contents(Run):
-    """Lists the plain names of the objects in a manifest. The objects themselves are not accessed."""
+    """Lists the plaintext names of the objects in a manifest, without accessing the objects."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
         """Acquire no lock, because nothing is written."""
@@ -22,7 +22,7 @@ class Contents(Run):
         """Read the manifest."""
         manifest = self._manifest = self._load(self.target)
         if manifest is None:
-            raise Refused(f"{self.target.url} has no manifest: restore it, or create one with `warpaes bulk adopt`")
+            raise Refused(f"{self.target.url} has no manifest; restore it, or create it with `warpaes bulk adopt`")
         self._check_names(manifest)
         manifest.read_only = True
         self._use_names(manifest.names, "target")
@@ -51,6 +51,6 @@ class Contents(Run):
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Yield the plain names."""
+    """Yield the plaintext names."""
     for each in report["names"]:
         yield printable(each["name"])

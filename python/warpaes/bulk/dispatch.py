@@ -18,16 +18,16 @@ from .progress import Progress
 from .rows import DONE, ERROR, PENDING, REMOVED, Row
 from .storage import WINDOW, CredentialsError
 
-#: A row that was in progress when this many workers died runs in a separate worker. If that worker also dies, the row
-#: fails.
+#: A row that was in progress when this many workers died is processed in a separate worker. If that worker also dies,
+#: the row fails.
 SUSPECT = 4
-#: The number of workers that may die in succession without any progress before the job stops.
+#: The number of consecutive deaths of workers without any progress after which the job stops.
 DEATHS_IN_A_ROW = 20
-#: Maximum number of shards with rows in flight: the next shard begins during the last rows of one.
+#: Maximum number of shards with rows in flight. A shard begins while the last rows of the previous shard are processed.
 SHARDS_OPEN = 3
-#: A row's number: the shard's number in the bits above these, and its position there.
+#: Number of low bits of a row's number, which contain the row's position in its shard. The high bits contain the shard.
 PLACE_BITS = 32
-#: Seconds until shards of other drivers are checked again.
+#: Seconds between checks of other drivers' shards.
 WAIT = 1.0
 
 
@@ -37,13 +37,13 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class Task:
-    """A task for rows: which rows to process, how to tell whether a shard contains any, and the states of the rows
-    afterwards."""
+    """A task for rows: which rows to process, how to determine whether a shard contains such rows, and the states of
+    the rows afterwards."""
 
     name: str
     wants: Callable[[Row], bool]
     has: Callable[[Shard], int]
-    done: str = ""  #: state of rows that succeed; "": unchanged
+    done: str = ""  #: state of rows that succeed; "" leaves it unchanged
     failed: str = ""
 
 
@@ -64,7 +64,7 @@ VERIFY = Task(
 
 
 class Dispatcher:
-    """One pass over rows: each row succeeds or fails with an error."""
+    """One pass over rows. Each row succeeds or fails with an error."""
 
     def __init__(
         self,
@@ -78,9 +78,9 @@ class Dispatcher:
         claims: Claims | None = None,
         waits: bool = True,
     ) -> None:
-        """`every_while` is called between events; it saves the manifest and checks whether the job may continue.
+        """`every_while` is called between events. It saves the manifest and checks whether the job may continue.
 
-        `claims`: other drivers work on the same job; `waits`: this driver ends after them.
+        `claims` is set if other drivers work on the same job. `waits`: whether this driver waits for them to end.
         """
         self.manifest, self.pool, self.config, self.progress = manifest, pool, config, progress
         self.attempts, self.max_errors, self.every_while = attempts, max_errors, every_while
@@ -120,7 +120,7 @@ class Dispatcher:
         return self.manifest.rows_of(number >> PLACE_BITS)[number & ((1 << PLACE_BITS) - 1)]
 
     def _begin_shards(self) -> None:
-        """Take shards until there are rows for the workers."""
+        """Open shards until there are rows for the workers."""
         for _ in range(len(self._ahead)):
             if self._large or self._small or len(self._left) >= SHARDS_OPEN:
                 return
@@ -134,7 +134,7 @@ class Dispatcher:
             self.manifest.claim(shard)
             rows = self.manifest.rows_of(shard)
             numbers = [shard << PLACE_BITS | place for place, row in enumerate(rows) if self._task.wants(row)]
-            if self.config.names_key:  # the storage sees when objects are read and written
+            if self.config.names_key:  # otherwise, the storage would see the order of the plaintext names
                 random.SystemRandom().shuffle(numbers)
             size = {number: self._row(number).size for number in numbers}
             self._before.update((number, self._row(number).attempt) for number in numbers)  # of earlier runs
@@ -175,8 +175,8 @@ class Dispatcher:
                 self._fill(slot, has)
 
     def _fill(self, slot: int, has: set[int]) -> None:
-        """Give a worker twice the rows that it processes in parallel: as many large rows as its memory allows, and
-        small ones."""
+        """Assign rows to a worker, up to twice as many as it processes in parallel: as many large rows as its memory
+        permits, and small rows."""
         room = 2 * self.config.threads - len(has)
         if room < self.config.threads // 2 and has:
             return
@@ -223,7 +223,7 @@ class Dispatcher:
         if "error" in event:
             failures = row.attempt - self._before[number] - self._failed_with.get(number, 0)
             if event["kind"] == CredentialsError.__name__:
-                raise StoppedError(f"{event['error']}; repair this and run the same command to continue")
+                raise StoppedError(f"{event['error']}; correct this, and run the same command to continue")
             if event["final"] or failures >= self.attempts:
                 self._fail(number, event["error"])
             else:
@@ -255,23 +255,23 @@ class Dispatcher:
         self._end(number)
         self.progress.errors += 1
         if self.max_errors is not None and self.progress.errors > self.max_errors:
-            raise StoppedError(f"more than {self.max_errors} objects have failed; the last error: {error}")
+            raise StoppedError(f"more than {self.max_errors} objects have failed; last error: {error}")
 
     def _died(self, slot: int) -> None:
-        """Give the rows of a dead worker to other workers. One of the rows may have caused its death."""
+        """Reassign the rows of a dead worker. One of these rows may have caused its death."""
         self.progress.deaths += 1
         self._deaths_in_a_row += 1
         had, self._slots[slot] = self._slots[slot], set()
         alone = self._alone.pop(slot, None)
         if alone is None and self._deaths_in_a_row > DEATHS_IN_A_ROW:
-            raise StoppedError(f"{self._deaths_in_a_row} workers have died in a row without any progress")
+            raise StoppedError(f"{self._deaths_in_a_row} workers have died in succession without any progress")
         for number in had:
             self._failed_with[number] = self._failed_with.get(number, 0) + 1
             self.progress.retries += 1
             if number == alone:
                 self._died_alone[number] = self._died_alone.get(number, 0) + 1
                 if self._died_alone[number] >= self.attempts:
-                    self._fail(number, f"{self.attempts} workers died while they processed only this object")
+                    self._fail(number, f"{self.attempts} workers died while processing only this object")
                     continue
             if self._failed_with[number] >= SUSPECT:
                 self._suspects.append(number)

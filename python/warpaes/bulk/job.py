@@ -1,4 +1,4 @@
-"""A job from beginning to end: its rows from the manifest, the work, the report."""
+"""A job from beginning to end: the rows from the manifest, the work and the report."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from .stores import open_storage
 from .worker import use_backend
 
 SETTLE = 3.0
-#: Maximum number of names in the note about omitted objects.
+#: Maximum number of names in the note about skipped objects.
 LEFT_OUT = 5
 
 
 class Run(abc.ABC):
-    """One run of a command, which begins or continues a job. Each command has its own class."""
+    """A run of a command, which begins or continues a job. Each command has its own class."""
 
     def __init__(self, options: Options) -> None:
         """Open storages and keys."""
@@ -46,35 +46,36 @@ class Run(abc.ABC):
         self.target = open_storage(options.target, options.target_options)
         if not self.target.can_write:
             raise Refused(
-                f"{options.target}: targets must be local file systems, s3:// or object stores of fsspec, "
+                f"{options.target}: targets must be local file systems, s3:// or fsspec object stores "
                 f"that write objects atomically"
             )
         if options.command == "rekey" and not self.target.can_replace:
             raise Refused(
-                f"{options.target}: rekey replaces objects, but fsspec cannot replace them conditionally: "
-                f"decrypt the dataset to another place, and encrypt the result"
+                f"{options.target}: rekey replaces objects, but fsspec cannot replace them conditionally; "
+                f"decrypt the dataset to a different target, and encrypt the result"
             )
         if (options.workers > 1 or options.address is not None) and not (
             self.source.is_shared and self.target.is_shared
         ):
-            raise Refused("memory:// exists only in this process: leave out --workers and --address")
+            raise Refused("memory:// exists only in this process; omit --workers and --address")
         if options.no_manifest and (options.pin or options.at_least or options.name):
-            raise Refused("--no-manifest: --pin, --at-least and --name need a manifest; leave them out")
+            raise Refused("--no-manifest: --pin, --at-least and --name require a manifest; omit them")
         if options.name and (options.include or options.exclude):
-            raise Refused("--name names the objects: leave out --include and --exclude")
+            raise Refused("--name names the objects; omit --include and --exclude")
         if options.dry_run and (options.share or options.metrics):
-            raise Refused("--dry-run writes nothing: leave out --share and --metrics")
+            raise Refused("--dry-run writes nothing; omit --share and --metrics")
         self._check_template(options.template)
         self.listing = Listing(options, self.source, self.target)
         if not options.key:
-            raise Refused("-k is missing: give a keyset")
+            raise Refused("-k is missing; pass a keyset")
         keep_from_programs([*options.key, *options.new_key])
         self.specs = [keys.KeySpec.read(options.key[0], options.keep_key)]
         self.specs += [keys.KeySpec.read(place) for place in options.key[1:]]
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
-        keys.merged(self.specs)  # before workers start: reports invalid options
+        keys.merged(self.specs)  # checks the options before workers start
         keys.merged(self.new_specs)
-        #: All keys that may have saved a manifest, those of --new-key first. The first key encrypts or wraps.
+        #: All keys that a manifest may be encrypted or wrapped with, starting with those of --new-key. New manifests
+        #: use the first one.
         self.holders = [holder for spec in [*self.new_specs, *self.specs] for holder in spec.holders()]
         self.config = Config(
             command=options.command, named_dataset=options.dataset, source=options.source, target=options.target,
@@ -93,7 +94,7 @@ class Run(abc.ABC):
         self._saved, self._saving = time.monotonic(), 0.0
         self._check: Callable[[], None] = lambda: None
         self._claims: Claims | None = None  #: with --share
-        self._joins = False  #: another driver has begun the job, and will end it
+        self._joins = False  #: another driver has begun the job and will end it
 
     @property
     def manifest(self) -> Manifest:
@@ -115,7 +116,7 @@ class Run(abc.ABC):
         finally:
             self.progress.close()
 
-    def _find_source(self) -> None:  # noqa: B027 - only transfers have one
+    def _find_source(self) -> None:  # noqa: B027 - only transfers have a source
         """Raise an exception if the source is missing."""
 
     def _planned(self) -> dict[str, Any]:
@@ -127,7 +128,7 @@ class Run(abc.ABC):
         """Process the command's rows."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
-        """Lock the target; with --share, join the driver that locked it."""
+        """Lock the target or, with --share, join the driver that has locked it."""
         command, expiry = self.options.command, self.options.lock_expiry
         beat = min(10.0, expiry / 4)
         if self.options.share:
@@ -144,7 +145,7 @@ class Run(abc.ABC):
             self._check = lock.check
 
     def _use_names(self, names: NamesKey | None, end: str) -> None:
-        """Access the objects of "source" or "target" by their plain names, if their names are encrypted."""
+        """Access the objects in "source" or "target" by their plaintext names, if their names are encrypted."""
         if names is None:
             return
         self.config.names_key = names.key
@@ -154,7 +155,7 @@ class Run(abc.ABC):
             setattr(self.listing, each, storage)
 
     def _loaded(self, load: Callable[[], Manifest | None]) -> Manifest | None:
-        """Return the target's manifest. A driver that joins another one first waits until that driver has begun the
+        """Return the target's manifest. A driver that joins another driver first waits until that driver has begun the
         job."""
         options, manifest = self.options, load()
         lock = Lock(self.target, options.command, expiry=options.lock_expiry)
@@ -171,19 +172,19 @@ class Run(abc.ABC):
     # ------------------------------------------------------------------------------------------------- the manifest
 
     def _load(self, storage: Storage) -> Manifest | None:
-        """Return the authentic manifest of an encrypted dataset, not older than --at-least and with the key of
-        --pin."""
+        """Return the authentic manifest of an encrypted dataset. Refuse a manifest that is older than --at-least or has
+        a key other than --pin."""
         options = self.options
         manifest = Manifest.load(storage, self.holders)
         if manifest is None:
             if options.command != "adopt" and manifest_1.exists(storage):
                 raise Refused(
-                    f"{storage.url}/{NAME_1} is an unauthenticated warpaes 1.0 manifest: "
-                    f"`warpaes bulk adopt -k KEY TARGET` checks every object and converts it"
+                    f"{storage.url}/{NAME_1} is an unauthenticated warpaes 1.0 manifest; "
+                    f"`warpaes bulk adopt -k KEY TARGET` checks every object and converts the manifest"
                 )
             if options.pin or options.at_least or (options.dataset and options.command != "adopt"):
                 raise Refused(
-                    f"{storage.url} has no manifest, which --dataset, --pin and --at-least require: restore it from a "
+                    f"{storage.url} has no manifest, which --dataset, --pin and --at-least require; restore it from a "
                     "copy"
                 )
             return None
@@ -193,7 +194,7 @@ class Run(abc.ABC):
         if not options.dataset and manifest.job.target != storage.url and options.pin is None:
             raise Refused(
                 f"{storage.url} is the dataset {manifest.dataset}, which was written to "
-                f"{manifest.job.target}: if you moved or copied it here and it was not replaced, give "
+                f"{manifest.job.target}; if you moved or copied it here and it was not replaced, pass "
                 f"its ID with --dataset"
             )
         manifest.job.target = storage.url
@@ -203,8 +204,8 @@ class Run(abc.ABC):
             raise Refused(f"{storage.url}/{NAME} has the manifest key {manifest.signer.fingerprint}, not {options.pin}")
         if manifest.save_number < options.at_least:
             raise Refused(
-                f"{storage.url}/{NAME} is save {manifest.save_number}, older than --at-least {options.at_least}: "
-                "restore the newest one"
+                f"{storage.url}/{NAME} is save {manifest.save_number}, older than --at-least {options.at_least}; "
+                "restore the newest manifest"
             )
         if options.bind_names and manifest.job.options.get("binding") == UNBOUND and not manifest.job.is_decrypted:
             raise Refused(
@@ -213,10 +214,12 @@ class Run(abc.ABC):
         return manifest
 
     def _ended(self, manifest: Manifest) -> None:
-        """Refuse commands on a complete dataset while a job on it is unfinished."""
+        """Refuse a command that requires a complete dataset while the dataset's job is unfinished."""
         job = manifest.job
         if not job.finished and job.command != "rewrap":
-            raise Refused(f"{manifest.storage.url}: its {job.command} has not finished; run that command again first")
+            raise Refused(
+                f"{manifest.storage.url}: the {job.command} job has not finished; run that command again first"
+            )
 
     def _check_names(self, manifest: Manifest) -> None:
         """Refuse a dataset with unencrypted names if --encrypted-names is given."""
@@ -224,14 +227,14 @@ class Run(abc.ABC):
             raise Refused(f"--encrypted-names: the names in {manifest.storage.url} are not encrypted; omit this option")
 
     def _names_without_manifest(self, storage: Storage) -> NamesKey | None:
-        """With --encrypted-names, return the names key from a dataset without a manifest."""
+        """Return the names key of a dataset without a manifest if --encrypted-names is given, otherwise None."""
         record = record_in(storage)
         if self.options.encrypted_names and record is None:
             raise Refused(f"--encrypted-names: {storage.url}/{keys.NAMES_PLACE} is missing; restore it from a copy")
         if record is None:
             return None
         if not self.options.encrypted_names:
-            raise Refused(f"the names in {storage.url} are encrypted: add --encrypted-names")
+            raise Refused(f"the names in {storage.url} are encrypted; add --encrypted-names")
         dataset = self.options.dataset or str(record.get("dataset"))
         return NamesKey.open(dataset, record, [spec.open() for spec in self.specs])
 
@@ -246,11 +249,11 @@ class Run(abc.ABC):
         manifest = self._load(storage)
         if manifest is None:
             raise Refused(
-                f"{storage.url} has no manifest, so missing, swapped or outdated objects would not be detected: "
+                f"{storage.url} has no manifest, so missing, swapped or outdated objects would not be detected; "
                 f"restore {NAME} and {FOLDER}shards/, or process the existing objects with --no-manifest"
             )
         if manifest.job.is_decrypted:
-            raise Refused(f"{storage.url} was written by decrypt: use its source, {manifest.job.source}")
+            raise Refused(f"{storage.url} was written by decrypt; use its source, {manifest.job.source}")
         self._ended(manifest)
         self._check_names(manifest)
         self._use_names(manifest.names, end)
@@ -258,13 +261,13 @@ class Run(abc.ABC):
         held, primary = manifest.signer.holder, self.holders[0]
         if held.key_id and held is not primary:
             self.notes.append(
-                f"{storage.url} is under {held}, not under {primary}: after a rekey, this is a forgery by "
+                f"{storage.url} is encrypted under {held}, not under {primary}; after a rekey, this is a forgery by "
                 f"a holder of that key; disable keys that are no longer needed"
             )
         return manifest
 
     def _read_with(self, sealed: Manifest | None) -> None:
-        """Put the encryption of the objects to read into the workers' configuration."""
+        """Store the encryption of the objects to read in the workers' configuration."""
         config, options = self.config, self.options
         if sealed is not None:
             config.dataset, config.old_binding = sealed.dataset, sealed.job.options.get("binding", BOUND)
@@ -277,7 +280,7 @@ class Run(abc.ABC):
             config.old_binding = UNBOUND if options.bind_names is False else bound
 
     def _again(self) -> None:
-        """Mark failed rows as pending again, except those that the listing refused."""
+        """Mark failed rows as pending again, except rows that the listing refused."""
         manifest = self.manifest
         for number, shard in enumerate(manifest.shards):
             if not shard.errors:
@@ -301,10 +304,10 @@ class Run(abc.ABC):
         """Refuse a key that cannot encrypt the objects with these options."""
         self._check_template(self.config.template)
         if not self.options.envelope and specs[0].keyset is None:
-            raise Refused(f"{specs[0].name} only wraps data keys: give --envelope job or object")
+            raise Refused(f"{specs[0].name} only wraps data keys; add --envelope job or object")
 
     def _choose_key(self, specs: list[keys.KeySpec]) -> None:
-        """Choose the key of new objects from the command line only. No stored key is reused."""
+        """Choose the key for new objects, only from the command line. Stored keys are not reused."""
         job, options, holder = self.manifest.job, self.options, self.holders[0]
         self._check_choice(specs)
         if options.envelope == "job":
@@ -316,18 +319,18 @@ class Run(abc.ABC):
             job.key_id = ""
             if specs[0].kek is not None and job.wraps + self.manifest.total("todo") >= 1 << 32:
                 raise Refused(
-                    f"{specs[0].name} has wrapped {job.wraps} keys of this dataset, and the limit is 2^32: rewrap with "
-                    "another"
+                    f"{specs[0].name} has wrapped {job.wraps} keys of this dataset, and the limit is 2^32; rewrap with "
+                    "a different key"
                 )
         else:
             job.key_id = holder.key_id
             job.used = sorted({*job.used, holder.key_id})
 
     def _write_with(self, specs: list[keys.KeySpec]) -> None:
-        """Put the encryption of new objects into the workers' configuration."""
+        """Store the encryption of new objects in the workers' configuration."""
         manifest, config = self.manifest, self.config
         if not manifest.job.options.get("envelope") and specs[0].keyset is None:
-            raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")
+            raise Refused(f"{specs[0].name} only wraps data keys; add --envelope job or object")
         assert manifest.signer is not None
         for key_id, record in manifest.job.keys.items():
             manifest.job.keys[key_id] = keys.signed(record, manifest.signer.record_key)
@@ -356,7 +359,7 @@ class Run(abc.ABC):
                 self.target.put(name, text, version)
 
     def _mark(self, todo: str, wanted: Callable[[Row], bool]) -> int:
-        """Mark the rows that a command must process, and return their number."""
+        """Mark the rows that a command must process, and return the number of marked rows."""
         count = 0
         for number, rows in self.manifest.each():
             for row in rows:
@@ -378,7 +381,8 @@ class Run(abc.ABC):
         self._await_end()
 
     def _await_end(self) -> None:
-        """Wait until the driver that began the job ends it, because the job's errors are those of all drivers."""
+        """Wait until the driver that began the job ends it, because the job's errors include the errors of all
+        drivers."""
         lock = Lock(self.target, self.options.command, expiry=self.options.lock_expiry)
         while not self.manifest.job.finished:
             if lock.watch():
@@ -393,7 +397,7 @@ class Run(abc.ABC):
             self.manifest.refresh()
 
     def _work(self, task: Task) -> None:
-        """Process these rows, and remove incomplete uploads of earlier runs and of this one."""
+        """Process the task's rows, and remove incomplete uploads of this run and of earlier runs."""
         if self._joins:
             self._take_shards(task)
             return
@@ -412,13 +416,13 @@ class Run(abc.ABC):
         self._keep_records()
         if self._claims is not None:
             manifest.mine = set()
-        else:  # but not the uploads of other drivers
+        else:  # uploads of other drivers must not be removed
             manifest.sweep()
             self.swept = self.target.sweep(manifest)
         try:
             self._dispatch(task)
         except (KeyboardInterrupt, StoppedError):
-            with contextlib.suppress(OSError, PermanentError):  # otherwise, the next run removes them
+            with contextlib.suppress(OSError, PermanentError):  # if this fails, the next run removes the uploads
                 self.swept += self.target.sweep(manifest)
             raise
         if progress.deaths:
@@ -430,7 +434,7 @@ class Run(abc.ABC):
         self._save()
 
     def _note_given(self) -> None:
-        """Record the attributes that the command line gives to all objects, so that verify does not compare them."""
+        """Record the attributes that the command line sets for all objects, so that verify does not compare them."""
         options = self.manifest.job.options
         given = {
             *options.get("given", []),
@@ -482,7 +486,7 @@ class Run(abc.ABC):
             try:
                 self._save()
             except OSError as error:
-                self.progress.say(f"the manifest could not be saved; it will be tried again: {error}")
+                self.progress.say(f"the manifest could not be saved and will be saved again later: {error}")
                 self._saved = time.monotonic()
 
     def _save(self) -> None:
@@ -490,12 +494,12 @@ class Run(abc.ABC):
         try:
             self.manifest.save()
         except ExistsError:
-            raise Refused(f"{self.target.url}: another job has written the manifest, so this job ends") from None
+            raise Refused(f"{self.target.url}: another job has written the manifest, so this job has stopped") from None
         self._saved = time.monotonic()
         self._saving = self._saved - begin
 
     def _notes(self) -> list[str]:
-        """Return the report's fields about the objects, which must have been listed."""
+        """Return the report's notes. The objects must have been listed."""
         if left := self.source.left_out:
             some = ", ".join(f"{name} ({why})" for name, why in list(left.items())[:LEFT_OUT])
             self.notes.append(
@@ -511,16 +515,14 @@ class Run(abc.ABC):
         if self.options.remove_source and self.source.keeps_versions():
             self.notes.append(f"{self.source.url} keeps old versions, so the originals still exist there")
         if self.options.command == "rekey" and self.target.keeps_versions():
-            self.notes.append(f"{self.target.url} keeps old versions, which the old key still opens")
+            self.notes.append(f"{self.target.url} keeps old versions, which the old key can still decrypt")
         verifies = self.options.command == "verify"
         if verifies:
             errors, first = progress.errors, progress.first_errors
         else:
             errors = manifest.total("errors") + len(self.unlisted)
             first = [{"key": row.source or row.key, "error": row.error} for row in manifest.failed(SHOWN)]
-            sentence = (
-                "the manifest does not contain this object, which is unchanged: remove it, or restore the manifest"
-            )
+            sentence = "the manifest does not contain this object; it is unchanged; remove it, or restore the manifest"
             first += [{"key": key, "error": sentence} for key in self.unlisted]
         signer = manifest.signer
         return {

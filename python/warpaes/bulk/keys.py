@@ -1,7 +1,8 @@
-"""Keys of data: one keyset that encrypts everything, or data keys that a key source wraps (envelopes).
+"""Keys for objects: a keyset that encrypts all objects, or data keys that a key source wraps (envelopes).
 
-Associated data separates three uses of a key: for objects (`name_data`), for wrapped data keys (`_record_data`) and for
-the keys that authenticate manifests (manifest.py). It begins with a different text for each use.
+Associated data separates three uses of a key: encryption of objects (`name_data`), wrapping of data keys
+(`_record_data`) and wrapping of the keys that authenticate manifests (manifest.py). It begins with a different text for
+each use.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
 from .storage import FOLDER, CredentialsError, PermanentError
 
-#: The prefix of the associated data of objects. The dataset's ID and the object's name follow it.
+#: The prefix of an object's associated data. The dataset's ID and the object's name follow the prefix.
 NAME_LABEL = "warpaes bulk object"
-#: The prefix of the associated data of wrapped data keys. The digest of their binding follows it.
+#: The prefix of a wrapped data key's associated data. The digest of the key's binding follows the prefix.
 RECORD_LABEL = b"warpaes bulk data key 2 "
-#: The prefix in warpaes 1.0, whose records were bound only to their own ID. Such records are read but not written.
+#: The prefix in warpaes 1.0, which bound a record only to its own ID. Records with this prefix are read but not
+#: written.
 RECORD_LABEL_1 = b"warpaes bulk data key "
 #: The maximum size of an object's records in bytes. Each attempt adds a record.
 MAX_RECORDS = 4 << 20
-#: The path of the record of a dataset's names key (names.py), and the name that this record is bound to. No object's
-#: name begins like this.
+#: The path of the record of a dataset's names key (names.py). The record is bound to this path as its name. No object's
+#: name begins like this path.
 NAMES_PLACE = FOLDER + "names.json"
-#: The object, dataset and job that a record is bound to.
+#: The fields of a record that are bound to its data key.
 BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")
 
 
@@ -55,7 +57,7 @@ class KeysetSource:
     """A streaming AEAD keyset as the key-encryption key."""
 
     def __init__(self, keyset: Keyset, name: str) -> None:
-        """Use a keyset. Its name, which must not be secret, appears in messages and records."""
+        """Store a keyset. Its name, which must not be secret, appears in messages and records."""
         self.keyset, self.name = keyset, name
         self._keys = StreamingKeys(keyset)
 
@@ -64,23 +66,23 @@ class KeysetSource:
         return self._keys.wrap(data_key, associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt a data key with the key of the keyset that encrypted it."""
+        """Decrypt a data key with the keyset's key that encrypted it."""
         try:
             return self._keys.unwrap(wrapped, associated_data)
         except (InvalidTag, FormatError):
-            raise PermanentError(f"no key of {self.name} wrapped this data key: give the key that wrapped it") from None
+            raise PermanentError(f"no key in {self.name} wrapped this data key; pass the key that wrapped it") from None
 
 
 class UrlSource:
-    """A key source of the package: a key manager, a token or a TPM. Each worker contacts it separately."""
+    """A key source from `keysources`: a key manager, a token or a TPM. Each worker contacts it separately."""
 
     def __init__(self, source: keysources.KeySource) -> None:
-        """Wrap a key source of the package. The source is first contacted by ``wrap`` or ``unwrap``."""
+        """Store a key source. It is not contacted before the first call of ``wrap`` or ``unwrap``."""
         self._source = source
         self.name = source.name
 
     def wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
-        """Encrypt a data key. A refused request is not repeated."""
+        """Encrypt a data key. A refused request is not retried."""
         try:
             return self._source.wrap(data_key, associated_data)
         except (keysources.DeniedError, keysources.ExhaustedError) as error:
@@ -89,7 +91,7 @@ class UrlSource:
             raise PermanentError(str(error)) from error
 
     def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt a data key. Requests to an unreachable source may be repeated."""
+        """Decrypt a data key. Requests to an unreachable source may be retried."""
         try:
             return self._source.unwrap(wrapped, associated_data)
         except keysources.DeniedError as error:
@@ -112,15 +114,15 @@ def _promoted(name: str, secret: bytes, key_id: str) -> bytes:
 
 @dataclass(frozen=True)
 class KeySpec:
-    """The value of -k for a worker: the text of a keyset or of a key-encryption key, or a URL."""
+    """A value of -k, as sent to a worker: the text of a keyset or of a key-encryption key, or a URL."""
 
     name: str
     keyset: bytes | None = field(repr=False)  #: for files
-    kek: bytes | None = field(default=None, repr=False)  #: a key-encryption key, which encrypts only keys
+    kek: bytes | None = field(default=None, repr=False)  #: a key-encryption key, which only encrypts keys
 
     @staticmethod
     def read(place: str, keep_key: str | None = None) -> KeySpec:
-        """Read the key that -k names. `keep_key`: the ID of the key that encrypts instead of the primary key."""
+        """Read the key that -k names. `keep_key` is the ID of the key that encrypts in place of the primary key."""
         kind = place.partition(":")[0]
         if kind in MANAGERS:
             if keep_key is not None:
@@ -132,7 +134,7 @@ class KeySpec:
         return KeySpec(name, None, secret) if wraps_keys(secret) else KeySpec(name, secret)
 
     def open(self) -> KeySource:
-        """Return the source."""
+        """Return the key source."""
         if self.keyset is not None:
             return KeysetSource(Keyset.parse(self.keyset), self.name)
         if self.kek is not None:
@@ -141,7 +143,7 @@ class KeySpec:
         return UrlSource(keysources.from_url(self.name))
 
     def holders(self) -> list[Holder]:
-        """Return the enabled keys, with the primary key first. A source that keeps its key counts as one key."""
+        """Return the enabled keys, with the primary key first. A source whose key cannot be read counts as one key."""
         text = self.keyset or self.kek
         try:
             found = json.loads(text or b"")
@@ -162,15 +164,16 @@ class Holder:
 
     source: KeySource
     name: str
-    key_id: str  #: the ID in its keyset; "" for other keys
+    key_id: str  #: the key's ID in its keyset, or "" for keys that are not in a keyset
 
     def __str__(self) -> str:
-        """Return the name in messages."""
+        """Return the key's name for messages."""
         return f"the key {self.key_id} of {self.name}" if self.key_id else self.name
 
 
 def merged(specs: list[KeySpec]) -> Keyset | None:
-    """Return the first keyset, with the keys of the other keysets added for decryption; None if there are only URLs."""
+    """Return the first keyset, with the keys of all other keysets added for decryption. Return None if there are only
+    URLs."""
     keysets = [(spec.name, spec.keyset) for spec in specs if spec.keyset is not None]
     if not keysets:
         return None
@@ -180,7 +183,7 @@ def merged(specs: list[KeySpec]) -> Keyset | None:
         for key in json.loads(Keyset.parse(keyset).to_json())["key"]:
             if keys.setdefault(key["keyId"], key)["keyData"] != key["keyData"]:
                 raise ValueError(
-                    f"{name} and an earlier keyset have different keys with the ID {key['keyId']}: leave one keyset out"
+                    f"{name} and an earlier keyset have different keys with the ID {key['keyId']}; omit one keyset"
                 )
     return Keyset.parse(json.dumps({**all_of_them, "key": list(keys.values())}))
 
@@ -193,7 +196,7 @@ def key_ids(keyset: Keyset) -> list[int]:
 
 
 def only(keyset: Keyset, key_id: int) -> Keyset:
-    """Return a keyset with only this key."""
+    """Return a copy of a keyset that contains only this key."""
     other = Keyset.parse(keyset.to_json())
     other.promote(key_id)
     for each in key_ids(other)[1:]:
@@ -202,11 +205,11 @@ def only(keyset: Keyset, key_id: int) -> Keyset:
 
 
 def name_data(dataset: str, name: str) -> bytes:
-    """Return the associated data of an object."""
+    """Return an object's associated data."""
     return f"{NAME_LABEL} {dataset} {name}".encode()
 
 
-#: The templates of data keys for Parquet files that stay Parquet files, and their key lengths in bytes.
+#: The data-key templates for Parquet files that stay Parquet files, with their key lengths in bytes.
 PARQUET_TEMPLATES = {"AES128_GCM_PARQUET": 16, "AES256_GCM_PARQUET": 32}
 
 
@@ -222,7 +225,7 @@ class ParquetKey:
     key: bytes = field(repr=False)
 
 
-#: The encryption of one or more objects.
+#: A key that encrypts one or more objects.
 DataKey = Keyset | ParquetKey
 
 
@@ -236,7 +239,7 @@ def _data_key(template: str, data_key: bytes) -> DataKey:
 
 @dataclass(frozen=True)
 class Place:
-    """The binding of a new data key: a dataset, an object in it ("" for a job's shared key), and a job."""
+    """The binding of a new data key: a dataset, an object in the dataset ("" for a job's shared key), and a job."""
 
     dataset: str
     name: str
@@ -244,7 +247,7 @@ class Place:
 
 
 def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str, Any], DataKey]:
-    """Create a data key. Return its record, which contains the wrapped key, and the key."""
+    """Create a data key. Return the key's record, which contains the wrapped key, and the key itself."""
     data_key = secrets.token_bytes(16 if "128" in template else 32)
     return record_of(source, template, place, data_key), _data_key(template, data_key)
 
@@ -263,7 +266,7 @@ def record_of(source: KeySource, template: str, place: Place, data_key: bytes) -
 
 
 def _record_data(record: dict[str, Any]) -> bytes:
-    """Return the associated data of a record's data key."""
+    """Return the associated data for a record's data key."""
     if "dataset" not in record:
         return RECORD_LABEL_1 + str(record["key_id"]).encode()
     bound = json.dumps([record[name] for name in BOUND], separators=(",", ":"))
@@ -276,33 +279,31 @@ def _wrapped(source: KeySource, record: dict[str, Any], data_key: bytes) -> dict
 
 
 def unwrap(sources: list[KeySource], record: dict[str, Any]) -> bytes:
-    """Return the data key of a record from the first source that unwraps it."""
+    """Return a record's data key, unwrapped by the first source that can unwrap it."""
     error: Exception | None = None
     for source in sources:
         try:
             return source.unwrap(base64.b64decode(record["wrapped"]), _record_data(record))
         except PermanentError as refused:
             error = error or refused
-    raise error or PermanentError("no key source can unwrap the data keys: give -k")
+    raise error or PermanentError("no key source can unwrap the data keys; pass the key with -k")
 
 
 def refuse_names_key(record: dict[str, Any]) -> None:
-    """Refuse a record of a names key in place of a record of an object's key.
+    """Refuse a record of a names key where a record of an object's key is required.
 
-    Holders of an old key may still know the names key, so it must not open objects.
+    Holders of an old key may still have the names key, so it must not open objects.
     """
     if record.get("name") == NAMES_PLACE:
-        raise PermanentError(
-            "a record contains the names key, which cannot be the key of an object: restore the record"
-        )
+        raise PermanentError("a record contains the names key, which cannot be an object's key; restore the record")
 
 
 def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: Place | None = None) -> dict[str, Any]:
-    """Return a record of the same data key that a different source wrapped and that, with `place`, is bound to a
+    """Return a record of the same data key, wrapped by a different source. With `place`, the new record is bound to a
     different place.
 
     Raises:
-        PermanentError: No source can unwrap the data key, or, with `place`, the record contains a names key.
+        PermanentError: No source can unwrap the data key; or `place` is given, and the record contains a names key.
     """
     if place is not None:
         refuse_names_key(record)
@@ -317,7 +318,7 @@ def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: 
 def rewrap_all(
     records: list[dict[str, Any]], old: list[KeySource], new: KeySource
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Wrap records again. Also return the IDs of records that stay unchanged because a rekey replaced them."""
+    """Rewrap records. Also return the IDs of records that stay unchanged because a rekey replaced them."""
     every, left = [], []
     for record in records:
         try:
@@ -331,12 +332,12 @@ def rewrap_all(
 
 
 def replaced(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record, marked as one whose data key encrypts no object of the dataset any more."""
+    """Return the record with a mark that its data key no longer encrypts any object of the dataset."""
     return {**record, "replaced": True}
 
 
 def signed(record: dict[str, Any], key: bytes) -> dict[str, Any]:
-    """Return a record with an authentication code that only jobs of its dataset can compute."""
+    """Return a record with an authentication code that only jobs of the record's dataset can compute."""
     bare = {name: value for name, value in record.items() if name != "hmac"}
     text = json.dumps(bare, sort_keys=True).encode()
     return {**bare, "hmac": hmac.new(key, text, "sha256").hexdigest()}
@@ -351,13 +352,13 @@ def is_signed(record: dict[str, Any], key: bytes, place: Place) -> bool:
 
 
 def is_of(record: dict[str, Any], dataset: str, name: str) -> bool:
-    """Return whether a record that unwraps belongs to this object of this dataset; "" stands for all objects."""
+    """Return whether an unwrapped record belongs to this object of this dataset. The name "" means all objects."""
     return (record.get("dataset"), record.get("name")) == (dataset, name)
 
 
 def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
-    """Parse the records in an object's side file. They are untrusted: anyone who can write to the storage can write
-    them."""
+    """Parse the records in an object's side file. The records are untrusted, because anyone who can write to the
+    storage can write them."""
     try:
         found = json.loads(text)
         records = found if isinstance(found, list) else [found]
@@ -365,7 +366,7 @@ def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
             return records
     except (ValueError, TypeError, RecursionError):
         pass
-    raise PermanentError(f"{name} does not contain wrapped keys: restore it, or remove it if it belongs to an object")
+    raise PermanentError(f"{name} does not contain wrapped keys; restore it, or remove it if it belongs to an object")
 
 
 def is_record(found: Any) -> bool:
@@ -383,29 +384,29 @@ def record_name(key_id: str) -> str:
 
 
 def to_json(records: list[dict[str, Any]]) -> str:
-    """Return the content of an object's side file. The first record is the one in use."""
+    """Return the content of an object's side file. The first record is in use."""
     return json.dumps(records)
 
 
 class Keyring:
-    """Opens key records, each only once, and returns keysets."""
+    """Opens key records and returns keysets. Each record is opened only once."""
 
     def __init__(self, keyset: Keyset | None, sources: list[KeySource], records: dict[str, dict[str, Any]]) -> None:
-        """Use a keyset that encrypts objects (or sources that unwrap data keys) and the records of shared keys."""
+        """Store a keyset that encrypts objects (or sources that unwrap data keys) and the records of shared keys."""
         self.keyset, self.sources = keyset, sources
         self.records = dict(records)
         self._opened: Kept[DataKey] = Kept(1 << 30)
 
     def open(self, record: dict[str, Any]) -> DataKey:
-        """Return the data key of a record."""
+        """Return a record's data key."""
         refuse_names_key(record)
         return _data_key(record["template"], unwrap(self.sources, record))
 
     def any_of(self, records: list[dict[str, Any]]) -> list[tuple[str, Callable[[], DataKey]]]:
-        """Return all keys that may have encrypted an object without a manifest, by ID: first those of its records, then
-        all others.
+        """Return all keys, by ID, that may have encrypted an object without a manifest. The keys of the object's
+        records come first.
 
-        A record next to the object may date from before a rekey, or from a rekey that has not reached the object.
+        A record next to the object may be older than a rekey, or may come from a rekey that has not reached the object.
         """
         every: list[tuple[str, Callable[[], DataKey]]] = []
         every += [(str(record["key_id"]), partial(self.open, record)) for record in records]
@@ -414,7 +415,7 @@ class Keyring:
         return every
 
     def get(self, key_id: str) -> DataKey:
-        """Return a shared data key's keyset, or the keyset's key with this ID."""
+        """Return the shared data key, or the keyset's key, with this ID."""
         return self._opened.get(key_id, lambda: self._shared(key_id))
 
     def _shared(self, key_id: str) -> DataKey:

@@ -1,4 +1,4 @@
-"""The rows of a job: from a listing, a list of names, or the manifest of the dataset to decrypt."""
+"""Creation of a job's rows from a listing, a list of names, or the manifest of the dataset to decrypt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .stores import open_storage
 
 @dataclass
 class Options:
-    """The options of the command line."""
+    """Command-line options."""
 
     command: str
     source: str
@@ -28,13 +28,13 @@ class Options:
     key: list[str] = field(default_factory=list)
     new_key: list[str] = field(default_factory=list)
     envelope: str = ""
-    template: str | None = None  #: None: the manifest's template, or the default
-    bind_names: bool | None = None  #: None: not specified
+    template: str | None = None  #: None means the manifest's template, or the default template
+    bind_names: bool | None = None  #: None if not specified
     keep_key: str | None = None
     pin: str | None = None
     at_least: int = 0
     no_manifest: bool = False
-    dataset: str = ""  #: the required ID
+    dataset: str = ""  #: the required ID of the dataset
     name: list[str] = field(default_factory=list)  #: verify: only these objects
     suffix: str = ""
     encrypt_names: bool = False
@@ -78,12 +78,12 @@ class Refused(Exception):  # noqa: N818
 class Listing:
     """Creates the rows for a source and a target.
 
-    `records`: the records of shared data keys in the source. `attributes`: the names of attributes in the rows of a
-    manifest. `unwanted`: the number of objects that --include and --exclude skipped.
+    `records` contains the records of shared data keys in the source, and `attributes` the names of attributes in the
+    rows of a manifest. `unwanted` is the number of objects that --include and --exclude skipped.
     """
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
-        """Prepare a listing without reading anything."""
+        """Store the arguments without reading anything."""
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
         self.attributes: frozenset[str] = frozenset()
@@ -91,12 +91,13 @@ class Listing:
         self.unwanted = 0
 
     def rows(self, sealed: Manifest | None = None, there: Manifest | None = None) -> Iterator[Row]:
-        """Yield the rows in the order of their plain names.
+        """Yield the rows in the order of their plaintext names.
 
-        A row whose object would replace another object or a file of bulk is an error.
+        A row is marked as an error if its object would replace another object or one of bulk's own files.
 
-        Args: sealed: The manifest of the dataset to decrypt. there: The manifest of the dataset that receives new
-        objects.
+        Args:
+            sealed: The manifest of the dataset to decrypt.
+            there: The manifest of the dataset that new objects are added to.
         """
         before: Row | None = None
         for row in self.wanted(self._unchecked(sealed, there)):
@@ -105,7 +106,7 @@ class Listing:
             if before is not None and before.key == row.key:
                 for each in (before, row):
                     each.state = ERROR
-                    each.error = f"several objects of the source would become {row.key!r}: rename all but one"
+                    each.error = f"several source objects would become {row.key!r}; rename all but one"
             if before is not None:
                 yield before
             before = row
@@ -113,9 +114,9 @@ class Listing:
             yield before
 
     def wanted(self, rows: Iterable[Row], suffix: str = "") -> Iterator[Row]:
-        """Yield the rows that --include and --exclude select, and refuse the job if they select none.
+        """Yield the rows that --include and --exclude select. Refuse the job if no row is selected.
 
-        A pattern matches the encrypted or the plain name of an encrypted object.
+        A pattern can match the encrypted or the plaintext name of an encrypted object.
         """
         taken = not self.patterns
         for row in rows:
@@ -127,13 +128,13 @@ class Listing:
             else:
                 self.unwanted += 1
         if not taken and self.unwanted:
-            raise Refused(f"--include and --exclude exclude all {self.unwanted} objects of {self.source.url}")
+            raise Refused(f"--include and --exclude exclude all {self.unwanted} objects in {self.source.url}")
 
     def _refused(self, key: str) -> str:
         if key.startswith(FOLDER):
-            return f"names that begin with {FOLDER} are reserved for bulk: rename the object, or exclude it"
+            return f"names that begin with {FOLDER} are reserved for bulk; rename the object, or exclude it"
         if self.options.envelope == "object" and key.endswith(KEY_SUFFIX):
-            return f"with --envelope object a name must not end in {KEY_SUFFIX}"
+            return f"with --envelope object, a name must not end in {KEY_SUFFIX}"
         return ""
 
     def _unchecked(self, sealed: Manifest | None, there: Manifest | None) -> Iterable[Row]:
@@ -148,7 +149,7 @@ class Listing:
         return sorted(rows, key=lambda row: order(row.source if self.options.command == "encrypt" else row.key))
 
     def _of_sealed(self, row: Row) -> Row:
-        """Return the row that decrypts the object of a manifest's row."""
+        """Return the row for decrypting the object of a manifest row."""
         name = self._name(row.key)
         if not row.is_sealed:
             return Row(name, row.key, -1, "", ERROR, error="the object was never encrypted")
@@ -189,11 +190,11 @@ class Listing:
             try:
                 (key or self.source.name).encode()
             except UnicodeEncodeError:
-                # No valid file name begins like this, and different names stay different.
+                # No valid file name begins with "./", and different names remain distinct.
                 readable = "./" + order((key or self.source.name).replace("\\", "\\\\")).decode(
                     errors="backslashreplace"
                 )
-                sentence = "its name is not UTF-8: rename it"
+                sentence = "its name is not UTF-8; rename the object"
                 yield Row(self._name(readable), readable, entry.size, entry.version, ERROR, error=sentence)
                 continue
             row = Row(self._name(key), key, entry.size, entry.version)
@@ -201,7 +202,7 @@ class Listing:
                 suffix = self.options.suffix
                 if in_place and key.endswith((suffix, suffix + KEY_SUFFIX)):
                     if there is None or (key not in there and key.removesuffix(KEY_SUFFIX) not in there):
-                        self.source.left_out[key] = f"its name ends with {suffix}, like the names of encrypted objects"
+                        self.source.left_out[key] = f"its name ends with {suffix}, as the names of encrypted objects do"
                     continue
             elif key in beside:
                 continue

@@ -1,4 +1,4 @@
-"""Files of a local or mounted file system."""
+"""Storage in a local or mounted file system."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from .storage import (
     Upload,
 )
 
-#: A part of the names of temporary files.
+#: The part that all names of temporary files contain.
 PART = ".warpaes-part-"
-#: Maximum length in bytes of a file name, and of a path below a root.
+#: Maximum length in bytes of a file name and of a path below a root.
 MAX_NAME, MAX_PATH = 255, 4095
-#: Maximum number of bytes of a file's name that its temporary file's name contains. eCryptfs accepts names of up to 143
-#: bytes.
+#: Maximum number of bytes of a file's name that are included in its temporary file's name. eCryptfs accepts names of up
+#: to 143 bytes.
 KEPT = 143 - len(f".{PART}") - 32
-#: Names are UTF-8 in manifests and object stores. Python's functions use the locale's encoding.
+#: Whether the file system's encoding in Python is UTF-8, as in manifests and object stores.
 IS_UTF8 = sys.getfilesystemencoding().lower() == "utf-8"
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -46,12 +46,12 @@ _READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def _bytes_of(name: str) -> bytes:
-    """Return the bytes of a name on the disk. Surrogates stand for bytes that are not UTF-8."""
+    """Return the bytes of a name on disk. Surrogates represent bytes that are not UTF-8."""
     return name.encode(errors="surrogateescape")
 
 
 def _for_system(name: str) -> str:
-    """Return a name as Python's functions accept it."""
+    """Return a name in the form that Python's functions accept."""
     return name if IS_UTF8 else os.fsdecode(_bytes_of(name))
 
 
@@ -61,7 +61,7 @@ def _from_system(name: str) -> str:
 
 
 def _temporary(name: str, attempt: str) -> str:
-    """Return the name of a file's temporary file, which contains the beginning of a long name."""
+    """Return the name of a file's temporary file, which contains at most the beginning of the file's name."""
     kept = _bytes_of(name)[:KEPT].decode(errors="surrogateescape")
     return f".{kept}{PART}{attempt}"
 
@@ -72,7 +72,7 @@ def _version(info: os.stat_result) -> str:
 
 @contextlib.contextmanager
 def _locked(folder: int) -> Iterator[None]:
-    """Prevent other processes and threads of warpaes from replacing files in this folder."""
+    """Prevent other warpaes processes and threads from replacing files in this folder."""
     descriptor = os.open(".", _READ_FOLDER, dir_fd=folder)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -106,24 +106,25 @@ def _make_root(path: Path) -> None:
 
 
 def _in_the_way(path: Path | str) -> PermanentError:
-    return PermanentError(f"{path} is a file, but the target needs a folder with this name: rename one of them")
+    return PermanentError(f"{path} is a file, but the target needs a folder with this name; rename one of them")
 
 
 def _kind(mode: int) -> str:
-    """Return the kind of a file that is not regular."""
+    """Return a description of a file that is not regular."""
     return "a symbolic link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "not a regular file"
 
 
 class LocalStorage(Storage):
-    """Files of a local or mounted file system.
+    """Storage in a local or mounted file system.
 
-    Links in the root's path are followed, because the caller chose it. Other users may be able to write below the root.
-    Every file is therefore opened folder by folder from the root's descriptor, and a link that replaces a folder is not
-    followed.
+    Links in the root's path are followed, because the caller chose the path. Other users may be able to write below the
+    root, so every file is opened folder by folder, starting at the root's descriptor. A link that replaces a folder is
+    not followed.
     """
 
     def __init__(self, path: str, follow: bool = False) -> None:
-        """Use a folder or a file, which need not exist. `follow`: whether to read links to files as files."""
+        """Store the path of a folder or a file, which need not exist. `follow`: whether to read links to files as
+        files."""
         super().__init__()
         self.root = Path(path).absolute()
         self.url = str(self.root)
@@ -132,7 +133,7 @@ class LocalStorage(Storage):
         self._root = -1
 
     def __del__(self) -> None:
-        """Close the root."""
+        """Close the root's descriptor."""
         if getattr(self, "_root", -1) >= 0:
             os.close(self._root)
 
@@ -154,32 +155,32 @@ class LocalStorage(Storage):
         return f"{self.url}/{key}" if key else self.url
 
     def check_key(self, key: str) -> None:
-        """Refuse a name that is outside the root or that no file can have."""
+        """Refuse a name that leads outside the root or that no file can have."""
         if not key:
-            raise PermanentError("a file cannot have an empty name: rename the object, or exclude it")
+            raise PermanentError("a file cannot have an empty name; rename the object, or exclude it")
         self._check(key)
         if _is_part(key.rpartition("/")[2]):
-            raise PermanentError(f"{key!r} is reserved for bulk's temporary files: rename the object, or exclude it")
+            raise PermanentError(f"{key!r} is reserved for bulk's temporary files; rename the object, or exclude it")
 
     @staticmethod
     @functools.lru_cache(1 << 12)
     def _check(key: str) -> None:
-        """Refuse a name outside the root, because lists and foreign manifests may contain any name."""
+        """Refuse a name that leads outside the root, because lists and foreign manifests may contain any name."""
         try:
             encoded = _bytes_of(key)
         except UnicodeEncodeError:
             encoded = b"\0"
         if b"\0" in encoded or any(part in ("", ".", "..") for part in key.split("/")):
-            raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or exclude it")
+            raise PermanentError(f"{key!r} cannot be the name of a file; rename the object, or exclude it")
         if len(encoded) > MAX_PATH or any(len(part) > MAX_NAME for part in encoded.split(b"/")):
             raise PermanentError(
-                f"{key[:40]!r}… ({len(encoded)} bytes) is too long for a file name: rename the object, or exclude it"
+                f"{key[:40]!r}… ({len(encoded)} bytes) is too long for a file name; rename the object, or exclude it"
             )
 
     # -------------------------------------------------------------------------------------- the path from the root
 
     def _top(self, make: bool) -> int:
-        """Return the root's descriptor. It is opened only once, so that a folder that later gets the root's name is not
+        """Return the root's descriptor. The root is opened only once, so a folder that later replaces it is not
         used."""
         if self._root < 0:
             with self._turn:
@@ -194,7 +195,7 @@ class LocalStorage(Storage):
         top = self._top(make)
         if parts and (descriptor := open_beneath(top, _bytes_of("/".join(parts)), _FOLDER)) >= 0:
             return descriptor
-        # Opens folder by folder, to create missing folders or to find the reason of a failure.
+        # Opens folder by folder, to create missing folders or to find the reason for a failure.
         descriptor = os.dup(top)
         path = self.url
         try:
@@ -203,7 +204,7 @@ class LocalStorage(Storage):
                 inner = self._step(descriptor, part, path, make)
                 os.close(descriptor)
                 descriptor = inner
-        except OSError as error:  # the original error names only a part of the path
+        except OSError as error:  # the original error contains only a part of the path
             os.close(descriptor)
             raise OSError(error.errno, error.strerror, path) from None
         except BaseException:
@@ -212,7 +213,7 @@ class LocalStorage(Storage):
         return descriptor
 
     def _step(self, outer: int, name: str, path: str, make: bool) -> int:
-        """Open a folder within another."""
+        """Open a folder within another folder."""
         name = _for_system(name)
         try:
             return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=outer)
@@ -233,13 +234,13 @@ class LocalStorage(Storage):
     @staticmethod
     def _refused(path: str, mode: int) -> PermanentError:
         if stat.S_ISLNK(mode):
-            return PermanentError(f"{path} is a symbolic link, which is not followed: put a file or a folder there")
-        return PermanentError(f"{path} is {_kind(mode)}: rename it")
+            return PermanentError(f"{path} is a symbolic link, which is not followed; replace it by a file or folder")
+        return PermanentError(f"{path} is {_kind(mode)}; rename it")
 
     @contextlib.contextmanager
     def _at(self, key: str) -> Iterator[tuple[int | None, str, bool]]:
-        """Return a file's folder, its name in the folder, and whether a link with that name is followed. The root may
-        be a file."""
+        """Yield a file's folder, its name in the folder, and whether a link with this name is followed. The root may be
+        a file."""
         try:
             if not key:
                 yield None, self.url, True
@@ -281,7 +282,8 @@ class LocalStorage(Storage):
     # -------------------------------------------------------------------------------------------------- reading
 
     def list(self, key: str = "") -> Iterator[Entry]:
-        """Walk the folder. Links to folders are omitted, and so are links to files unless they are followed."""
+        """Yield the files below the root. Links to folders are skipped, and so are links to files unless they are
+        followed."""
         try:
             is_folder = stat.S_ISDIR(os.stat(self.root).st_mode)
         except (FileNotFoundError, NotADirectoryError):
@@ -300,10 +302,10 @@ class LocalStorage(Storage):
                 name = _for_system(name)
                 try:
                     info = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                except FileNotFoundError:  # the file was removed after the folder was read
+                except FileNotFoundError:  # removed after the folder was read
                     continue
                 if self.follow and stat.S_ISLNK(info.st_mode):
-                    with contextlib.suppress(OSError):  # a dangling link is omitted
+                    with contextlib.suppress(OSError):  # a dangling link is skipped
                         info = os.stat(name, dir_fd=descriptor)
                 if stat.S_ISREG(info.st_mode):
                     yield Entry(found, info.st_size, _version(info))
@@ -311,7 +313,7 @@ class LocalStorage(Storage):
                     self.left_out[found] = "a link to a folder" if stat.S_ISDIR(info.st_mode) else _kind(info.st_mode)
 
     def _walk(self, key: str = "") -> Iterator[tuple[str, int, Sequence[str]]]:
-        """Yield each folder that may contain names that begin with `key`, its descriptor, and its entries except
+        """Yield each folder that may contain names that begin with `key`, with its descriptor and its entries except
         folders."""
         folders = [""]
         while folders:
@@ -344,7 +346,7 @@ class LocalStorage(Storage):
         return self._look(entry.key).st_mode & 0o777
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Read from a file that does not change during the read."""
+        """Read a byte range from a file. Raise ChangedError if the file changes during the read."""
         with self.opened(entry) as descriptor:
             data = os.pread(descriptor, length, offset)
             while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
@@ -371,14 +373,14 @@ class LocalStorage(Storage):
 
     @contextlib.contextmanager
     def opened(self, entry: Entry) -> Iterator[int]:
-        """Open a file, which must be this version at the beginning of the block and still have its name at the end."""
+        """Open a file. It must be this version at the beginning of the block, and still have its name at the end."""
         path = self._say(entry.key)
 
         def check(info: os.stat_result) -> None:
             if _version(info) != entry.version:
                 raise ChangedError(f"{path} has changed since it was listed")
             if info.st_size != entry.size:
-                raise ChangedError(f"{path} has {info.st_size} bytes, but the list states {entry.size}")
+                raise ChangedError(f"{path} has {info.st_size} bytes, but {entry.size} according to the list")
 
         descriptor = self._open(entry.key)
         try:
@@ -388,7 +390,7 @@ class LocalStorage(Storage):
             check(info)
             try:
                 yield descriptor
-            finally:  # this may be the reason why another step failed
+            finally:  # a change may be the reason for another step's failure
                 try:
                     check(self._look(entry.key))
                 except MissingError:
@@ -430,7 +432,7 @@ class LocalStorage(Storage):
         for folder, descriptor, names in self._walk():
             for name in filter(_is_part, names):
                 key = folder + name.rpartition(PART)[0][1:]
-                own = key.startswith(FOLDER) and key != FOLDER + LOCK  # a temporary file of a lock may be in use
+                own = key.startswith(FOLDER) and key != FOLDER + LOCK  # a lock's temporary file may be in use
                 if key in keys or key.removesuffix(KEY_SUFFIX) in keys or own or self._is_beginning(key, keys):
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(_for_system(name), dir_fd=descriptor)
@@ -439,10 +441,11 @@ class LocalStorage(Storage):
 
     @staticmethod
     def _is_beginning(key: str, keys: Names) -> bool:
-        """Return whether a temporary file belongs to one of these names, which its name contains only in part."""
+        """Return whether a temporary file, whose name keeps only the beginning of a name, belongs to one of
+        ``keys``."""
         if len(_bytes_of(key.rpartition("/")[2])) < KEPT:
             return False
-        ends = (KEY_SUFFIX[:n] for n in range(1, len(KEY_SUFFIX)))  # of the name of a side file
+        ends = (KEY_SUFFIX[:n] for n in range(1, len(KEY_SUFFIX)))  # truncated endings of side-file names
         if any(key.endswith(end) and key.removesuffix(end) in keys for end in ends):
             return True
         return keys.has_beginning(_bytes_of(key).decode(errors="ignore"))  # the last character may be incomplete
@@ -457,7 +460,7 @@ class LocalUpload(Upload):
     """A file that is being written under a temporary name."""
 
     def __init__(self, storage: LocalStorage, key: str, replace: str | None, attempt: Attempt) -> None:
-        """Create an empty file. Data is written through this object or to its descriptor."""
+        """Create an empty temporary file. Data is written through this object or to its descriptor."""
         storage.check_key(key)
         self._storage, self._key, self._replace = storage, key, replace
         *self._folders, name = key.split("/")
@@ -478,19 +481,19 @@ class LocalUpload(Upload):
             raise self._failed(error) from None
         finally:
             os.close(folder)
-        self._output.path = storage._say(key)  # the name in error messages
+        self._output.path = storage._say(key)  # for error messages
 
     @property
     def descriptor(self) -> int:
-        """Return the descriptor of the temporary file; -1 after commit or abort."""
+        """Return the descriptor of the temporary file, or -1 after commit or abort."""
         return self._output.descriptor
 
     def set_mode(self, mode: int) -> None:
-        """Set the final permissions of a file that does not replace another one."""
+        """Set the final permissions of a file that does not replace another file."""
         self._output.mode = mode
 
     def _failed(self, error: OSError) -> Exception:
-        """Return ExistsError if the file must not be replaced, or another error with the full path."""
+        """Return ExistsError if an existing file prevents the commit, or another error that contains the full path."""
         path = self._storage._say(self._key)
         if error.errno == errno.ELOOP:
             return self._storage._refused(path, stat.S_IFLNK)
@@ -514,7 +517,7 @@ class LocalUpload(Upload):
                 raise ChangedError(f"the folder of {path} was renamed while the file was written")
             if self._replace is None:
                 return _version(self._output.commit())
-            os.fsync(self.descriptor)  # others wait for the lock
+            os.fsync(self.descriptor)  # before locking, because other processes wait for the lock
             with _locked(folder):
                 try:
                     now = self._storage.stat(self._key).version

@@ -1,6 +1,6 @@
-"""A lock on a target that lets jobs on any machines detect each other.
+"""A lock on a target. It lets jobs on different machines detect each other.
 
-Objects are safe without it, because writes are conditional. The lock prevents two jobs from doing the same work.
+Objects are safe without the lock, because writes are conditional. It prevents two jobs from doing the same work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .storage import FOLDER, LOCK, ChangedError, ExistsError, MissingError, Stor
 NAME = FOLDER + LOCK
 #: The path of the locks of shards below bulk's folder.
 LOCKS = "locks/"
-#: How often a holder renews its lock, and the age of a stale lock.
+#: The interval in seconds at which a holder renews its lock, and the age in seconds of a stale lock.
 BEAT, EXPIRY = 10.0, 60.0
 
 
@@ -29,8 +29,8 @@ def _boot() -> str:
 
 
 def _begun(process: int) -> str:
-    """Return a process's start time, which distinguishes it from a later process with the same ID; "" if there is
-    none."""
+    """Return a process's start time, which distinguishes it from a later process with the same ID; "" if the process
+    does not exist."""
     try:
         with open(f"/proc/{process}/stat") as file:
             state, *rest = file.read().rpartition(")")[2].split()
@@ -40,7 +40,7 @@ def _begun(process: int) -> str:
 
 
 def _numbers() -> str:
-    """Return the namespace of process IDs: containers with one machine name may have separate ones."""
+    """Return the namespace of process IDs. Containers with the same machine name may have different namespaces."""
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -52,13 +52,13 @@ class LockedError(Exception):
 
 
 class Lock:
-    """A lock that is held within a `with` block. `lost` is set if another job takes the lock, which happens after a
-    minute without renewal."""
+    """A lock that is held within a `with` block. `lost` is set if another job takes the lock, which happens after
+    `expiry` seconds without renewal."""
 
     def __init__(
         self, storage: Storage, command: str, beat: float = BEAT, expiry: float = EXPIRY, name: str = NAME
     ) -> None:
-        """Prepare a lock without acquiring it. `name`: the name of the lock object."""
+        """Prepare a lock without acquiring it. `name` is the name of the lock object."""
         self._storage, self._beat, self._expiry, self._name = storage, beat, expiry, name
         self._seen, self._silent_since = "", 0.0
         self._mine: dict[str, Any] = {
@@ -86,8 +86,8 @@ class Lock:
         return self
 
     def attempt(self) -> bool:
-        """Take the lock, or raise LockedError if its holder is alive. Return False if this is unknown until the next
-        call."""
+        """Acquire the lock, or raise LockedError if its holder is alive. Return False if this is still unknown; then
+        call it again."""
         while True:
             try:
                 return self._hold(None)
@@ -104,8 +104,8 @@ class Lock:
                     raise LockedError(_sentence(self._storage.url, other))
             here = all(other.get(name) == self._mine[name] for name in ("boot", "host", "numbers"))
             lives = here and isinstance(other["process"], int) and _begun(other["process"]) == other["begun"]
-            # Other machines' clocks are not comparable, so staleness is judged by the absence of changes. An attacker
-            # may also have restored an old lock whose process ID now belongs to another process.
+            # Clocks of different machines are not comparable, so a lock is stale if it does not change. An attacker may
+            # also have restored an old lock whose process ID now belongs to another process.
             if (lives or not here) and time.monotonic() - self._silent_since <= self._expiry:
                 if lives:
                     raise LockedError(_sentence(self._storage.url, other))
@@ -116,8 +116,8 @@ class Lock:
                 continue
 
     def watch(self) -> bool:
-        """Take the lock if it is free or was not renewed since the first of these calls. Return False while its holder
-        is alive.
+        """Acquire the lock if it is free or has not been renewed since the first of these calls. Return False while its
+        holder is alive.
         """
         try:
             return self.attempt()
@@ -140,16 +140,16 @@ class Lock:
                 self.lost = True
                 return
             except Exception:
-                # Other jobs wait for a full expiry after their first check, so this is early enough.
+                # Other jobs wait for the full expiry time after their first check, so this limit is early enough.
                 if time.monotonic() - heard > self._expiry * 0.8:
                     self.lost = True
                     return
 
     def check(self) -> None:
-        """Raise LockedError if another job has taken it."""
+        """Raise LockedError if another job has taken the lock."""
         if self.lost:
             raise LockedError(
-                f"another job has taken the lock on {self._storage.url}, or the lock cannot be renewed: this job ends"
+                f"another job has taken the lock on {self._storage.url}, or it cannot be renewed; this job has stopped"
             )
 
     def __exit__(
@@ -173,7 +173,7 @@ class Lock:
 
 
 def read_lock(data: bytes) -> dict[str, Any]:
-    """Read another process's lock. Only changes of an unreadable lock are detected."""
+    """Read another process's lock. If the lock is unreadable, return placeholders."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -186,21 +186,21 @@ def read_lock(data: bytes) -> dict[str, Any]:
 def _sentence(url: str, other: dict[str, Any]) -> str:
     return (
         f"{url}: process {other['process']} on {other['host']} is working on it "
-        f"({other['command']}, {other['since']}): wait until it ends, or end it"
+        f"({other['command']}, {other['since']}); wait until it ends, or end it"
     )
 
 
 class Claims:
-    """The shards that this driver processes if several drivers share a job. Each shard has a separate lock."""
+    """The shards that this driver processes when several drivers share a job. Each shard has its own lock."""
 
     def __init__(self, storage: Storage, command: str, beat: float, expiry: float) -> None:
-        """Start without any shard."""
+        """Start with no shards."""
         self._storage, self._command, self._times = storage, command, (beat, expiry)
         self._tried: dict[int, Lock] = {}
         self._held: dict[int, Lock] = {}
 
     def claim(self, shard: int) -> bool:
-        """Take a shard. Return False if another driver has it, or had it until now."""
+        """Claim a shard. Return False if another driver has claimed it or has just released it."""
         name = f"{FOLDER}{LOCKS}{shard}"
         lock = self._tried.setdefault(shard, Lock(self._storage, self._command, *self._times, name))
         try:
@@ -212,15 +212,15 @@ class Claims:
         return True
 
     def release(self, shard: int) -> None:
-        """Release a shard to other drivers."""
+        """Release a shard, so that other drivers can claim it."""
         self._held.pop(shard).release()
 
     def close(self) -> None:
-        """Release all shards to other drivers."""
+        """Release all shards, so that other drivers can claim them."""
         for shard in list(self._held):
             self.release(shard)
 
     def check(self) -> None:
-        """Raise LockedError if another driver has taken a shard that this driver did not renew in time."""
+        """Raise LockedError if another driver has taken a shard, because this driver did not renew its lock in time."""
         for lock in self._held.values():
             lock.check()

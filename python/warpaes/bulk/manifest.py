@@ -1,11 +1,11 @@
-"""The manifest lists the objects of a dataset and the progress of its job. Only authentic parts are used.
+"""The manifest, which lists a dataset's objects and the progress of its job. Only authentic parts are used.
 
-If the names of objects are encrypted, the parts of the manifest that contain names are also encrypted (names.py).
+If object names are encrypted, the parts of the manifest that contain names are also encrypted (names.py).
 
-A small root file names the shards of rows by their SHA-256 and ends with an authentication code. The key of this code,
-the manifest key, is stored in the root. A key given on the command line wraps it for this dataset only. A save writes
-the changed shards and then the root with a higher save number. Rows are sorted by plain name, so that finding an object
-needs only one shard.
+A small root file lists the SHA-256 digests of the shards, which contain the rows. The root ends with an authentication
+code. The key of this code, the manifest key, is stored in the root, wrapped by a key from the command line for this
+dataset only. A save writes the changed shards and then the root, with a higher save number. Rows are sorted by
+plaintext name, so finding an object requires only one shard.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from .storage import FOLDER, CredentialsError, Entry, ExistsError, MissingError,
 
 NAME = FOLDER + "manifest.jsonl"
 SHARDS = FOLDER + "shards/"
-#: The name of the manifest in warpaes 1.0, which was not authenticated.
+#: The name of the manifest in warpaes 1.0, which did not authenticate it.
 NAME_1 = FOLDER + "manifest.parquet"
 FORMAT = "warpaes bulk manifest 2"
-#: The format of datasets with encrypted names. The root's list of shards, its job and the shards are sealed.
+#: The format of datasets with encrypted names. The shards, and the root's list of shards and its job, are sealed.
 FORMAT_3 = LABEL
-#: The prefix of the associated data of a wrapped manifest key. The dataset's ID follows it.
+#: The prefix of a wrapped manifest key's associated data. The dataset's ID follows the prefix.
 KEY_LABEL = b"warpaes bulk manifest key 2 "
-#: The maximum size of a root. The root for 100 million objects has 500 KB.
+#: The maximum size of a root in bytes. The root of a dataset with 100 million objects has 500 KB.
 MAX_ROOT = 64 << 20
 
 
 class ManifestError(PermanentError):
-    """A manifest is not authentic, belongs to another dataset, or is too old."""
+    """A manifest is missing a part, is not authentic, or has an unsupported version."""
 
 
 class NamesError(ManifestError):
-    """The names of a dataset are encrypted, but no key was given to read them."""
+    """The names in a dataset are encrypted, but no key was given to decrypt them."""
 
 
 @dataclass
 class Job:
-    """The command that runs, or ran last, on the target."""
+    """The command that is running, or last ran, on the target."""
 
     id: str
     command: str
@@ -66,37 +66,37 @@ class Job:
     #: The ID of the key for new objects of this job; "" if every object has its own key.
     key_id: str = ""
     finished: bool = False
-    #: The number of objects' data keys that the key of the manifest has wrapped.
+    #: The number of objects' data keys that the key-encryption key has wrapped.
     wraps: int = 0
     #: The IDs of all keyset keys that have ever encrypted objects of this dataset.
     used: list[str] = field(default_factory=list)
 
     @property
     def is_decrypted(self) -> bool:
-        """Whether the target has plaintext."""
+        """Whether the target contains plaintext."""
         return self.command == "decrypt"
 
     def plain_name(self, row: Row) -> str:
-        """Return a row's name without the suffix of encrypted objects. Rows are sorted by this name."""
+        """Return a row's name without the suffix for encrypted objects. Rows are sorted by this name."""
         return row.key if self.is_decrypted else row.key.removesuffix(self.options.get("suffix") or "")
 
 
 @dataclass
 class Shard:
-    """A file of rows: its digest, and facts that the root contains."""
+    """A file of rows, as described in the root."""
 
     sha256: str
-    first: str  #: plain name of its first row
+    first: str  #: plaintext name of the first row
     rows: int
     states: dict[str, int]
-    todo: int  #: pending rows
-    errors: int  #: rows with an error message
-    bytes: int  #: size of the sources
+    todo: int  #: number of pending rows
+    errors: int  #: number of rows with an error message
+    bytes: int  #: total size of the sources
     done_bytes: int
 
     @property
     def file(self) -> str:
-        """The name below the target."""
+        """The file's path below the target."""
         return f"{SHARDS}{self.sha256[:40]}.parquet"
 
 
@@ -123,10 +123,10 @@ class Signer:
     """The manifest key, and the keys that are derived from it."""
 
     def __init__(self, dataset: str, holder: Holder, key: bytes, wrapped: bytes) -> None:
-        """`wrapped`: the manifest key, wrapped by the holder."""
+        """Derive keys from the manifest key. `wrapped` is the manifest key, wrapped by the holder."""
         self.dataset, self.holder, self.wrapped = dataset, holder, wrapped
         self._root_key = _derived(key, b"root")
-        #: The key that authenticates records of objects' data keys.
+        #: The key that authenticates records of data keys.
         self.record_key = _derived(key, b"records")
         #: The fingerprint, which identifies the manifest key without revealing it.
         self.fingerprint = _derived(key, b"fingerprint").hex()[:16]
@@ -139,7 +139,7 @@ class Signer:
 
     @staticmethod
     def open(dataset: str, holders: list[Holder], key_id: str, wrapped: bytes) -> Signer | None:
-        """Return the signer of a root if one of these keys unwraps its manifest key."""
+        """Return a root's signer if one of these keys unwraps the root's manifest key."""
         denied: CredentialsError | None = None
         for holder in holders:
             if holder.key_id == key_id:
@@ -166,31 +166,32 @@ def _derived(key: bytes, purpose: bytes) -> bytes:
 
 
 class Manifest:
-    """The root and the shards of a dataset. Shards are read when they are needed and kept until they are closed."""
+    """The root and the shards of a dataset. Shards are read when they are needed and kept in memory until they are
+    closed."""
 
     def __init__(
         self, storage: Storage, job: Job, signer: Signer | None, dataset: str, names: NamesKey | None = None
     ) -> None:
-        """Begin without rows. Without a signer, the manifest is not authenticated and cannot be saved.
+        """Create a manifest without rows. Without a signer, it is not authenticated and cannot be saved.
 
-        `names`: the names key, if names are encrypted.
+        `names` is the names key if names are encrypted, otherwise None.
         """
         self.storage, self.job, self.signer, self.dataset, self.names = storage, job, signer, dataset, names
         self.shards: list[Shard] = []
         self.save_number = 0
-        self.version: str | None = None  #: of the root that was read or saved last
+        self.version: str | None = None  #: of the root that was last read or saved
         self._open: dict[int, list[Row]] = {}
         self._changed: set[int] = set()
-        self._stored: set[str] = set()  #: files of shards, those that the saved root names among them
-        self._nonces: set[str] = set()  #: of roots that were saved
-        #: Whether changes of rows are discarded when a shard is closed.
+        self._stored: set[str] = set()  #: all stored shard files, including those named in the saved root
+        self._nonces: set[str] = set()  #: nonces of saved roots
+        #: Whether changes to rows are discarded when a shard is closed.
         self.read_only = False
         #: Whether changes stay in memory and nothing is stored.
         self.is_dry = False
-        #: The previous signer of an unfinished rekey or rewrap: its wrapped key, and its authentication code for the
-        #: next signer.
+        #: The previous signer during an unfinished rekey or rewrap: its wrapped key, and its authentication code for
+        #: the next signer.
         self.predecessor: dict[str, str] = {}
-        #: The shards that only this driver changes, if several drivers share the job.
+        #: The shards that this driver may change if several drivers share the job, otherwise None.
         self.mine: set[int] | None = None
         self._is_stored = True
 
@@ -212,21 +213,21 @@ class Manifest:
         signer: Signer | None = None,
         names: NamesKey | None = None,
     ) -> Manifest | None:
-        """Return a target's manifest, if it has one.
+        """Return a target's manifest, or None if it has no manifest.
 
-        Without `holders`, the manifest is not authenticated and only for display. `signer`, `names`: from an earlier
-        read, so that key sources are not queried again.
+        Without `holders`, the manifest is not authenticated and may only be displayed. `signer` and `names` come from
+        an earlier read, so that key sources are not contacted again.
 
         Raises:
             ManifestError: The manifest is not authentic.
-            NamesError: Names are encrypted, but there are no holders.
+            NamesError: Names are encrypted, and `holders` is None.
         """
         place = f"{storage.url}/{NAME}"
         try:
             entry = storage.stat(NAME)
             if entry.size > MAX_ROOT:
                 raise ManifestError(
-                    f"{place} has {entry.size} bytes, which is too long for a manifest: restore it from a copy"
+                    f"{place} has {entry.size} bytes, which is too long for a manifest; restore it from a copy"
                 )
             data, version = storage.get(NAME)
         except MissingError:
@@ -247,18 +248,18 @@ class Manifest:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, ManifestError):
                 raise
-            raise ManifestError(f"{place} is not a warpaes bulk manifest: restore it from a copy") from None
+            raise ManifestError(f"{place} is not a warpaes bulk manifest; restore it from a copy") from None
         if signer is None or (signer.dataset, signer.wrapped) != (dataset, wrapped):
             signer = Signer.open(dataset, holders, held["key_id"], wrapped) if holders is not None else None
         if holders is not None:
             if signer is None:
                 by = f"key {held['key_id']}" if held["key_id"] else str(held.get("source"))
                 raise ManifestError(
-                    f"{place} was not saved under any of the given keys; it names {by!r:.80}: give that key with -k, "
+                    f"{place} was not saved under any of the given keys; it names {by!r:.80}; pass that key with -k, "
                     "or restore the manifest"
                 )
             if not hmac.compare_digest(signer.code(text).encode(), found.encode()):
-                raise ManifestError(f"{place} is not authentic because it was altered: restore it from a copy")
+                raise ManifestError(f"{place} is not authentic, because it was altered; restore it from a copy")
         if root["format"] != FORMAT:
             root, names = _unsealed(place, root, signer, names)
         try:
@@ -267,8 +268,8 @@ class Manifest:
             manifest.save_number = int(root["save"])
             manifest.predecessor = dict(root["predecessor"])
             _check_types(manifest)
-        except (KeyError, TypeError, ValueError, OverflowError):  # the last of an infinite number
-            raise ManifestError(f"{place} is not a warpaes bulk manifest: restore it from a copy") from None
+        except (KeyError, TypeError, ValueError, OverflowError):  # OverflowError: an infinite number
+            raise ManifestError(f"{place} is not a warpaes bulk manifest; restore it from a copy") from None
         manifest.version = version
         manifest._stored = {shard.file for shard in manifest.shards}
         manifest._nonces = {str(root.get("nonce"))}
@@ -276,7 +277,7 @@ class Manifest:
 
     @staticmethod
     def in_memory(storage: Storage, rows: Iterable[Row]) -> Manifest:
-        """Return a manifest of these rows that is not stored."""
+        """Return a manifest that contains these rows and is never stored."""
         manifest = Manifest(storage, Job("", "", "", ""), None, "")
         every = list(rows)
         manifest._is_stored, manifest.read_only = False, True
@@ -291,25 +292,25 @@ class Manifest:
         return self._open[number]
 
     def read(self, shard: Shard) -> list[Row]:
-        """Read the rows of a shard, which must be authentic."""
+        """Read a shard's rows. The shard must be authentic."""
         place = f"{self.storage.url}/{shard.file}"
         try:
             data, _ = self.storage.get(shard.file)
         except MissingError:
-            raise ManifestError(f"{place}is a part of the manifest and is missing: restore it from a copy") from None
+            raise ManifestError(f"{place} is a part of the manifest and is missing; restore it from a copy") from None
         if hashlib.sha256(data).hexdigest() != shard.sha256:
-            raise ManifestError(f"{place} is not authentic because it was altered: restore it from a copy")
+            raise ManifestError(f"{place} is not authentic, because it was altered; restore it from a copy")
         try:
             return unpack(data if self.names is None else self.names.unseal(data, "shard"))
         except (InvalidTag, FormatError):
             raise ManifestError(
-                f"{place} was not encrypted under the dataset's names key: restore it from a copy"
+                f"{place} was not encrypted under the dataset's names key; restore it from a copy"
             ) from None
         except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise ManifestError(f"{place} does not contain rows: {error}") from None
 
     def each(self) -> Iterator[tuple[int, list[Row]]]:
-        """Iterate over the shards. Shards that were not in memory are closed again."""
+        """Yield each shard's number and rows. Shards that were not in memory are closed again."""
         for number in range(len(self.shards)):
             was_open = number in self._open
             yield number, self.rows_of(number)
@@ -322,13 +323,13 @@ class Manifest:
         return [row for _, rows in self.each() for row in rows]
 
     def find(self, name: str) -> Row | None:
-        """Return the row with a plain name from the only shard that can contain it."""
+        """Return the row with a plaintext name, from the only shard that can contain it, or None."""
         _, rows, at = self._place_of(name)
         return rows[at] if at < len(rows) and self.job.plain_name(rows[at]) == name else None
 
     def _place_of(self, name: str) -> tuple[int, list[Row], int]:
-        """Return the shard that may contain a plain name, its rows, and the index of the first row at or after that
-        name."""
+        """Return the number of the shard that may contain a plaintext name, the shard's rows, and the index of the
+        first row at or after the name."""
         number = self.shard_of(name)
         if number < 0:
             return -1, [], 0
@@ -340,11 +341,11 @@ class Manifest:
         return number, rows, at
 
     def shard_of(self, name: str) -> int:
-        """Return the number of the shard that may contain a plain name; -1 if no shard can."""
+        """Return the number of the shard that may contain a plaintext name, or -1 if no shard can contain it."""
         return bisect.bisect_right(self.shards, order(name), key=lambda shard: order(shard.first)) - 1
 
     def place_in(self, rows: list[Row], name: str) -> int:
-        """Return the index of the first row at or after a plain name."""
+        """Return the index of the first row at or after a plaintext name."""
         return bisect.bisect_left(rows, order(name), key=lambda row: order(self.job.plain_name(row)))
 
     def __contains__(self, key: object) -> bool:
@@ -370,7 +371,7 @@ class Manifest:
     # ----------------------------------------------------------------------------------------------------- changing
 
     def fill(self, rows: Iterable[Row]) -> None:
-        """Add the rows of a new manifest in order."""
+        """Add the rows of a new manifest. They must be in order."""
         group: list[Row] = []
         for row in rows:
             group.append(row)
@@ -388,18 +389,18 @@ class Manifest:
         self.close(number)
 
     def merge(self, rows: Iterable[Row], join: Any) -> None:
-        """Merge the rows of a new listing, which are in order, into the shards.
+        """Merge the rows of a new listing, which must be in order, into the shards.
 
-        `join(old, new)` updates an old row and returns whether it changed. Shards that grow to twice their size are
-        split.
+        `join(old, new)` updates an old row and returns whether it changed. A shard that grows to twice the normal size
+        is split.
         """
         new = iter(rows)
-        waiting = next(new, None)  # before the shards are dropped, because the listing may search them for names
+        waiting = next(new, None)  # read before the shards are discarded, because the listing may search them for names
         before, self.shards = self.shards, []
         old = Manifest(self.storage, self.job, self.signer, self.dataset, self.names)
         old.shards = before
         unsaved: set[int] = set()
-        if self.is_dry:  # the changes of this run are not stored anywhere else
+        if self.is_dry:  # this run's changes exist only in memory
             old._open, self._open = self._open, {}
             unsaved, self._changed = self._changed, set()
         for number in range(len(before)):
@@ -431,7 +432,7 @@ class Manifest:
         self.fill(itertools.chain([] if waiting is None else [waiting], new))
 
     def drop(self, wanted: Callable[[Row], bool]) -> list[Row]:
-        """Remove and return the rows where `wanted` returns True."""
+        """Remove and return the rows for which `wanted` returns True."""
         dropped: list[Row] = []
         for number in reversed(range(len(self.shards))):
             if not self._counted(number).todo:
@@ -451,14 +452,14 @@ class Manifest:
         return dropped
 
     def change(self, number: int) -> None:
-        """Record that rows of a shard were changed."""
+        """Record that a shard's rows were changed."""
         if not self.read_only:
             self._changed.add(number)
 
     def close(self, number: int) -> None:
-        """Store a shard's changes, which the root names at the next save, and release the shard.
+        """Store a shard's changes, and release its memory. The root names the new version at the next save.
 
-        A shard of a shared job is saved at once, so that another driver can take it.
+        A shard of a shared job is saved immediately, so that another driver can claim it.
         """
         if number in self._changed:
             if self.is_dry:
@@ -468,7 +469,7 @@ class Manifest:
             else:
                 try:
                     self._store(number)
-                except OSError:  # such as a full disk: the shard stays in memory, and the next save tries again
+                except OSError:  # a full disk, for example: the shard stays in memory, and the next save tries again
                     return
         if self.mine is not None:
             self.mine.discard(number)
@@ -483,14 +484,14 @@ class Manifest:
         self._stored.add(shard.file)
         try:
             self.storage.put(shard.file, data)
-        except ExistsError:  # an earlier run stored it, or another file has this name
+        except ExistsError:  # an earlier run stored the shard, or another file has this name
             there, version = self.storage.get(shard.file)
             if there != data:
                 self.storage.put(shard.file, data, version)
         self._changed.discard(number)
 
     def resign(self, holder: Holder) -> None:
-        """Use a new manifest key, wrapped by a different key, starting with the next save."""
+        """Use a new manifest key, wrapped by a different key, from the next save onwards."""
         old = self.signer
         self.signer = Signer.create(self.dataset, holder)
         if self.names is not None:
@@ -500,7 +501,8 @@ class Manifest:
             self.predecessor = {"key_id": old.holder.key_id, "wrapped": old.wrapped.hex(), "code": code}
 
     def succeeds(self, fingerprint: str, holders: list[Holder]) -> bool:
-        """Return whether the manifest key with this fingerprint has named this key as its successor."""
+        """Return whether the manifest key with this fingerprint has authenticated the current manifest key as its
+        successor."""
         assert self.signer is not None
         try:
             key_id, wrapped = self.predecessor["key_id"], bytes.fromhex(self.predecessor["wrapped"])
@@ -513,7 +515,7 @@ class Manifest:
         return hmac.compare_digest(old.code(self.signer.fingerprint.encode()).encode(), code)
 
     def save(self) -> None:
-        """Store changes. Replace the root only if it is the one that was read or saved last."""
+        """Store changes. Replace the root only if it is the version that was last read or saved."""
         for number in sorted(self._changed):
             self._store(number)
         while True:
@@ -552,8 +554,8 @@ class Manifest:
         return text + b"\n" + _code_line(self.signer.code(text))
 
     def _look_again(self) -> bool:
-        """Load a manifest that another driver saved, or that this driver saved without receiving an answer. Return
-        False if it belongs to another job."""
+        """Load a manifest that another driver saved, or that this driver saved without receiving a response. Return
+        False if the manifest belongs to another job."""
         assert self.signer is not None
         there = Manifest.load(self.storage, [self.signer.holder], self.signer, self.names)
         if there is None:
@@ -568,7 +570,7 @@ class Manifest:
         return True
 
     def claim(self, number: int) -> None:
-        """Begin to change a shard that other drivers may have changed before."""
+        """Begin to change a shard that other drivers may have changed earlier."""
         if self.mine is not None:
             self._open.pop(number, None)
             self.refresh()
@@ -577,7 +579,7 @@ class Manifest:
     def refresh(self) -> None:
         """Load the rows that other drivers of a shared job saved."""
         if self.mine is not None and not self._look_again():
-            raise ManifestError(f"{self.storage.url}/{NAME} now belongs to another job, so this job ends")
+            raise ManifestError(f"{self.storage.url}/{NAME} now belongs to another job, so this job has stopped")
 
     def _remove(self, file: str) -> None:
         try:
@@ -586,7 +588,8 @@ class Manifest:
             return
 
     def sweep(self) -> None:
-        """Remove shards that no root names, left by runs that ended between the two writes."""
+        """Remove shards that the root does not name. Runs that ended between the two writes of a save leave such
+        shards."""
         now = {shard.file for shard in self.shards}
         for entry in _listed(self.storage, SHARDS):
             if entry.key not in now:
@@ -595,7 +598,7 @@ class Manifest:
     # ------------------------------------------------------------------------------------------------------ counting
 
     def total(self, name: str) -> int:
-        """Return the sum over all shards of rows, todo, errors, bytes or done_bytes, or the number of rows in a
+        """Return the sum over all shards of rows, todo, errors, bytes or done_bytes, or the number of rows in a given
         state."""
         if name in (PENDING, DONE, REMOVED, ERROR):
             return sum(self._counted(number).states.get(name, 0) for number in range(len(self.shards)))
@@ -606,7 +609,7 @@ class Manifest:
         return _describe(self.job, self._open[number], shard.sha256) if number in self._changed else shard
 
     def failed(self, most: int) -> list[Row]:
-        """Return the first rows with an error."""
+        """Return at most `most` rows that have an error."""
         found: list[Row] = []
         for number in range(len(self.shards)):
             if len(found) < most and self._counted(number).errors:
@@ -618,7 +621,7 @@ class Manifest:
 
 
 def _sealed(names: NamesKey, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the sealed part of a root that contains names, with the record of the names key."""
+    """Return the sealed part of a root, which contains names, and the record of the names key."""
     sealed = names.seal(json.dumps(content, separators=(",", ":")).encode(), "root")
     return {"names_key": names.record, "sealed": base64.b64encode(sealed).decode()}
 
@@ -628,7 +631,7 @@ def _unsealed(
 ) -> tuple[dict[str, Any], NamesKey]:
     """Return an authentic root with its sealed part decrypted, and the names key."""
     if signer is None:
-        raise NamesError(f"{place} belongs to a dataset with encrypted names: give its key with -k")
+        raise NamesError(f"{place} belongs to a dataset with encrypted names; pass its key with -k")
     try:
         record = root["names_key"]
         if names is None or names.record != record:
@@ -636,7 +639,7 @@ def _unsealed(
         content = json.loads(names.unseal(base64.b64decode(root["sealed"], validate=True), "root"))
         return {**root, "job": content["job"], "shards": content["shards"]}, names
     except (InvalidTag, FormatError, KeyError, TypeError, ValueError):
-        raise ManifestError(f"{place} is not a warpaes bulk manifest: restore it from a copy") from None
+        raise ManifestError(f"{place} is not a warpaes bulk manifest; restore it from a copy") from None
 
 
 def _listed(storage: Storage, folder: str) -> list[Entry]:
@@ -647,12 +650,12 @@ def _listed(storage: Storage, folder: str) -> list[Entry]:
 
 
 def _code_line(code: str) -> bytes:
-    """Return the last line of a root in the only accepted encoding."""
+    """Return the last line of a root, in the only encoding that is accepted."""
     return json.dumps({"hmac_sha256": code}).encode() + b"\n"
 
 
 def _check_types(manifest: Manifest) -> None:
-    """Raise an exception if the fields of an untrusted root have wrong types."""
+    """Raise an exception if a field of an untrusted root has the wrong type."""
     job = manifest.job
     texts = [job.id, job.command, job.source, job.target, job.key_id, *job.used]
     for shard in manifest.shards:

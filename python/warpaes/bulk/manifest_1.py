@@ -16,7 +16,7 @@ from .rows import Row
 from .storage import MissingError, PermanentError, Storage
 from .tables import read_columns
 
-#: The maximum size of such a manifest. One for 5 million objects has 420 MB.
+#: The maximum size of a warpaes 1.0 manifest in bytes. A manifest of 5 million objects has 420 MB.
 MAX_BYTES = 4 << 30
 
 COLUMNS = {
@@ -35,7 +35,8 @@ COLUMNS = {
 
 @dataclass
 class Manifest1:
-    """The unauthenticated content of such a manifest, which anyone who can write to the target may have written."""
+    """The content of a warpaes 1.0 manifest. It is not authenticated: anyone who can write to the target can forge
+    it."""
 
     command: str
     source: str
@@ -54,7 +55,7 @@ def exists(storage: Storage) -> bool:
 
 
 def load(storage: Storage) -> Manifest1 | None:
-    """Read a target's warpaes 1.0 manifest, if there is one."""
+    """Read a target's warpaes 1.0 manifest. Return None if there is no such manifest."""
     place = f"{storage.url}/{NAME_1}"
     try:
         data, _ = storage.get(NAME_1, MAX_BYTES)

@@ -1,4 +1,4 @@
-"""Metrics of a job for Prometheus and Ray: a file, a port, gauges of a cluster."""
+"""A job's metrics for Prometheus and Ray, in a file, on a port or as gauges of a cluster."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from .._output import Output
 from .._printable import printable
 
 PREFIX = "warpaes_bulk_"
-#: The kind and the description of each metric, by name.
+#: The type and the description of each metric, by name.
 METRICS = {
-    "objects": ("gauge", "Objects of the job"),
-    "bytes": ("gauge", "Bytes of the job's sources"),
+    "objects": ("gauge", "Objects in the job"),
+    "bytes": ("gauge", "Bytes in the job's source objects"),
     "done_objects": ("gauge", "Finished objects"),
-    "done_bytes": ("gauge", "Finished bytes of sources"),
+    "done_bytes": ("gauge", "Finished bytes of source objects"),
     "errors": ("gauge", "Failed objects"),
     "in_flight": ("gauge", "Objects in progress"),
-    "bytes_per_second": ("gauge", "Bytes of sources per second, in the last minutes"),
+    "bytes_per_second": ("gauge", "Bytes of source objects per second, in the last minutes"),
     "objects_per_second": ("gauge", "Objects per second, in the last minutes"),
-    "seconds_left": ("gauge", "Remaining seconds at that rate; -1: unknown"),
+    "seconds_left": ("gauge", "Estimated number of remaining seconds, or -1 if unknown"),
     "retries_total": ("counter", "Restarted objects"),
-    "worker_deaths_total": ("counter", "Dead workers"),
+    "worker_deaths_total": ("counter", "Workers that have died"),
     "finished": ("gauge", "1 when the run has ended"),
 }
 
@@ -65,10 +65,11 @@ class MetricsFile:
 
 
 class RayGauges:
-    """Metrics of a Ray cluster, which its dashboard and its own Prometheus endpoints show."""
+    """Metrics of a Ray cluster. Ray's dashboard and its Prometheus endpoints show them."""
 
     def __init__(self, gauge: Callable[..., Any], labels: dict[str, str]) -> None:
-        """Create one gauge for each metric. ``gauge`` is ray.util.metrics.Gauge. Join the cluster before this call."""
+        """Create one gauge for each metric. ``gauge`` is ray.util.metrics.Gauge. The caller must already have joined
+        the cluster."""
         self._gauges = {
             name: gauge(PREFIX + name.removesuffix("_total"), description=sentence, tag_keys=tuple(labels))
             for name, (_, sentence) in METRICS.items()
@@ -81,4 +82,4 @@ class RayGauges:
             gauge.set(values[name], self._labels)
 
     def close(self) -> None:
-        """Do nothing: Ray removes the gauges with the driver."""
+        """Do nothing, because Ray removes the gauges when the driver ends."""

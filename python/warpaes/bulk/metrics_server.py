@@ -1,4 +1,4 @@
-"""The port of ``--metrics``, where Prometheus reads a job's progress."""
+"""The HTTP server of ``--metrics``. Prometheus reads a job's progress from it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from .._printable import printable
 from .metrics import METRICS, text
 
-#: Maximum number of concurrent requests; others are closed without an answer.
+#: Maximum number of concurrent requests. Further requests are closed without a response.
 MAX_REQUESTS = 16
 
 
 def _is_loopback(place: str) -> bool:
-    """Return whether HOST or HOST:PORT is a literal address or localhost."""
+    """Return whether HOST or HOST:PORT is a literal loopback address or localhost."""
     try:
         host = urllib.parse.urlsplit("//" + place).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -51,7 +51,7 @@ class MetricsServer:
     """An HTTP server with /metrics for Prometheus and / for browsers."""
 
     def __init__(self, host: str, port: int, labels: dict[str, str]) -> None:
-        """Start the HTTP server. The constructor raises OSError if the port is not free."""
+        """Start the HTTP server. Raises OSError if the port is not free."""
         self._labels = labels
         self._values: dict[str, float] = dict.fromkeys(METRICS, 0.0)
         self._line = "nothing has been processed yet"
@@ -62,8 +62,8 @@ class MetricsServer:
             server_version, sys_version = "warpaes", ""
 
             def do_GET(self) -> None:
-                # A web page can point its own name to this machine's address (DNS rebinding), so that its scripts send
-                # requests here.
+                # A web page can resolve its own host name to this machine's address (DNS rebinding), so that the page's
+                # scripts can send requests to this server.
                 if is_local and not _is_loopback(self.headers.get("Host") or "localhost"):
                     self.send_error(403)
                     return
@@ -82,14 +82,14 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *arguments: Any) -> None:
-                """Print nothing, because standard error shows the progress."""
+                """Print nothing, because progress is shown on standard error."""
 
         self._server = _Server((host, port), Handler)
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Use these values for later requests."""
+        """Store values for later requests."""
         self._values, self._line = values, line
 
     def close(self) -> None:

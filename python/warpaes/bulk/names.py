@@ -1,8 +1,9 @@
-"""Encrypted names of a dataset's objects: its names key, and a storage of plain names around one of encrypted names.
+"""Encrypted names of a dataset's objects: the dataset's names key, and a storage that maps plaintext to encrypted
+names.
 
 The names key is a random streaming AEAD key that belongs to one dataset and never changes. A key given on the command
-line wraps it. It encrypts the names as ``warpaes encrypt --encrypt-names`` does (docs/formats.md), and seals the parts
-of the manifest that contain names.
+line wraps the names key. The names key encrypts names as ``warpaes encrypt --encrypt-names`` does (docs/formats.md),
+and seals the parts of the manifest that contain names.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from .attributes import Attributes
 from .storage import FOLDER, KEY_SUFFIX, Attempt, Entry, MissingError, Names, PermanentError, Storage, Upload
 
 TEMPLATE = "AES256_GCM_HKDF_1MB"
-#: The prefix of the associated data of sealed parts of a manifest. The kind of part and the dataset's ID follow it.
+#: The prefix of the associated data for sealed parts of a manifest. The kind of part and the dataset's ID follow.
 LABEL = "warpaes bulk manifest 3"
 
 
 class NamesKey:
-    """The names key of a dataset, and its record, which contains the wrapped key."""
+    """A dataset's names key, and its record, which contains the wrapped key."""
 
     def __init__(self, dataset: str, key: bytes, record: dict[str, Any]) -> None:
-        """Use a key that was created or unwrapped."""
+        """Store a key that was created or unwrapped."""
         self.dataset, self.key, self.record = dataset, key, record
         self._keyset = Keyset.from_raw(TEMPLATE, key)
 
@@ -44,31 +45,31 @@ class NamesKey:
 
     @staticmethod
     def open(dataset: str, record: Any, sources: list[keys.KeySource]) -> NamesKey:
-        """Return the names key in a record, which must belong to this dataset.
+        """Return the names key in a record. The record must belong to this dataset.
 
         Raises:
-            PermanentError: The record is invalid, or none of the sources unwraps it.
+            PermanentError: The record is invalid, or no source unwraps its key.
         """
         if (
             not keys.is_record(record)
             or not keys.is_of(record, dataset, keys.NAMES_PLACE)
             or record["template"] != TEMPLATE
         ):
-            raise PermanentError("the record of the names key belongs to another dataset: restore it from a copy")
+            raise PermanentError("the record of the names key is invalid or of another dataset; restore it from a copy")
         key = keys.unwrap(sources, record)
         if len(key) != 32:
-            raise PermanentError(f"the names key has {len(key)} bytes instead of 32: restore its record from a copy")
+            raise PermanentError(f"the names key has {len(key)} bytes, not 32; restore its record from a copy")
         return NamesKey(dataset, key, record)
 
     def wrapped(self, job: str, source: keys.KeySource, dataset: str = "") -> NamesKey:
-        """Return the same key in a new record that a source wrapped. `dataset`: the record's dataset, if it is a
-        different one."""
+        """Return the same key in a new record, wrapped by a source. `dataset` is the new record's dataset, if it
+        differs."""
         place = keys.Place(dataset or self.dataset, keys.NAMES_PLACE, job)
         return NamesKey(place.dataset, self.key, keys.record_of(source, TEMPLATE, place, self.key))
 
     @functools.cached_property
     def names(self) -> EncryptedNames:
-        """Return the names of the dataset's tree."""
+        """Return the object that encrypts and decrypts names."""
         return EncryptedNames(self._keyset)
 
     def _data(self, part: str) -> bytes:
@@ -96,7 +97,7 @@ class NamesKey:
 
 
 def record_in(storage: Storage) -> dict[str, Any] | None:
-    """Return the record that a target contains, if there is one. It is not authenticated until it is opened."""
+    """Return the record in a target, or None. The record is not authentic until it is opened."""
     try:
         text, _ = storage.get(keys.NAMES_PLACE, keys.MAX_RECORDS)
     except MissingError:
@@ -105,28 +106,28 @@ def record_in(storage: Storage) -> dict[str, Any] | None:
 
 
 def to_json(record: dict[str, Any]) -> bytes:
-    """Return the bytes of a record as a target contains them."""
+    """Return a record as bytes, in the form that is stored in a target."""
     return json.dumps(record).encode()
 
 
 def with_names(storage: Storage, key: bytes) -> Storage:
-    """Return a storage with plain names for one whose names are encrypted under a names key; with b"", return it
-    unchanged."""
+    """Wrap a storage whose names are encrypted under a names key, so that its objects have plaintext names. If the key
+    is empty, return the storage unchanged."""
     return NamedStorage(storage, EncryptedNames(Keyset.from_raw(TEMPLATE, key))) if key else storage
 
 
 class NamedStorage(Around):
-    """Shows objects under their plain names.
+    """A storage that shows objects under their plaintext names.
 
-    Their names in the wrapped storage are encrypted, except those of bulk's own files. `strangers`: names that `list`
-    omitted because they are not names of this dataset, with the reason.
+    The names in the wrapped storage are encrypted, except those of bulk's own files. `strangers` contains the names
+    that `list` skipped because they are not names of this dataset, with the reasons.
     """
 
     def __init__(self, inner: Storage, names: EncryptedNames) -> None:
         """Wrap the root of a tree with encrypted names."""
         super().__init__(inner)
         self._names, self.hides_names = names, True
-        self.has_attributes = False  # only the manifest contains the attributes of the originals
+        self.has_attributes = False  # only the manifest contains the originals' attributes
 
     @staticmethod
     def _is_own(key: str) -> bool:
@@ -141,15 +142,15 @@ class NamedStorage(Around):
         except ValueError as error:
             sentence = str(error).removeprefix("name: ")
             raise PermanentError(
-                f"{key!r} cannot be encrypted as a name, because a part of it {sentence}: rename the object, or "
+                f"{key!r} cannot be encrypted as a name, because a part of it {sentence}; rename the object, or "
                 "exclude it"
             ) from None
 
     def plain(self, stored: str) -> str:
-        """Return the plain name of an object.
+        """Return the plaintext name of an object.
 
         Raises:
-            InvalidTag, FormatError: The name does not belong to this dataset and folder.
+            InvalidTag, FormatError: The name does not belong to this folder of this dataset.
         """
         if self._is_own(stored):
             return stored
@@ -162,7 +163,7 @@ class NamedStorage(Around):
         return Entry(self.stored(entry.key), entry.size, entry.version)
 
     def list(self, key: str = "") -> Iterator[Entry]:
-        """Return all objects whose plain names begin with `key`, in the order of their encrypted names."""
+        """Return all objects whose plaintext names begin with `key`, in the order of their encrypted names."""
         for entry in self.inner.list(key if key.startswith(FOLDER) else ""):
             try:
                 name = self.plain(entry.key)
@@ -173,12 +174,12 @@ class NamedStorage(Around):
                 yield Entry(name, entry.size, entry.version)
 
     def stat(self, key: str) -> Entry:
-        """Return an object's entry; MissingError if there is none."""
+        """Return an object's entry. Raise MissingError if the object does not exist."""
         found = self.inner.stat(self.stored(key))
         return Entry(key, found.size, found.version)
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Return a range of this version of an object."""
+        """Return a byte range of this version of an object."""
         return self.inner.read(self._entry(entry), offset, length)
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
@@ -186,11 +187,11 @@ class NamedStorage(Around):
         return self.inner.create(self.stored(key), size, replace, attempt, threads)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
-        """Write a small object as a whole."""
+        """Write a small object in one call."""
         return self.inner.put(self.stored(key), data, replace)
 
     def remove(self, entry: Entry) -> None:
-        """Remove this version."""
+        """Remove this version of an object."""
         self.inner.remove(self._entry(entry))
 
     def sweep(self, keys: Names) -> int:
@@ -202,11 +203,12 @@ class NamedStorage(Around):
         return self.inner.mode_of(self._entry(entry))
 
     def attributes(self, entry: Entry) -> Attributes:
-        """Return no attributes: encrypted objects have none of the originals, because they may contain names."""
+        """Return no attributes. Encrypted objects do not have the originals' attributes, because these may contain
+        names."""
         return {}
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Return the attributes that copies of these objects lose."""
+        """Return the attributes that copies of objects lose."""
         return self.inner.not_kept(replaced)
 
     def check_key(self, key: str) -> None:
@@ -219,7 +221,7 @@ class NamedStorage(Around):
 
 
 class _StoredNames(Container[str]):
-    """The stored names of a job's objects and of their records in a target."""
+    """The encrypted names of a job's objects and of their records in a target."""
 
     def __init__(self, storage: NamedStorage, names: Names) -> None:
         self._storage, self._names = storage, names
@@ -232,7 +234,7 @@ class _StoredNames(Container[str]):
         return name in self._names or name.removesuffix(KEY_SUFFIX) in self._names
 
     def has_beginning(self, beginning: str) -> bool:
-        """Return whether a temporary file whose name begins like this is in a folder of the dataset."""
+        """Return whether a temporary file whose name has this beginning is in a folder of the dataset."""
         folder = beginning.rpartition("/")[0]
         while folder.endswith("-"):  # a part of the same name
             folder = folder.rpartition("/")[0]
@@ -243,6 +245,6 @@ class _StoredNames(Container[str]):
 
 
 def refused_names(storage: Storage) -> Iterator[tuple[str, str]]:
-    """Yield each name that a listing omitted because it does not belong to the dataset, with a sentence."""
+    """Yield each name that a listing skipped because it does not belong to the dataset, with an error message."""
     for stored, reason in storage.strangers.items():
         yield stored, f"{printable(stored)!r} is not an encrypted name in this dataset: {reason}"

@@ -1,4 +1,4 @@
-"""The keys of single objects: from a manifest, from the records next to the objects, or newly created."""
+"""Keys of single objects, which come from a manifest or from the records next to the objects, or are new."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Content = transfer.Plain | transfer.Opened | ParquetFile
 
 @dataclass
 class OwnKey:
-    """An object's own data key: its keyset, the records of this job's attempts, and the records that the new record
+    """An object's own data key: the keyset, the records of this job's attempts, and the records that the new record
     replaces."""
 
     keyset: keys.DataKey
-    records: list[dict[str, Any]]  #: the record of the keyset is first
+    records: list[dict[str, Any]]  #: the first is the keyset's record
     old: list[dict[str, Any]]
 
 
 class ObjectKeys(abc.ABC):
-    """Finds and creates the keys of objects. Workers are subclasses that can read the objects of source and target."""
+    """Finds and creates the keys of objects. Worker, a subclass, reads the objects of source and target."""
 
     config: Config
     source: Storage
@@ -48,11 +48,11 @@ class ObjectKeys(abc.ABC):
 
     @abc.abstractmethod
     def _there(self, entry: Entry, keyset: keys.DataKey | None) -> Content:
-        """Read an object of the target that this job has written."""
+        """Read an object in the target that this job has written."""
 
     @property
     def _dataset(self) -> Storage:
-        """Return the storage of the encrypted objects, which are bound to their names in it."""
+        """Return the storage that contains the encrypted objects. Objects are bound to their names in this storage."""
         return self.source if self.config.command == "decrypt" else self.target
 
     def _associated(self, name: str, binding: str) -> bytes:
@@ -65,7 +65,7 @@ class ObjectKeys(abc.ABC):
     def _open(
         self, storage: Storage, entry: Entry, key: keys.DataKey, associated: bytes, expected: str, digest: bool = False
     ) -> transfer.Opened | ParquetFile:
-        """Open a sealed object by the format of its key."""
+        """Open a sealed object. The type of the key determines the format."""
         kind = ParquetFile if isinstance(key, keys.ParquetKey) else transfer.Opened
         return kind(storage, entry, self.requests, key, associated, expected, digest)  # type: ignore[arg-type]
 
@@ -78,8 +78,8 @@ class ObjectKeys(abc.ABC):
     def _own_key(self, row: Row) -> OwnKey:
         """Create an object's own data key, and write its record next to the object.
 
-        Abandoned attempts may still be running and write the object, so the records of this job's attempts are kept.
-        These and the row's records are authentic; no other record is kept or used.
+        Abandoned attempts may still be running and may write the object, so the records of this job's attempts are
+        kept. These records and the row's records are authentic; no other records are kept or used.
         """
         name = row.key + KEY_SUFFIX
         place = keys.Place(self.config.dataset, self.target.stored(row.key), self.config.job)
@@ -90,7 +90,7 @@ class ObjectKeys(abc.ABC):
         while True:
             found: list[dict[str, Any]] = []
             version = None
-            # Anything other than a small file, such as a link, is neither read nor replaced.
+            # Anything that is not a small file, such as a link, is neither read nor replaced.
             with contextlib.suppress(MissingError):
                 text, version = self.target.get(name, keys.MAX_RECORDS)
                 found = self._parsed(text, name)
@@ -99,7 +99,7 @@ class ObjectKeys(abc.ABC):
                 self._check_records(row, name, earlier)
             try:
                 self.target.put(name, keys.to_json([record, *earlier, *old]).encode(), version)
-            except ExistsError:  # another attempt was first
+            except ExistsError:  # another attempt has written the file
                 continue
             return OwnKey(keyset, [record, *earlier], old)
 
@@ -108,13 +108,13 @@ class ObjectKeys(abc.ABC):
         try:
             return keys.parse_records(text, name)
         except PermanentError:
-            return [{}]  # it is not authentic
+            return [{}]  # a placeholder that is not authentic
 
     def _check_records(self, row: Row, name: str, earlier: list[dict[str, Any]]) -> None:
         """Refuse to replace records that are not authentic if one of them may be the only copy of a key in use.
 
-        This is impossible if there is no object, if the object is the one in the manifest, or if it opens with a
-        different record.
+        This is impossible if the object does not exist, if it is the version in the manifest, or if a different record
+        opens it.
         """
         try:
             entry = self.target.stat(row.key)
@@ -136,13 +136,14 @@ class ObjectKeys(abc.ABC):
                 continue
         if self.config.command == "encrypt" and self.config.overwrite:
             return
-        mended = "restore it, or remove both"
+        mended = "restore the file, or remove both"
         if self.config.command == "encrypt":
-            mended = "restore it, or encrypt the object again with --overwrite"
-        raise PermanentError(f"{name} was altered and may have contained the key of {row.key}: {mended}")
+            mended = "restore the file, or encrypt the object again with --overwrite"
+        raise PermanentError(f"{name} was altered and may have contained the key of {row.key}; {mended}")
 
     def _key_of(self, row: Row, entry: Entry) -> tuple[keys.DataKey, str, dict[str, Any] | None]:
-        """Return an object's key and its ID, and the record that contains the key unless a manifest contains it.
+        """Return an object's key, the key's ID, and the record that contains the key, or None if a manifest contains
+        it.
 
         Without a manifest, all available keys are tried.
         """
@@ -152,7 +153,7 @@ class ObjectKeys(abc.ABC):
         if row.wrapped == BESIDE:
             beside = entry.key + KEY_SUFFIX
             records = keys.parse_records(self.source.get(beside, keys.MAX_RECORDS)[0], beside)
-            if self.config.named_dataset:  # a record of another dataset may contain a key that other users know
+            if self.config.named_dataset:  # another dataset's record may contain a key that other users have
                 dataset, name = self.config.named_dataset, self._dataset.stored(entry.key)
                 records = [each for each in records if keys.is_of(each, dataset, name)]
         associated = self._associated(entry.key, self.config.old_binding)
@@ -165,10 +166,11 @@ class ObjectKeys(abc.ABC):
                 refused = error if refused is None or isinstance(error, InvalidTag) else refused
                 continue
             return keyset, key_id, next((each for each in records if each["key_id"] == key_id), None)
-        raise refused or PermanentError("none of the given keys can have encrypted it: give its key with -k")
+        raise refused or PermanentError("none of the given keys can have encrypted the object; pass its key with -k")
 
     def _settle(self, row: Row, own: OwnKey | None, key_id: str) -> str:
-        """Keep next to a written object only the record in use and those that it replaced. Return them."""
+        """Keep only the record in use and the records that it replaced next to a written object. Return these
+        records."""
         if own is None:
             return ""
         kept = [record for record in own.records if record["key_id"] == key_id] + (
@@ -181,7 +183,7 @@ class ObjectKeys(abc.ABC):
         return text
 
     def _put_records(self, key: str, records: list[dict[str, Any]]) -> str:
-        """Write an object's records next to it, replacing any existing ones."""
+        """Write an object's records next to the object, replacing any existing records."""
         text = keys.to_json([keys.signed(each, self.config.record_key) for each in records])
         name = key + KEY_SUFFIX
         try:

@@ -1,7 +1,7 @@
-"""Parquet files as objects, encrypted by Parquet modular encryption so that they stay Parquet files.
+"""Objects that are Parquet files. They are encrypted with Parquet modular encryption, so that they stay Parquet files.
 
-The key of a file is its object's data key, and its AAD prefix is the object's associated data. Pages are copied without
-decoding. A decrypted file always has the layout that `rewritten` produces, whatever the original layout.
+A file's key is the object's data key, and its AAD prefix is the object's associated data. Pages are copied without
+decoding. A decrypted file always has the layout that `rewritten` produces, regardless of the original layout.
 """
 
 from __future__ import annotations
@@ -24,42 +24,43 @@ from .transfer import AHEAD, check_digest
 
 
 def encryption(key: ParquetKey, key_id: str, associated: bytes) -> Encryption:
-    """Return the encryption of a file. Other readers find the key by its ID."""
+    """Return a file's encryption parameters. Other readers find the key by its ID."""
     return Encryption(key.key, footer_key_metadata=key_id.encode(), aad_prefix=associated)
 
 
 class StorageFile(io.RawIOBase):
-    """An object that can be read at any position, in windows that are fetched ahead. It also computes the digest."""
+    """A file object for an object in a storage. Windows of the object are fetched ahead, and its digest can be
+    computed."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool) -> None:
-        """Prepare without reading anything. `digest`: whether sha256() will be called."""
+        """Store the arguments without reading anything. `digest`: whether sha256() will be called."""
         super().__init__()
         self._storage, self._entry, self._threads = storage, entry, threads
         self._at = 0
         self._count = -(-entry.size // WINDOW)
-        self._windows: dict[int, Future[bytes]] = {}  # the most recently used windows, in that order
+        self._windows: dict[int, Future[bytes]] = {}  # the most recently used windows, in order of use
         self._digest = hashlib.sha256() if digest else None
         self._digested = 0
 
     def readable(self) -> bool:
-        """Return True: the object can be read."""
+        """Return True, because the object can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return True: the object can seek."""
+        """Return True, because any position can be read."""
         return True
 
     def tell(self) -> int:
-        """Return the position."""
+        """Return the current position."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position."""
+        """Set the current position."""
         self._at = offset + (0, self._at, self._entry.size)[whence]
         return self._at
 
     def readinto(self, buffer: Buffer) -> int:
-        """Read into a buffer, up to the end of a window. Return the number of bytes."""
+        """Read into a buffer, at most up to the end of a window. Return the number of bytes read."""
         with memoryview(buffer).cast("B") as to:
             index, begin = divmod(self._at, WINDOW)
             if self._at >= self._entry.size or not len(to):
@@ -109,7 +110,7 @@ class StorageFile(io.RawIOBase):
 
 
 def _view(file: StorageFile, key: bytes | None, associated: bytes) -> PlainView:
-    """Open an encrypted file with a key, or a plain file without one."""
+    """Open an encrypted file with a key, or an unencrypted file without a key."""
     source = Source(file, owned=True, near=True)
     if key is not None:
         return PlainView(source, Keys(key), associated, require_gcm=True)
@@ -129,7 +130,8 @@ class ParquetFile:
         expected: str = "",
         digest: bool = False,
     ) -> None:
-        """Read and authenticate the footer. `key`: None for an unencrypted original; otherwise as for `Opened`."""
+        """Read and authenticate the footer. `key` is None for an unencrypted original; see `Opened` for the other
+        arguments."""
         self.entry = entry
         self._expected = expected
         self.ahead = StorageFile(storage, entry, threads, digest or bool(expected))
@@ -137,13 +139,13 @@ class ParquetFile:
         try:
             self._view = _refusing(name, lambda: _view(self.ahead, key.key if key else None, associated))
             if key is None and self._view.encrypted:
-                raise FormatError(f"{name} is already encrypted: decrypt it first")
+                raise FormatError(f"{name} is already encrypted; decrypt it first")
         except BaseException:
             self.ahead.close()
             raise
 
     def pieces(self, encryption: Encryption | None = None) -> Iterator[memoryview]:
-        """Yield the file in order, decrypted or encrypted. A piece is valid until the next one is requested."""
+        """Yield the file in order, decrypted or encrypted. A piece is valid until the next piece is requested."""
         yield from rewritten(self._view, encryption)
         self._check()
 
@@ -162,12 +164,12 @@ class ParquetFile:
 
 
 def _refusing(name: str, open_view: Callable[[], PlainView]) -> PlainView:
-    """Open a view. Exceptions of the view become errors of the object."""
+    """Open a view. Add the object's name to exceptions."""
     try:
         return open_view()
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from None
     except KeyError:
-        raise FormatError(f"{name} is already encrypted: decrypt it first") from None
+        raise FormatError(f"{name} is already encrypted; decrypt it first") from None
     except ValueError as error:
         raise InvalidTag(f"{name}: {error}") from None

@@ -1,4 +1,4 @@
-"""The name patterns of --include and --exclude, with the same meaning as for directories of the command."""
+"""The name patterns of --include and --exclude, with the same meaning as for directories in the warpaes command."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ NEVER = rb"(?!)"
 
 
 class Pattern:
-    """A pattern for names, for paths if it contains a slash, or only for folders if it ends with a slash."""
+    """A pattern that matches names, or paths if it contains a slash. If it ends with a slash, it matches only
+    folders."""
 
     def __init__(self, option: str, text: str) -> None:
-        """Parse a pattern; ValueError names the option. Names are compared as bytes, and `*` matches slashes."""
+        """Parse a pattern. A ValueError names the option. Names are compared as bytes, and `*` matches slashes."""
         wanted = order(text)
         while wanted.startswith(b"./"):
             wanted = wanted[2:]
@@ -64,7 +65,7 @@ class Patterns:
         return bool(self._include or self._exclude)
 
     def take(self, *names: str) -> bool:
-        """Return whether the patterns select an object with these names, encrypted and plain."""
+        """Return whether the patterns select an object with these names (encrypted and plaintext)."""
         paths = [way for name in dict.fromkeys(names) for way in _ways(order(name))]
         if any(pattern.matches(*way) for pattern in self._exclude for way in paths):
             return False
@@ -100,7 +101,7 @@ def translated(pattern: bytes) -> bytes:
 
 
 def _pieces(pattern: bytes) -> Iterator[bytes]:
-    """Yield `*`, or an expression for one byte."""
+    """Split a pattern into pieces: `*`, or a regular expression for one byte."""
     at = 0
     while at < len(pattern):
         byte = pattern[at : at + 1]
@@ -111,7 +112,7 @@ def _pieces(pattern: bytes) -> Iterator[bytes]:
             yield b"."
         elif byte == b"\\":
             if at == len(pattern):
-                raise ValueError(r"nothing follows the last \: write \\ for the character itself")
+                raise ValueError(r"nothing follows the last \; write \\ for the character itself")
             yield re.escape(pattern[at : at + 1])
             at += 1
         elif byte == b"[":
@@ -130,7 +131,7 @@ def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
     while True:
         byte = pattern[at : at + 1]
         if not byte:
-            raise ValueError(r"a [ without its ]: write \[ for the character itself")
+            raise ValueError(r"a [ has no matching ]; write \[ for the character itself")
         if byte == b"]" and at != begin:
             break
         if byte == b"[" and pattern[at + 1 : at + 2] in (b".", b"="):
@@ -138,7 +139,7 @@ def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
         if byte == b"[" and pattern[at + 1 : at + 2] == b":":
             name, end, _ = pattern[at + 2 :].partition(b":]")
             if not end or name not in CLASSES:
-                raise ValueError(f"a class within brackets is one of {', '.join(map(bytes.decode, CLASSES))}")
+                raise ValueError(f"a class within brackets must be one of {', '.join(map(bytes.decode, CLASSES))}")
             parts.append(CLASSES[name])
             at += len(name) + 4
             continue
@@ -146,7 +147,7 @@ def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
         high = low
         if pattern[at : at + 1] == b"-" and pattern[at + 1 : at + 2] not in (b"", b"]"):
             if pattern[at + 1 : at + 3] in (b"[.", b"[=", b"[:"):
-                raise ValueError("a range within brackets ends with a character")
+                raise ValueError("a range within brackets must end with a character")
             high, at = _one(pattern, at + 1)
         if low <= high:
             parts.append(b"\\x%02x-\\x%02x" % (low, high))
@@ -159,5 +160,5 @@ def _one(pattern: bytes, at: int) -> tuple[int, int]:
     r"""Return one byte within brackets, possibly escaped by \, and the position after it."""
     at += pattern[at : at + 1] == b"\\"
     if at >= len(pattern):
-        raise ValueError(r"a [ without its ]: write \[ for the character itself")
+        raise ValueError(r"a [ has no matching ]; write \[ for the character itself")
     return pattern[at], at + 1

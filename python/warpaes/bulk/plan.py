@@ -1,4 +1,4 @@
-"""The report of --dry-run, which describes the effect of a job."""
+"""The report of --dry-run, which describes a job's effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMED = 1000
 
 
 def report(manifest: Manifest, options: Options, source: Storage, target: Storage, notes: list[str]) -> dict[str, Any]:
-    """Return the pending rows. Names that are invalid in the target are also reported as errors."""
+    """Return a report on the pending rows. Names that are invalid in the target are also reported as errors."""
     objects = size = errors = done = unknown = 0
     named: list[dict[str, Any]] = []
     first: list[dict[str, str]] = []
@@ -44,7 +44,7 @@ def report(manifest: Manifest, options: Options, source: Storage, target: Storag
             else:
                 done += 1
     if unknown:
-        notes.append(f"{unknown} objects have no size in the list and are not included in the number of bytes")
+        notes.append(f"{unknown} objects have no size in the list, so the number of bytes does not include them")
     if options.remove_source:
         notes.append("--remove-source would remove the originals at the end")
     return {
@@ -65,9 +65,10 @@ def report(manifest: Manifest, options: Options, source: Storage, target: Storag
 def of_target(
     manifest: Manifest, options: Options, holders: tuple[str, str], continues: bool, notes: list[str]
 ) -> dict[str, Any]:
-    """Return the plan of a rekey or rewrap.
+    """Return the plan for a rekey or a rewrap.
 
-    `holders`: the current key of the dataset and the next one. `continues`: whether an earlier run has begun it.
+    `holders` contains the dataset's current key and its next key. `continues`: whether an earlier run has begun the
+    job.
     """
     command = options.command
     objects = size = done = wrapped = 0
@@ -115,6 +116,6 @@ def lines(planned: dict[str, Any]) -> Iterator[str]:
     elif planned["objects"] > len(planned["first_objects"]):
         yield f"  and {planned['objects'] - len(planned['first_objects'])} more"
     yield (
-        f"{planned['command']} --dry-run: {planned['objects']} objects to do, {human(planned['bytes'])}; "
-        f"{planned['done']} done before, {planned['errors']} errors; nothing was written"
+        f"{planned['command']} --dry-run: {planned['objects']} objects to process, {human(planned['bytes'])}; "
+        f"{planned['done']} already done, {planned['errors']} errors; nothing was written"
     )

@@ -1,4 +1,4 @@
-"""Pools of workers: in this process, in processes of this machine, or as Ray actors on a cluster."""
+"""Pools of workers: in this process, in processes on this machine, or as Ray actors in a cluster."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ Task = tuple[int, str, Row]
 Events = list[tuple[int, dict[str, Any]]]
 
 
-#: Maximum bytes of an argument that Ray passes without storing it. Ray's limit is 100 KiB for all arguments of a call.
+#: Maximum size of an argument that Ray passes without storing it. Ray's limit is 100 KiB for all arguments of a call.
 INLINE = 64 << 10
 
 
 class NoWorkerError(Exception):
-    """A worker cannot be created, and another attempt would also fail."""
+    """A worker cannot be created, and a retry would also fail."""
 
 
 class Pool(abc.ABC):
-    """Workers by number. A dead worker is replaced and reported; the driver must give its rows to other workers."""
+    """Numbered workers. A dead worker is replaced and reported, and the driver must assign its rows to other
+    workers."""
 
     size: int
 
     @abc.abstractmethod
     def submit(self, slot: int, tasks: list[Task]) -> None:
-        """Give tasks to a worker."""
+        """Assign tasks to a worker."""
 
     @abc.abstractmethod
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
@@ -57,7 +58,7 @@ class LocalPool(Pool):
         self._worker = Worker(config)
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
-        """Give tasks to the worker."""
+        """Assign tasks to the worker."""
         self._worker.submit(tasks)
 
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
@@ -70,7 +71,8 @@ class LocalPool(Pool):
 
 
 def _for_one_of(config: Config, size: int) -> Config:
-    """Return the configuration of one of several workers, which share a limit of bytes per second equally."""
+    """Return the configuration for one of several workers. The limit in bytes per second is divided equally among
+    them."""
     return replace(config, limit_rate=config.limit_rate / size)
 
 
@@ -101,7 +103,7 @@ def _serve(pipe: Any, config: Config) -> None:
 
 
 class ProcessPool(Pool):
-    """Workers in processes of this machine."""
+    """Workers in processes on this machine."""
 
     def __init__(self, config: Config, size: int) -> None:
         """Start the processes."""
@@ -126,14 +128,14 @@ class ProcessPool(Pool):
         return [process.pid for process, _ in self._workers]
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
-        """Give tasks to a worker. The next poll reports a dead worker."""
+        """Assign tasks to a worker. If the worker is dead, the next poll reports this."""
         try:
             self._workers[slot][1].send(tasks)
         except OSError:
             return
 
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
-        """Return workers' events."""
+        """Return the workers' reports, with None for a dead worker."""
         slots = {pipe: slot for slot, (_, pipe) in enumerate(self._workers)}
         reports: list[tuple[int, Events | None]] = []
         for pipe in self._wait(list(slots), timeout):
@@ -160,20 +162,20 @@ class ProcessPool(Pool):
 
 
 class RayWorker:
-    """A worker in an actor. Keys are sent by separate calls, because Ray stores the arguments of constructors.
+    """A worker in a Ray actor. Keys are sent in separate calls, because Ray stores the arguments of constructors.
 
-    Ray also stores arguments of more than 100 KiB, and may spill them to disks.
+    Ray also stores arguments larger than 100 KiB, and may spill them to disk.
     """
 
     def __init__(self) -> None:
-        """Wait for the configuration."""
+        """Create a worker that waits for its configuration."""
         self._made = threading.Event()
         self._lock = threading.Lock()
         self._pieces: dict[int, bytes] = {}
 
     def open(self, number: int, count: int, piece: bytes) -> None:
         """Store a piece of the configuration. The last piece starts the worker."""
-        with self._lock:  # the calls arrive in any order
+        with self._lock:  # the calls may arrive in any order
             self._pieces[number] = piece
             if len(self._pieces) < count:
                 return
@@ -183,7 +185,7 @@ class RayWorker:
         self._made.set()
 
     def submit(self, tasks: list[Task]) -> None:
-        """Start processing rows."""
+        """Assign rows to the worker."""
         self._made.wait()
         self._worker.submit(tasks)
 
@@ -193,7 +195,7 @@ class RayWorker:
 
 
 def actors_in(resources: dict[str, float], cpus: float, gpus: float) -> int:
-    """Return the number of actors that fit, because rows for an actor without a place would wait forever."""
+    """Return the number of actors that fit in the cluster. Rows of an actor that does not fit would wait forever."""
     rooms = [resources.get("CPU", 1) / max(cpus, 0.01)]
     if gpus > 0:
         rooms.append(resources.get("GPU", 0) / gpus)
@@ -201,20 +203,22 @@ def actors_in(resources: dict[str, float], cpus: float, gpus: float) -> int:
 
 
 class RayPool(Pool):
-    """Ray actors, each with a share of cores or of a GPU."""
+    """Ray actors, each with a number of cores and a share of a GPU."""
 
     def __init__(self, config: Config, size: int, address: str, cpus: float, gpus: float) -> None:
-        """Join the cluster and start the actors. Ray places them, and waits if there are not enough resources."""
+        """Join the cluster and start the actors. Ray places the actors, and waits if there are not enough resources."""
         try:
             import ray
         except ModuleNotFoundError as error:
-            raise NoWorkerError(f"--address requires the package {error.name}: pip install 'warpaes[ray]'") from error
+            raise NoWorkerError(
+                f"--address requires the package {error.name}; run pip install 'warpaes[ray]'"
+            ) from error
 
         self._ray = ray
         if not ray.is_initialized():
             ray.init(address=address, log_to_driver=False)
         self.size = size or actors_in(ray.cluster_resources(), cpus, gpus)
-        # The thread that submits tasks. Another thread waits in poll.
+        # Concurrent calls: a thread submits tasks while another thread waits in poll.
         self._actor = ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=4, scheduling_strategy="SPREAD")(
             RayWorker
         )
@@ -230,11 +234,11 @@ class RayPool(Pool):
         return [worker, worker.poll.remote(5)]
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
-        """Give tasks to an actor."""
+        """Assign tasks to an actor."""
         self._workers[slot][0].submit.remote(tasks)
 
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
-        """Return actors' reports, and request more."""
+        """Return the actors' reports, and request further reports."""
         slots = {report: slot for slot, (_, report) in enumerate(self._workers)}
         ready, _ = self._ray.wait(list(slots), num_returns=1, timeout=timeout)
         if ready:
@@ -258,13 +262,13 @@ class RayPool(Pool):
             except self._ray.exceptions.RayActorError as error:
                 if isinstance(error, self._ray.exceptions.ActorDiedError) and "creation task" in str(error):
                     raise NoWorkerError(str(error)) from error
-                self._ray.kill(worker[0])  # the actor may only be unreachable
+                self._ray.kill(worker[0])  # the actor may be alive but unreachable
                 self._workers[slot] = self._start()
                 reports.append((slot, None))
         return reports
 
     def gauges(self, labels: dict[str, str]) -> Told:
-        """Return the cluster's receiver of progress."""
+        """Return an object that reports progress to the cluster."""
         from ray.util.metrics import Gauge
 
         return RayGauges(Gauge, labels)

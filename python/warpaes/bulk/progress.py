@@ -1,4 +1,4 @@
-"""The progress of a job: a line on the terminal, metrics for Prometheus, and a report at the end."""
+"""Reports on the progress of a job: a line on the terminal, metrics for Prometheus, and a final report."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def clock(seconds: float) -> str:
 
 
 def open_metrics(place: str, labels: dict[str, str]) -> Told:
-    """Parse `--metrics`: a port of this machine, HOST:PORT, or a file."""
+    """Parse the value of `--metrics`: a port on this machine, HOST:PORT, or a file."""
     host, _, port = place.rpartition(":")
     if port.isdecimal() and "/" not in host:
         if int(port) > 65535:
-            raise ValueError(f"--metrics {place}: a port is at most 65535; write ./{place} for a file")
+            raise ValueError(f"--metrics {place}: the maximum port is 65535; write ./{place} for a file")
         from .metrics_server import MetricsServer  # most jobs have no metrics, and the module loads slowly
 
         try:
             return MetricsServer(host or "127.0.0.1", int(port), labels)
         except OSError as error:
-            raise ValueError(f"--metrics {place}: cannot listen there: {error.strerror or error}") from None
+            raise ValueError(f"--metrics {place}: cannot listen on this address: {error.strerror or error}") from None
     return MetricsFile(place, labels)
 
 
@@ -48,14 +48,14 @@ class Progress:
     """The counters of a job, which are reported at intervals."""
 
     def __init__(self, command: str, target: str, file: TextIO | None, metrics: str | None) -> None:
-        """`file`: a terminal or a log, or None; `metrics`: a port or a path for Prometheus."""
+        """Start at zero. `file` is a terminal, a log or None, and `metrics` is a port or a path for Prometheus."""
         self.command, self.target = command, target
-        self.objects = self.bytes = 0  #: all of them
+        self.objects = self.bytes = 0  #: in the whole job
         self.done_objects = self.done_bytes = 0
-        self.run_objects = self.run_bytes = 0  # the part done by this run
+        self.run_objects = self.run_bytes = 0  # processed in this run
         self.errors = self.retries = self.deaths = self.adopted = self.in_flight = 0
         self.computed_on: Counter[str] = Counter()  #: objects, by backend and GPU
-        self.first_errors: list[dict[str, str]] = []  #: of this run
+        self.first_errors: list[dict[str, str]] = []  #: in this run
         self._file = file
         self.labels = {"command": command, "target": target}
         self._told_of: list[Told] = [open_metrics(metrics, self.labels)] if metrics else []
@@ -75,7 +75,7 @@ class Progress:
         return (self.run_bytes - size) / seconds, (self.run_objects - objects) / seconds
 
     def left(self) -> float | None:
-        """Return the remaining seconds, by bytes or by objects, whichever is longer."""
+        """Return the estimated remaining seconds: the longer of the estimates by bytes and by objects."""
         by_bytes, by_objects = self.rates()
         bytes_left, objects_left = self.bytes - self.done_bytes, self.objects - self.done_objects - self.errors
         if by_objects <= 0:
@@ -83,7 +83,7 @@ class Progress:
         return max(bytes_left / by_bytes if by_bytes > 0 else 0, objects_left / by_objects, 0)
 
     def line(self) -> str:
-        """Return the state in one line."""
+        """Return the job's state in one line."""
         by_bytes, by_objects = self.rates()
         left = self.left()
         text = (
@@ -94,7 +94,7 @@ class Progress:
         return text + (f", {self.errors} errors" if self.errors else "")
 
     def tell(self, last: bool = False) -> None:
-        """Report the state if the interval has passed or if this is the last report."""
+        """Report the job's state if the interval has passed or this is the last report."""
         now = time.monotonic()
         interval = 1 if self._terminal else 10
         if now - self._told < interval and not last:
@@ -114,7 +114,7 @@ class Progress:
     def _print(self, text: str, end: str) -> None:
         try:
             print(("\r\x1b[K" if self._terminal else "") + printable(text), file=self._file, flush=True, end=end)
-        except OSError:  # the reader has closed it
+        except OSError:  # for example, if a pipe's reader has closed it
             self._file = None
 
     def say(self, sentence: str) -> None:
@@ -123,7 +123,7 @@ class Progress:
             self._print(f"{self.command}: {sentence}", "\n")
 
     def note_error(self, key: str, error: str) -> None:
-        """Record an error for the report, if it is one of the first."""
+        """Record an error for the report, unless it already contains enough errors."""
         if len(self.first_errors) < SHOWN:
             self.first_errors.append({"key": key, "error": error})
 

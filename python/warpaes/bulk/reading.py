@@ -1,4 +1,4 @@
-"""Finds the keys and the associated data of single objects in the manifest of their dataset, for readers."""
+"""Finds the keys and the associated data of single objects in their dataset's manifest, for readers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .manifest import NAME, Manifest, ManifestError
 from .rows import Row
 from .storage import CredentialsError, Entry, MissingError, PermanentError, Storage
 
-#: Maximum number of data keys that are kept, and of shards for each manifest.
+#: Maximum number of data keys that are kept, and of shards that are kept for each manifest.
 MOST_KEPT, MOST_SHARDS = 1024, 5
 
 
 class _Folder(Storage):
-    """A folder of an fsspec file system, with the operations that reading a manifest needs."""
+    """A folder in an fsspec file system, with the operations that are required to read a manifest."""
 
     def __init__(self, fs: AbstractFileSystem, root: str) -> None:
         super().__init__()
@@ -46,26 +46,26 @@ class _Folder(Storage):
         except FileNotFoundError:
             raise MissingError(f"{path}: no such file") from None
         if info["type"] != "file":  # reading a pipe would block
-            raise ManifestError(f"{path} is not a file: restore it from a copy")
+            raise ManifestError(f"{path} is not a file; restore it from a copy")
         return Entry(key, int(info["size"]), "")
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        # Manifests are authenticated, so their version needs no comparison.
+        # Manifests are authenticated, so versions need not be compared.
         return bytes(self._fs.cat_file(f"{self.url}/{entry.key}", start=offset, end=offset + length))
 
 
 @dataclass
 class _Dataset:
-    """A manifest that was read, and its keys. Thread-safe."""
+    """A manifest that has been read, and its keys. The class is thread-safe."""
 
     root: str
     manifest: Manifest
     keyring: keys.Keyring
-    version: tuple[str, ...]  #: of the manifest's root in the storage
+    version: tuple[str, ...]  #: version of the manifest's root in the storage
     shards: Kept[list[Row]] = field(default_factory=lambda: Kept(MOST_SHARDS))
 
     def find(self, path: str) -> Row | None:
-        """Return the row of an object that exists in the target."""
+        """Return an object's row if the object exists in the target."""
         manifest, key = self.manifest, path[len(self.root) :].removeprefix("/")
         name = key.removesuffix(manifest.job.options.get("suffix") or "")
         number = manifest.shard_of(name)
@@ -78,7 +78,8 @@ class _Dataset:
         return row if row is not None and row.key == key and row.is_adopted else None
 
     def associated_data(self, row: Row) -> bytes:
-        """Return an object's associated data: the old one if a rekey has not processed the object yet."""
+        """Return an object's associated data, or the old associated data if a rekey has not processed the object
+        yet."""
         options = self.manifest.job.options
         binding = options.get("binding", BOUND)
         if row.todo == "rekey":
@@ -92,14 +93,14 @@ class _Dataset:
 
 @dataclass
 class _Refused:
-    """A manifest that was refused, and the reason. It is not read again until it is replaced."""
+    """A manifest that was refused, and the reason. The manifest is not read again until it is replaced."""
 
     version: tuple[str, ...]
     sentence: str
 
 
 class Datasets:
-    """Finds the keys of objects by path in an fsspec file system. Thread-safe.
+    """Finds the keys of objects by their paths in an fsspec file system. The class is thread-safe.
 
     Each manifest and each data key is opened only once. Both are kept for ``KEPT_SECONDS``, and at most ``MOST_KEPT``
     data keys of single objects are kept. A thread that waits for the key manager blocks only threads that need the same
@@ -107,12 +108,12 @@ class Datasets:
     """
 
     def __init__(self, place: DatasetPlace, fs: Callable[[], AbstractFileSystem]) -> None:
-        """Read the key. A key manager is contacted only when an object needs its key.
+        """Read the key. A key manager is contacted only when an object's key is needed.
 
-        ``fs`` returns the file system, which may be a different one in a child of ``fork``.
+        ``fs`` returns the file system, which may differ in a process created by ``fork``.
 
         Raises:
-            OSError, ValueError: There is no key at the place.
+            OSError, ValueError: The key cannot be read from the place, or is invalid.
         """
         self._place, self._fs = place, fs
         self._spec = keys.KeySpec.read(place.key)
@@ -123,24 +124,25 @@ class Datasets:
         self._process = os.getpid()
         self._source = self._spec.open()
         holders = self._spec.holders()
-        if len(holders) == 1:  # a single source, so that both share its connections and its probe
+        if len(holders) == 1:  # a single source, so that both uses share its connections and its test
             holders = [replace(holders[0], source=self._source)]
         self._holders = holders
         self._found: Kept[_Dataset | _Refused] = Kept(MOST_KEPT, KEPT_SECONDS)
         self._kept: Kept[keys.DataKey] = Kept(MOST_KEPT, KEPT_SECONDS)
 
     def of(self, path: str) -> tuple[Keyset, bytes]:
-        """Return the keyset and the associated data of an object. Raises as ``key_of``."""
+        """Return the keyset and the associated data of an object. Raises the same exceptions as ``key_of``."""
         key, associated = self.key_of(path)
         if not isinstance(key, Keyset):
-            raise KeysetError(f"{path} is a Parquet file in its dataset: read it with the protocol warpaes-parquet")
+            raise KeysetError(f"{path} is a Parquet file in its dataset; read it with the protocol warpaes-parquet")
         return key, associated
 
     def of_parquet(self, path: str) -> tuple[bytes, bytes]:
-        """Return the key and the AAD prefix of an object that is a Parquet file. Raises as ``key_of``."""
+        """Return the key and the AAD prefix of an object that is a Parquet file. Raises the same exceptions as
+        ``key_of``."""
         key, associated = self.key_of(path)
         if not isinstance(key, keys.ParquetKey):
-            raise KeysetError(f"{path} is not a Parquet file in its dataset: read it with the protocol warpaes")
+            raise KeysetError(f"{path} is not a Parquet file in its dataset; read it with the protocol warpaes")
         return key.key, associated
 
     def key_of(self, path: str) -> tuple[keys.DataKey, bytes]:
@@ -156,11 +158,9 @@ class Datasets:
             return self._of(path)
 
     def names_of(self, path: str) -> tuple[str, EncryptedNames | None] | None:
-        """Return the folder of the dataset that contains a path, and its names if they are encrypted.
+        """Return the folder of the dataset that contains a path, and the dataset's names if they are encrypted.
 
-        None if no dataset contains it.
-
-        Raises the exceptions of ``key_of``, except if there is no dataset.
+        If no dataset contains the path, return None. Otherwise, raises the same exceptions as ``key_of``.
         """
         with self._ready():
             dataset = self._known(f"{path}/")
@@ -176,7 +176,7 @@ class Datasets:
     def _ready(self) -> Iterator[None]:
         """Prepare this process, and translate exceptions."""
         with self._lock:
-            if self._process != os.getpid():  # sessions, tokens and threads that open keys belong to the parent
+            if self._process != os.getpid():  # sessions, tokens and threads that open keys exist only in the parent
                 self._begin()
         self._kept.forget_old()
         try:
@@ -189,13 +189,14 @@ class Datasets:
             raise KeysetError(str(error)) from None
 
     def refresh(self, path: str) -> None:
-        """Drop the manifest of an object if it was replaced since it was read, because a job may have replaced both."""
+        """Discard an object's manifest if it has been replaced since it was read, because a job may have replaced
+        both."""
         dataset = self._known(path)
         if dataset is not None and dataset.version != self._version(dataset.root):
             self._found.forget(dataset.root, dataset)
 
     def _known(self, path: str) -> _Dataset | None:
-        """Return the nearest dataset that was read."""
+        """Return the nearest dataset that has been read, or None."""
         for root in _folders(path):
             found = self._found.kept(root)
             if isinstance(found, _Dataset):
@@ -203,8 +204,8 @@ class Datasets:
         return None
 
     def _version(self, root: str) -> tuple[str, ...]:
-        """Return a value that changes when the root of a manifest changes. It only determines whether the root is read
-        again."""
+        """Return a value that changes when the root of a manifest changes. The value only determines whether the root
+        is read again."""
         fs, path = self._fs(), f"{root}/{NAME}"
         fs.invalidate_cache(fs._parent(path))
         try:
@@ -220,8 +221,8 @@ class Datasets:
                 row = dataset.find(path)
             except ManifestError as error:
                 refused = error
-        # A job may have replaced the manifest, or a nearer folder may contain one. Planted or altered files must not
-        # each cause a request to the key manager.
+        # A job may have replaced the manifest, or a nearer folder may contain a manifest. Forged or altered files must
+        # not each cause a request to the key manager.
         if row is None or dataset is None:
             root, version = self._root_above(path)
             if dataset is None or (root, version) != (dataset.root, dataset.version):
@@ -230,7 +231,7 @@ class Datasets:
             elif refused is not None:
                 raise refused
         if row is None:
-            raise InvalidTag(f"{path} is not an object of its dataset: the manifest does not contain it")
+            raise InvalidTag(f"{path} is not an object of its dataset, because the manifest does not contain it")
         return self._keyset(dataset, row), dataset.associated_data(row)
 
     def _keyset(self, dataset: _Dataset, row: Row) -> keys.DataKey:
@@ -246,7 +247,7 @@ class Datasets:
         for root in _folders(path):
             if version := self._version(root):
                 return root, version
-        raise FileNotFoundError(f"{path}: no folder above it has a warpaes bulk manifest")
+        raise FileNotFoundError(f"{path}: no folder above it contains a warpaes bulk manifest")
 
     def _opened(self, root: str, version: tuple[str, ...]) -> _Dataset:
         found = self._found.get(root, lambda: self._read(root, version), lambda each: each.version == version)
@@ -259,7 +260,7 @@ class Datasets:
         try:
             manifest = Manifest.load(_Folder(self._fs(), root), self._holders)
             if manifest is None:
-                raise ManifestError(f"{root}/{NAME} was removed: restore it from a copy")
+                raise ManifestError(f"{root}/{NAME} was removed; restore it from a copy")
             self._check(root, manifest)
         except ManifestError as error:
             return _Refused(version, str(error))
@@ -275,12 +276,12 @@ class Datasets:
             raise ManifestError(f"{root} is the dataset {manifest.dataset}, not {id}")
         if id is None and pin is None and not self._is_at(root, manifest.job.target):
             raise ManifestError(
-                f"{root} is the dataset {manifest.dataset}, which was written to {manifest.job.target}: "
+                f"{root} is the dataset {manifest.dataset}, which was written to {manifest.job.target}; "
                 f"if you moved or copied it here and it was not replaced, write "
                 f"{DATASET}id={manifest.dataset}; before the key"
             )
         if manifest.job.is_decrypted:
-            raise ManifestError(f"{root} was written by decrypt: its objects are not encrypted")
+            raise ManifestError(f"{root} was written by decrypt, so its objects are not encrypted")
 
     def _is_at(self, root: str, target: str) -> bool:
         if isinstance(self._fs(), LocalFileSystem):
@@ -289,7 +290,7 @@ class Datasets:
 
 
 def _folders(path: str) -> Iterator[str]:
-    """Return the folders above a path, beginning with the nearest."""
+    """Yield the folders above a path, starting with the nearest."""
     while (parent := posixpath.dirname(path)) not in ("", path):
         path = parent
         yield path

@@ -1,4 +1,4 @@
-"""Changes the key of a dataset: of its objects (rekey) or of its wrapped data keys (rewrap)."""
+"""Changes of a dataset's key: re-encryption of the objects (rekey) or of their data keys (rewrap)."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from .storage import FOLDER, KEY_SUFFIX, MissingError, PermanentError
 class OfTarget(Run):
     """A command that changes a dataset in place."""
 
-    #: Whether an earlier run began the same command, so that only the remaining rows must be processed.
+    #: Whether an earlier run began this command, so that only the remaining rows must be processed.
     _continues = True
 
     def _of_target(self) -> Manifest:
-        """Return the manifest of the target, which rekey and rewrap require."""
+        """Return the target's manifest. Refuse a target without a manifest."""
         there = self._loaded(lambda: self._load(self.target))
         if there is None:
             raise Refused(
-                f"{self.target.url} has no manifest: restore {NAME}, or create one from the existing "
+                f"{self.target.url} has no manifest; restore {NAME}, or create it from the existing "
                 f"objects with `warpaes bulk adopt`"
             )
         if there.job.is_decrypted:
-            raise Refused(f"{self.target.url} was written by decrypt: there is nothing to re-encrypt")
+            raise Refused(f"{self.target.url} was written by decrypt, so there is nothing to re-encrypt")
         there.is_dry = self.options.dry_run
         self._use_names(there.names, "target")
         return there
 
     def _try_old_keys(self, there: Manifest, specs: list[keys.KeySpec]) -> None:
-        """Before anything is changed, refuse keys that open none of the dataset's wrapped keys."""
+        """Refuse keys that do not open any of the dataset's wrapped keys, before anything is changed."""
         records = [record for record in there.job.keys.values() if not record.get("replaced")]
         if not records and there.job.options.get("envelope"):
             rows = (row for _, each in there.each() for row in each if row.is_sealed and row.wrapped)
@@ -58,16 +58,16 @@ class OfTarget(Run):
 
 
 class Rekey(OfTarget):
-    """Encrypts the objects of a dataset again with a new key."""
+    """Re-encrypts the objects of a dataset with a new key."""
 
     def do(self) -> None:
-        """Encrypt every object again, and search for objects without a row."""
+        """Re-encrypt every object, and search for objects that have no row."""
         options = self.options
         there = self._manifest = self._of_target()
         job = there.job
         assert there.signer is not None
-        # Only the new key can have saved this manifest, so holders of the old key did not choose which rows are
-        # finished.
+        # Only a holder of the new key can have saved this manifest, so holders of only the old key did not choose which
+        # rows are finished.
         begun = there.signer.holder is self.holders[0] and job.command == "rekey"
         if begun and (there.total("todo") or self._has_ended(there)):
             if job.options.get("envelope", "") != options.envelope:
@@ -77,7 +77,7 @@ class Rekey(OfTarget):
                     self._drop_missing()
                 self._again()
         else:
-            if job.command != "rekey":  # holders of the old key may know a names key under it
+            if job.command != "rekey":  # holders of the old key may have a names key that is wrapped under it
                 self._ended(there)
             self._check_rekey(there)
             self._continues = False
@@ -95,7 +95,7 @@ class Rekey(OfTarget):
         self._find_unlisted()
         if there.names is not None:
             self.notes.append(
-                "the names key stays the same: to change it, decrypt the dataset and encrypt it to another target"
+                "the names key stays the same; to change it, decrypt the dataset and encrypt it to a different target"
             )
         if self._joins:
             return
@@ -106,10 +106,10 @@ class Rekey(OfTarget):
         self._save()
 
     def _has_ended(self, there: Manifest) -> bool:
-        """Return whether KEY, the old key, opens nothing any more, so that only the search for unlisted objects is
-        repeated."""
+        """Return whether KEY, the old key, does not open any key in use, so that only the search for unlisted objects
+        must be repeated."""
         if not self.options.envelope:
-            return True  # everything is under the new key, which differs from KEY
+            return True  # all objects are under the new key, which differs from KEY
         try:
             self._try_old_keys(there, self.specs)
         except PermanentError:
@@ -140,17 +140,17 @@ class Rekey(OfTarget):
         if options.template and keys.is_parquet(options.template) != keys.is_parquet(old_template):
             raise Refused(
                 f"--template {options.template}: the objects have the template {old_template}, and rekey "
-                f"does not change the format: decrypt them, and encrypt the result"
+                f"does not change the format; decrypt the objects, and encrypt the result"
             )
         if not options.envelope and not job.options.get("envelope"):
             if there.signer.holder is holder:
                 raise Refused(
-                    f"all objects of {self.target.url} are already under {holder}: give --new-key, or rotate KEY"
+                    f"all objects in {self.target.url} are already under {holder}; use --new-key, or rotate KEY"
                 )
             if holder.key_id in job.used:
                 raise Refused(
-                    f"{holder}: objects of {self.target.url} were under this key before, so old copies of them "
-                    f"would be accepted: give a new key"
+                    f"{holder}: objects in {self.target.url} were previously under this key, so old copies of them "
+                    f"would be accepted; use a new key"
                 )
         self._try_old_keys(there, self.specs)
 
@@ -158,7 +158,7 @@ class Rekey(OfTarget):
         options, job, holder = self.options, there.job, self.holders[0]
         assert there.signer is not None
         job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
-        # After a rekey that reached its last row, all objects are bound, even if its end was not saved.
+        # After a rekey has processed its last row, all objects are bound, even if the end of the rekey was not saved.
         old = job.options.get("binding", BOUND)
         if there.total("todo"):
             old = job.options.get("old_binding", old)
@@ -191,7 +191,7 @@ class Rekey(OfTarget):
         self.progress.errors += len(self.unlisted)
 
     def _drop_keys(self) -> None:
-        """Remove the wrapped data keys that this rekey replaced from the manifest."""
+        """Remove from the manifest the wrapped data keys that this rekey replaced."""
         job = self.manifest.job
         old = [key_id for key_id, record in job.keys.items() if record.get("job") != job.id]
         for key_id in old:
@@ -206,16 +206,16 @@ class Rewrap(OfTarget):
     """Wraps the data keys of a dataset with a new key."""
 
     def do(self) -> None:
-        """Wrap every data key again."""
+        """Rewrap every data key."""
         there = self._manifest = self._of_target()
         job = there.job
         if not job.options.get("envelope"):
             raise Refused(
-                f"a keyset encrypts {self.target.url} directly, so there are no wrapped keys: use rekey to change its "
+                f"a keyset encrypts {self.target.url} directly, so there are no wrapped keys; use rekey to change its "
                 "key"
             )
         if not self.new_specs:
-            raise Refused("--new-key is missing: give the key that will wrap the data keys")
+            raise Refused("--new-key is missing; pass the key that will wrap the data keys")
         assert there.signer is not None
         todo = bool(there.total("todo"))
         self._continues = todo and there.signer.holder is self.holders[0] and job.command == "rewrap"
@@ -230,7 +230,9 @@ class Rewrap(OfTarget):
             records, left = keys.rewrap_all(list(job.keys.values()), old, self.holders[0].source)
             job.keys = {record["key_id"]: record for record in records}
             if left:
-                self.notes.append(f"{len(left)} wrapped keys that a rekey has replaced stay under their old key")
+                self.notes.append(
+                    f"{len(left)} wrapped keys, which a rekey has replaced, remain wrapped with their old key"
+                )
             job.command, job.finished = "rewrap", False
             self._mark("rewrap", lambda row: row.is_sealed and bool(row.wrapped))
             job.wraps = job.wraps if there.signer.holder is self.holders[0] else 0

@@ -1,4 +1,4 @@
-"""fsspec file systems: for reading, and for writing if uploads are atomic."""
+"""Storage in fsspec file systems, for reading and, if uploads are atomic, for writing."""
 
 from __future__ import annotations
 
@@ -29,47 +29,45 @@ def _version(info: dict[str, Any]) -> str:
     names = ("ETag", "etag", "generation", "mtime", "LastModified", "Last-Modified", "last_modified", "created")
     stamp = next((info[name] for name in names if info.get(name)), "")
     if hasattr(stamp, "timestamp"):
-        stamp = stamp.timestamp()  # listings and single requests may round times differently
+        stamp = stamp.timestamp()  # because listings and single requests may round times differently
     return f"{stamp:.3f}-{info.get('size')}" if isinstance(stamp, float) else f"{stamp}-{info.get('size')}"
 
 
 class RemoteStorage(Storage):
-    """A URL that fsspec opens. fsspec file systems can create objects conditionally but cannot replace them
-    conditionally: another program may change the object between the check and the write.
-
-
+    """Storage at a URL that fsspec opens. fsspec file systems can create objects conditionally but cannot replace them
+    conditionally: another program may change an object between the check and the write.
     """
 
     can_replace = False
     _turn = threading.Lock()
 
     def __init__(self, url: str) -> None:
-        """Use the URL of a file or a folder."""
+        """Open the URL of a file or a folder."""
         from fsspec.core import url_to_fs
 
         super().__init__()
         if url.partition("://")[2].endswith("//"):
-            raise ValueError(f"{url}: a folder whose name ends with a slash cannot be named through fsspec")
+            raise ValueError(f"{url}: fsspec cannot access a folder whose name ends with a slash")
         self.url = url.rstrip("/")
         self._fs, root = url_to_fs(url)
         self._root = root.rstrip("/")
         protocol = url.partition("://")[0]
         self.can_write, self.is_shared = protocol in WHOLE, protocol != "memory"
-        # A web server does not report whether an address is a folder; an address that ends with a slash is treated as
-        # one.
+        # A web server does not report whether an address is a folder. An address that ends with a slash is treated as a
+        # folder.
         self._web, self._is_folder = protocol in ("http", "https"), url.endswith("/")
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{urllib.parse.quote(key) if self._web else key}" if key else self._root
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Return the attributes that fsspec does not read."""
+        """Return the attributes that are lost because fsspec does not read them."""
         return ["content types, metadata and tags, which fsspec does not read"]
 
     def check_key(self, key: str) -> None:
         """Refuse a name that a client or a server may interpret as outside the root."""
         if not key or "\0" in key or any(part in (".", "..") for part in key.split("/")):
-            raise PermanentError(f"{key!r} cannot be the name of an object: rename it, or exclude it")
+            raise PermanentError(f"{key!r} cannot be the name of an object; rename it, or exclude it")
 
     def list(self, key: str = "") -> Iterator[Entry]:
         """Find all files below the root."""
@@ -83,18 +81,18 @@ class RemoteStorage(Storage):
             if not path.startswith(self._root):
                 raise OSError(f"{self.url}: the file system lists {path!r}, which is outside this folder")
             name = path[len(self._root) :].removeprefix("/")
-            if self._web and ("?" in name or "#" in name):  # links that only change the order of a listing
+            if self._web and ("?" in name or "#" in name):  # a link that only changes the order of a listing
                 continue
             name = urllib.parse.unquote(name) if self._web else name
             if name.startswith(key):
-                # Listings of web servers contain only names.
+                # Listings from web servers contain only names.
                 yield self._entry(name, info) if info.get("size") is not None else self.stat(name)
 
     def _entry(self, key: str, info: dict[str, Any]) -> Entry:
         size = info.get("size")
         if not isinstance(size, int) or size < 0:
             raise OSError(
-                f"{self._path(key)} does not report its size: give a list with sizes, or copy the object first"
+                f"{self._path(key)} does not report its size; pass a list with sizes, or copy the object first"
             )
         return Entry(key, size, _version(info))
 
@@ -110,7 +108,7 @@ class RemoteStorage(Storage):
         return self._entry(key, info)
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Read a range; after the end of a file, check its version again."""
+        """Read a byte range. After reading the end of a file, check its version again."""
         try:
             data: bytes = self._fs.cat_file(self._path(entry.key), start=offset, end=offset + length) if length else b""
         except FileNotFoundError:
@@ -124,7 +122,7 @@ class RemoteStorage(Storage):
         return data
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Start an upload. Data that fits into one part is sent in one request."""
+        """Start an upload. Data that fits in one part is sent in one request."""
         return _RemoteUpload(self, key, part_bytes(size), replace)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
@@ -157,7 +155,7 @@ class RemoteStorage(Storage):
                 return
 
     def sweep(self, keys: Names) -> int:
-        """Unfinished uploads cannot be listed through fsspec; the store aborts them."""
+        """Do nothing. Unfinished uploads cannot be listed through fsspec, and the store aborts them."""
         return 0
 
 
@@ -169,7 +167,7 @@ class _RemoteUpload(Upload):
 
     def write(self, data: memoryview) -> None:
         self._buffer += data
-        # Data that stays in memory in any case is collected there.
+        # In memory://, the data stays in memory in any case, so it is collected here.
         if len(self._buffer) > self._part and self._storage.is_shared:
             if self._file is None:
                 if self._replace is not None:

@@ -1,4 +1,4 @@
-"""The threads of a worker. For small objects, it uses as many threads as keep a processor busy."""
+"""The threads of a worker. It uses as many threads for small objects as are needed to keep a processor busy."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from concurrent.futures import ThreadPoolExecutor
 from .rows import Row
 
 SMALL = 256 << 10  #: objects up to this size, in bytes, cost more in Python than in the library
-LOOK = 0.05  #: seconds between two readings of the processor time
-BUSY = 0.8  #: processor seconds per second; at this load or above, another thread does not help
+LOOK = 0.05  #: seconds between two measurements of processor time
+BUSY = 0.8  #: processor seconds per second; at or above this load, another thread does not help
 
 Task = tuple[int, str, Row]
 
 
 class RowThreads:
-    """Runs rows in up to ``most`` threads. Rows of small objects begin in a single thread if ``nearby`` is true.
+    """Processes rows in up to ``most`` threads. If ``nearby`` is true, small objects are at first processed by one
+    thread.
 
-    Threads pass the GIL to each other at every system call. If storage responds immediately, as for
-    files in memory or in the page cache, several threads process small objects at half the rate of one thread.
-    Otherwise, the processor idles, and :meth:`adapt` doubles the number of threads for small objects.
+    Threads pass the GIL to each other at every system call. If storage responds immediately, as for files in memory or
+    in the page cache, several threads process small objects at half the rate of a single thread. Otherwise, the
+    processor is idle, and :meth:`adapt` doubles the number of threads for small objects.
     """
 
     def __init__(self, run: Callable[[int, str, Row], None], most: int, nearby: bool) -> None:
-        """Prepare without starting a thread. ``run`` processes one row and does not raise. ``nearby``: whether storage
-        may respond immediately."""
+        """Store the arguments without starting a thread. ``run`` processes a row and does not raise. ``nearby``:
+        whether storage may respond immediately."""
         self._run, self._most = run, most
         self._small_limit = 1 if nearby else most
         self._small: deque[Task] = deque()
@@ -38,14 +39,15 @@ class RowThreads:
         self._looked = (time.monotonic(), time.process_time())
 
     def submit(self, tasks: list[Task]) -> None:
-        """Queue rows. Rows of one kind keep this order."""
+        """Queue rows. Small rows keep their order, and so do large rows."""
         with self._lock:
             for task in tasks:
                 (self._small if 0 <= task[2].size <= SMALL else self._large).append(task)
             self._start()
 
     def adapt(self) -> None:
-        """Allow more threads for small objects if rows wait while the processor idles, at most once in LOOK seconds."""
+        """Allow more threads for small objects if rows wait while the processor is idle. Checks at most once in LOOK
+        seconds."""
         now = time.monotonic()
         before, used_before = self._looked
         if now - before < LOOK:
@@ -63,19 +65,19 @@ class RowThreads:
         return bool(self._small) and self._small_limit < self._most
 
     def close(self) -> None:
-        """Drop the rows that have not started, and wait for the others."""
+        """Discard the rows that have not been started, and wait for the rows in progress."""
         with self._lock:
             self._small.clear()
             self._large.clear()
         self._executor.shutdown()
 
     def _start(self) -> None:
-        """Start threads for rows that may run. Called with the lock held."""
+        """Start threads for rows that may run. The caller holds the lock."""
         while (task := self._next()) is not None:
             self._executor.submit(self._work, *task)
 
     def _next(self) -> tuple[Task, bool] | None:
-        """Return the next row that may run, and whether it counts as small. Called with the lock held."""
+        """Return the next row that may run, and whether it counts as small. The caller holds the lock."""
         if self._running == self._most:
             return None
         if self._small and self._running_small < self._small_limit:
@@ -88,7 +90,7 @@ class RowThreads:
         return None
 
     def _work(self, task: Task, small: bool) -> None:
-        """Run a row, and then further rows."""
+        """Process a row, and then further rows."""
         while True:
             self._run(*task)
             with self._lock:

@@ -13,31 +13,31 @@ import pyarrow.parquet as pq
 
 from .storage import Entry
 
-#: States of a row: pending; written; written and the original removed; failed.
+#: States of a row: pending, written, written with the original removed, and failed.
 PENDING, DONE, REMOVED, ERROR = "pending", "done", "removed", "error"
 
 
 @dataclass(slots=True)
 class Row:
-    """An object of a job: its source, its target and its state."""
+    """An object in a job: its source, its target and its state."""
 
-    key: str  #: its name in the target
-    source: str  #: its name in the source
+    key: str  #: name in the target
+    source: str  #: name in the source
     size: int  #: size of the source when it was listed
-    version: str  #: version of the source: its ETag, or a file system's equivalent
+    version: str  #: version of the source: its ETag, or the equivalent in a file system
     state: str = PENDING
     attempt: int = 0  #: number of attempts
-    key_id: str = ""  #: the key of the object in the target
-    wrapped: str = ""  #: key records of an object with its own data key; for decrypt, those of the source
+    key_id: str = ""  #: ID of the key of the object in the target
+    wrapped: str = ""  #: key records of an object that has its own data key; for decrypt, the source's records
     sha256: str = ""  #: hash of the ciphertext in the target
     out_size: int = 0
     out_version: str = ""
     upload_id: str = ""  #: ID of the last multipart upload
     error: str = ""
-    old_key_id: str = ""  #: decrypt: the key of the source
-    old_sha256: str = ""  #: decrypt: hash of the ciphertext in the source; "" if no manifest has it
-    todo: str = ""  #: the command, other than the first, that must still process the object in the target
-    attributes: str = ""  #: attributes of the original in an object store (attributes.py)
+    old_key_id: str = ""  #: decrypt: ID of the source's key
+    old_sha256: str = ""  #: decrypt: hash of the ciphertext in the source; "" if no manifest contains it
+    todo: str = ""  #: a later command that must still process the object in the target
+    attributes: str = ""  #: the original's attributes in an object store (attributes.py)
 
     @property
     def source_entry(self) -> Entry:
@@ -56,23 +56,23 @@ class Row:
 
     @property
     def is_adopted(self) -> bool:
-        """Whether the object is in the target, and no adopt must still authenticate it, or has refused it."""
+        """Whether the object is in the target, and adopt need not authenticate it any more and has not refused it."""
         return self.is_sealed and self.todo != "adopt"
 
 
 def order(name: str) -> bytes:
-    """Return the sort key of names: their bytes."""
+    """Return the sort key of a name: its bytes."""
     return name.encode(errors="surrogateescape")
 
 
 NUMBERS = {"size", "attempt", "out_size"}
 SCHEMA = pa.schema([(column.name, pa.int64() if column.name in NUMBERS else pa.string()) for column in fields(Row)])
-#: Number of rows in a shard. A save writes the changed shards and takes 0.1 s for each.
+#: Number of rows in a shard. A save writes the changed shards, which takes 0.1 s for each.
 SHARD_ROWS = 1 << 15
 
 
 def _column(name: str, values: list[Any]) -> pa.Array:
-    """Return values as an array. ``pa.array`` would first import pandas if it is installed, which takes 0.2 s."""
+    """Return values as an array. ``pa.array`` would first import pandas, if it is installed, which takes 0.2 s."""
     if name in NUMBERS:
         return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
     texts = [value.encode() for value in values]
@@ -95,6 +95,6 @@ def unpack(data: bytes) -> list[Row]:
     process.
     """
     table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
-    # Versions before 1.2 have no attributes.
+    # Versions of warpaes before 1.2 do not write attributes.
     columns = [table[name].to_pylist() if name in table.column_names else [""] * len(table) for name in SCHEMA.names]
     return [Row(*values) for values in zip(*columns, strict=True)]

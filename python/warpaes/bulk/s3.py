@@ -1,4 +1,4 @@
-"""S3-compatible object storage: conditional writes, multipart uploads, and recovery from lost answers."""
+"""S3-compatible object storage with conditional writes, multipart uploads, and recovery from lost responses."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ MAX_KEY_BYTES = 1024
 CONNECTIONS = 64
 
 #: Metadata that identifies the attempt that wrote an object. Metadata is set when an upload begins, so it cannot
-#: contain a digest of the content. The attempt's number is sufficient: if it is found, the attempt succeeded.
+#: contain a digest of the content. The attempt's number is sufficient: if an object has it, the attempt succeeded.
 ATTEMPT, KEY_ID = "warpaes-attempt", "warpaes-key-id"
-#: Maximum number of bytes of names and values in an object's metadata.
+#: Maximum total size in bytes of the names and values in an object's metadata.
 MAX_METADATA = 2048
 #: Maximum number of objects whose attributes are kept until they are requested.
 COLLECTED = 4096
 
-#: An ETag that a request can contain. Some stores omit the quotation marks.
+#: Pattern of an ETag that a request can contain. Some stores omit the quotation marks.
 ETAG = re.compile(r"[!-~]{1,1024}")
 #: The maximum size that a manifest can represent.
 MAX_SIZE = (1 << 63) - 1
-#: Maximum number of consecutive pages without an object; beyond it, the listing is considered endless.
+#: Maximum number of consecutive pages without an object. A listing with more such pages is considered endless.
 EMPTY_PAGES = 100
 
 UPLOAD_ID = re.compile(rb"<UploadId>\s*([^<\s]+)\s*</UploadId>")
 
 Result = TypeVar("Result")
 
-#: Errors that are not retried: the request is not permitted or impossible.
+#: Errors that are not retried, because the request is impossible or not permitted.
 PERMANENT = {
     "AccessDenied",
     "AllAccessDisabled",
@@ -76,7 +76,7 @@ PERMANENT = {
     "NotImplemented",
     "PermanentRedirect",
 }
-#: Errors that would affect every object. RequestTimeTooSkewed: this machine's clock is wrong.
+#: Errors that would affect every object. RequestTimeTooSkewed means that this machine's clock is wrong.
 UNKNOWN = {
     "ExpiredToken",
     "ExpiredTokenException",
@@ -86,7 +86,7 @@ UNKNOWN = {
     "SignatureDoesNotMatch",
     "TokenRefreshRequired",
 }
-#: Errors in the configuration of the client.
+#: Errors in the client's configuration.
 MISTAKES = (
     botocore.exceptions.NoRegionError,
     botocore.exceptions.ParamValidationError,
@@ -97,7 +97,7 @@ NO_CREDENTIALS = (
     botocore.exceptions.NoCredentialsError,
     botocore.exceptions.PartialCredentialsError,
 )
-#: All other exceptions that the client may raise in place of an answer.
+#: All other exceptions that the client may raise if there is no response.
 FAILURES = (
     botocore.exceptions.BotoCoreError,
     botocore.exceptions.ClientError,
@@ -111,9 +111,10 @@ _loader: Any = None
 
 
 def _session() -> tuple[boto3.session.Session, str | bool]:
-    """Return a session, and the certificates that its clients accept: a file, or True for botocore's certificates.
+    """Return a session, and the CA certificates that its clients trust: a file, or True for botocore's certificates.
 
-    All sessions share the loader of botocore's data, which takes half the time of creating one.
+    All sessions share the loader of botocore's data, because loading the data takes half the time of creating a
+    session.
     """
     global _loader
     inner = botocore.session.get_session()
@@ -125,7 +126,7 @@ def _session() -> tuple[boto3.session.Session, str | bool]:
 
 
 def code_of(error: botocore.exceptions.ClientError) -> str:
-    """Return the server's error code, or the HTTP status if the answer had no body."""
+    """Return the server's error code, or the HTTP status if the response had no body."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
@@ -135,17 +136,17 @@ class S3Storage(Storage):
     has_attributes = True
 
     def __init__(self, path: str, options: dict[str, Any]) -> None:
-        """Open a bucket or a part of it.
+        """Open a bucket or a part of a bucket.
 
         Args:
-            path: BUCKET, BUCKET/OBJECT or BUCKET/FOLDER. The slash at the end of a folder may be omitted; further
+            path: BUCKET, BUCKET/OBJECT or BUCKET/FOLDER. The slash at the end of a folder may be omitted. Further
                 slashes are part of its name, as in ``bucket/a//``.
             options: endpoint_url, region_name, timeout in seconds, tries, put (arguments for every write).
         """
         super().__init__()
         self.bucket, _, name = path.partition("/")
         if not self.bucket:
-            raise ValueError("s3:// has no bucket: give s3://BUCKET/PREFIX")
+            raise ValueError("s3:// has no bucket; use s3://BUCKET/PREFIX")
         try:
             name.encode()
         except UnicodeEncodeError:
@@ -156,11 +157,11 @@ class S3Storage(Storage):
         self.url = f"s3://{self.bucket}" + (f"/{self.folder if odd else self.folder[:-1]}" if self.folder else "")
         self.put_options: dict[str, str] = dict(options.get("put") or {})
         self._collected: dict[str, tuple[str, Attributes, int]] = {}
-        self._classes: Counter[str] = Counter()  #: storage classes in the listing
+        self._classes: Counter[str] = Counter()  #: number of objects in the listing, by storage class
         self.tries = int(options.get("tries") or 8)
         timeout = float(options.get("timeout") or 60)
         timeouts = min(10, timeout), timeout
-        # Attempts are counted here in order to recognize lost answers.
+        # This class counts attempts itself, in order to recognize lost responses.
         retries = {"mode": "standard", "total_max_attempts": 1}
         config = Config(
             connect_timeout=timeouts[0],
@@ -185,7 +186,8 @@ class S3Storage(Storage):
         self.put_headers = self.http.headers(self.put_options)
 
     def _region(self) -> str | None:
-        """Query the bucket's region. Without permission for this, the region must be configured."""
+        """Query the bucket's region. Return None without permission for this query; the region must then be
+        configured."""
         try:
             answer = self.call(lambda: self.client.head_bucket(Bucket=self.bucket))
         except (MissingError, PermanentError):
@@ -215,21 +217,21 @@ class S3Storage(Storage):
         try:
             size = len(self._name(key).encode())
         except UnicodeEncodeError:
-            raise PermanentError(f"{key!r} is not UTF-8: rename the object") from None
+            raise PermanentError(f"{key!r} is not UTF-8; rename the object") from None
         if size > MAX_KEY_BYTES:
             raise PermanentError(f"the name {self._name(key)[:40]!r}… has {size} bytes, but S3 allows {MAX_KEY_BYTES}")
 
     # -------------------------------------------------------------------------------------------------- requests
 
     def call(self, request: Callable[[], Result], key: str = "") -> Result:
-        """Repeat an idempotent request until it is answered."""
+        """Retry an idempotent request until there is a response."""
         for attempt in range(self.tries):
             try:
                 return request()
             except FAILURES as error:
                 self.check(error, key)
                 if attempt + 1 == self.tries:
-                    raise OSError(f"{self._say(key)}: no answer after {self.tries} attempts: {error}") from error
+                    raise OSError(f"{self._say(key)}: no response after {self.tries} attempts: {error}") from error
             self.pause(attempt)
         raise AssertionError
 
@@ -239,7 +241,7 @@ class S3Storage(Storage):
         time.sleep(random.uniform(0.3, 1) * min(20.0, 0.1 * 2**attempt))
 
     def check(self, error: Exception, key: str) -> None:
-        """Raise the error for an answer that another attempt would not change."""
+        """Raise the error for a response that a retry would not change."""
         if isinstance(error, MISTAKES):
             raise PermanentError(f"{self._say(key)}: {error}") from error
         if isinstance(error, NO_CREDENTIALS):
@@ -261,7 +263,7 @@ class S3Storage(Storage):
     # --------------------------------------------------------------------------------------------------- reading
 
     def list(self, key: str = "") -> Iterator[Entry]:
-        """List a folder, or the one object of that name."""
+        """List a folder, or the single object of that name."""
         prefix = self.folder + key
         found = False
         for item in self._pages(self.client.list_objects_v2, {"Prefix": prefix}, "Contents", ["ContinuationToken"]):
@@ -282,8 +284,8 @@ class S3Storage(Storage):
     def _pages(
         self, ask: Callable[..., dict[str, Any]], arguments: dict[str, str], content: str, marks: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the entries of a listing page by page. `marks`: the arguments from the previous page that request the
-        next one."""
+        """Yield the entries of a listing page by page. `marks` are the arguments from the previous page that request
+        the next page."""
         marked: dict[str, str] = {}
         seen: set[int] = set()
         empty = 0
@@ -294,7 +296,7 @@ class S3Storage(Storage):
                 return
             marked = {mark: str(self._field(page, "Next" + mark)) for mark in marks}
             empty = 0 if page.get(content) else empty + 1
-            # A repeated page would lead to an endless loop.
+            # A repeated page would cause an endless loop.
             number = hash(tuple(marked.values()))
             if number in seen or empty > EMPTY_PAGES:
                 raise OSError(
@@ -303,18 +305,18 @@ class S3Storage(Storage):
             seen.add(number)
 
     def _field(self, answer: Mapping[str, Any], name: str, key: str = "") -> Any:
-        """Return a field of an answer. Some stores omit fields that S3 sends."""
+        """Return a field of a response. Some stores omit fields that S3 sends."""
         if answer.get(name) is None:
-            raise OSError(f"{self._say(key)}: the store's answer does not contain {name}")
+            raise OSError(f"{self._say(key)}: the store's response does not contain {name}")
         return answer[name]
 
     def _entry(self, key: str, answer: dict[str, Any], size: str) -> Entry:
-        """Return an entry. An invalid size or ETag is detected when the object is read."""
+        """Return the entry in a response. An invalid size or ETag is detected when the object is read."""
         claimed = int(self._field(answer, size, key))
         return Entry(key, claimed if 0 <= claimed <= MAX_SIZE else MAX_SIZE, str(self._field(answer, "ETag", key)))
 
     def _condition(self, name: str, key: str, version: str) -> dict[str, str]:
-        """Return an ETag that a header or an argument can contain."""
+        """Return an ETag as a header or an argument. Refuse a version that is not an ETag."""
         if not ETAG.fullmatch(version):
             raise PermanentError(f"{self._say(key)}: {version[:40]!r} is not an ETag; list the store again")
         return {name: version}
@@ -328,13 +330,13 @@ class S3Storage(Storage):
 
     def stat(self, key: str) -> Entry:
         """Return an object's size and ETag."""
-        if not key and self._name("").endswith("/"):  # without its slash, it cannot be the name of an object
+        if not key and self._name("").endswith("/"):  # a folder without its slash cannot be the name of an object
             raise MissingError(f"{self.url}: no such objects")
         answer = self.head(key)
         return self._entry(key, answer, "ContentLength")
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Get a range if the object's ETag matches the entry."""
+        """Read a byte range if the object's ETag matches the entry."""
         headers = self._condition("If-Match", entry.key, entry.version)
         if length == 0 and entry.size > 0:
             return b""
@@ -348,11 +350,11 @@ class S3Storage(Storage):
             whole = "content-range" if answer.status_code == 206 else "content-length"
             total = answer.headers.get(whole, "").rpartition("/")[2]
             if total.isdigit() and int(total) != entry.size:
-                raise ChangedError(f"{self._say(entry.key)} has {total} bytes, but the list states {entry.size}")
+                raise ChangedError(f"{self._say(entry.key)} has {total} bytes, but {entry.size} according to the list")
             if len(data) != length:
-                raise ConnectionError(f"only {len(data)} of {length} bytes arrived")
+                raise ConnectionError(f"only {len(data)} of {length} bytes were received")
             if self.collects and offset == 0:
-                if len(self._collected) >= COLLECTED:  # for objects whose attributes are never requested
+                if len(self._collected) >= COLLECTED:  # some objects' attributes are never requested
                     self._collected.clear()
                 self._collected[entry.key] = entry.version, *_attributes_of(answer.headers)
             return data
@@ -374,12 +376,12 @@ class S3Storage(Storage):
         return found
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Query the bucket's configuration, because querying each object would cost a request."""
+        """Query only the bucket's configuration, because querying each object would require a request per object."""
         lost = []
         classes = sorted(self._classes.keys() - {"STANDARD"})
         if classes and "StorageClass" not in replaced:
             lost.append(
-                f"the storage class of {', '.join(classes)} objects (--put StorageClass=… sets one for all objects)"
+                f"the storage class of {', '.join(classes)} objects (--put StorageClass=… sets it for all objects)"
             )
         if self.keeps_versions():
             lost.append("older versions")
@@ -392,9 +394,9 @@ class S3Storage(Storage):
         return lost
 
     def _asked(self, name: str, field: str, none: str = "") -> dict[str, Any]:
-        """Return a setting of the bucket, or nothing if the store does not support or report it.
+        """Return a setting of the bucket, or an empty dictionary if the store does not support or report it.
 
-        `none`: the error code for a bucket without this setting.
+        `none` is the error code for a bucket without this setting.
         """
 
         def ask() -> dict[str, Any]:
@@ -415,8 +417,8 @@ class S3Storage(Storage):
     # --------------------------------------------------------------------------------------------------- writing
 
     def headers(self, attempt: Attempt) -> dict[str, str]:
-        """Return the headers of a new object: its attributes, and the attempt's number if the metadata has room for
-        it."""
+        """Return the headers of a new object: its attributes and, if the metadata has enough room, the attempt's
+        number."""
         attributes = dict(attempt.attributes())
         metadata: dict[str, str] = attributes.pop(METADATA, {})
         for name, value in ((ATTEMPT, attempt.id), (KEY_ID, attempt.key_id)):
@@ -426,12 +428,12 @@ class S3Storage(Storage):
         return {**self.http.headers(attributes), **headers, **self.put_headers}
 
     def once(self, request: Callable[[], str], key: str, attempt: Attempt) -> str:
-        """Make the request that makes an object appear. If the answer is lost, find out whether the object exists."""
+        """Send the request that creates an object. If the response is lost, determine whether the object exists."""
         for number in range(self.tries):
             try:
                 return request()
             except FAILURES as error:
-                # The answer may be for a second attempt after the first one succeeded.
+                # The response may be that of a second attempt, after the first attempt succeeded.
                 try:
                     answer = self.head(key)
                     if answer.get("Metadata", {}).get(ATTEMPT) == attempt.id:
@@ -443,7 +445,7 @@ class S3Storage(Storage):
                 except (ChangedError, MissingError):
                     raise ExistsError(f"{self._say(key)} already exists or has changed") from error
                 if number + 1 == self.tries:
-                    raise OSError(f"{self._say(key)}: no answer after {self.tries} attempts: {error}") from error
+                    raise OSError(f"{self._say(key)}: no response after {self.tries} attempts: {error}") from error
             self.pause(number)
         raise AssertionError
 
@@ -465,7 +467,7 @@ class S3Storage(Storage):
         return self.put_object(key, data, replace, Attempt())
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Start an upload. Data that fit into one part are sent in one request."""
+        """Start an upload. Data that fits in one part is sent in one request."""
         self.check_key(key)
         return _S3Upload(self, key, part_bytes(size), replace, attempt, threads)
 
@@ -485,7 +487,7 @@ class S3Storage(Storage):
         count = 0
 
         def ask(**arguments: str) -> dict[str, Any]:
-            # XML cannot represent some characters that names may contain.
+            # Names may contain characters that XML cannot represent.
             page: dict[str, Any] = self.client.list_multipart_uploads(EncodingType="url", **arguments)
             decode = urllib.parse.unquote_plus if page.get("EncodingType") == "url" else str
             uploads = [{**upload, "Key": decode(upload.get("Key", ""))} for upload in page.get("Uploads", ())]
@@ -502,7 +504,7 @@ class S3Storage(Storage):
         arguments = {"Bucket": self.bucket, "Key": name, "UploadId": upload_id}
         try:
             self.call(lambda: self.client.abort_multipart_upload(**arguments))
-        except (MissingError, ConnectionError):  # ended already
+        except (MissingError, ConnectionError):  # already completed or aborted
             return
 
 
@@ -535,7 +537,7 @@ class _S3Upload(Upload):
     def _send(self) -> None:
         if "UploadId" not in self._arguments:
             headers = {**self._storage.headers(self._attempt), "x-amz-checksum-algorithm": "CRC32"}
-            # An attempt whose answer was lost leaves an upload, which a later sweep removes.
+            # An attempt whose response is lost leaves an upload, which a later sweep removes.
             answer = self._storage.call(
                 lambda: self._storage.http.send("POST", self._arguments["Key"], headers, query="?uploads"), self._key
             )
@@ -548,7 +550,7 @@ class _S3Upload(Upload):
             if sent.done():
                 sent.result()
         part = self._threads.submit(self._send_part, len(self._parts) + 1, self._buffer)
-        part.add_done_callback(lambda _: self._free.release())  # this also covers an upload that never began
+        part.add_done_callback(lambda _: self._free.release())  # also called if the upload of the part never begins
         self._parts.append(part)
         self._buffer = bytearray()
 
@@ -587,7 +589,7 @@ class _S3Upload(Upload):
         for part in self._parts:
             part.cancel()
         if "UploadId" in self._arguments:
-            # A part that is still in flight would be kept and billed.
+            # A part that is still in flight would be kept and charged for.
             for part in self._parts:
                 if not part.cancelled():
                     part.exception()

@@ -1,5 +1,5 @@
-"""GET and PUT for millions of requests. botocore signs and sends them, but without the layers of its clients, which
-take four times as long.
+"""GET and PUT for millions of requests. botocore signs and sends the requests, but without the layers of its clients,
+which take four times as long.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from botocore.awsrequest import AWSRequest
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-#: The codes of errors without a body, as in botocore.
+#: The error codes for responses without a body, as in botocore.
 CODE = re.compile(rb"<Code>\s*([^<\s]+)\s*</Code>")
 MESSAGE = re.compile(rb"<Message>([^<]*)</Message>")
 
 
-#: Maximum size of an answer without a requested length, such as an error.
+#: Maximum size of a response for which no length was requested, such as an error.
 MOST = 1 << 20
 
 
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Found(Exception):  # noqa: N818
-    """Intercepts a request before it is sent."""
+    """Raised to intercept a request before it is sent."""
 
 
 def where(client: Any, bucket: str) -> str:
@@ -57,11 +57,11 @@ def where(client: Any, bucket: str) -> str:
 
 
 def _read(raw: Any, most: int) -> bytes:
-    """Read a complete answer, or close the connection if the answer is longer than `most` bytes."""
+    """Read a complete response, or close the connection if the response is longer than `most` bytes."""
     try:
         data: bytes = raw.read(most + 1)
         if len(data) > most:
-            raise ConnectionError(f"more than {most} bytes arrived")
+            raise ConnectionError(f"more than {most} bytes were received")
         return data
     except BaseException:
         raw.close()
@@ -69,7 +69,7 @@ def _read(raw: Any, most: int) -> bytes:
 
 
 class Http:
-    """Requests for the objects of one bucket, from any number of threads."""
+    """Sends requests for the objects in a bucket, from any number of threads."""
 
     def __init__(
         self,
@@ -80,9 +80,9 @@ class Http:
         timeouts: tuple[float, float],
         verify: str | bool,
     ) -> None:
-        """Use the URL and region of a boto3 client, and the credentials of its session.
+        """Store the URL and the region of a boto3 client, and the credentials of its session.
 
-        `verify`: a file of trusted certificates; True: botocore's certificates.
+        `verify` is a file of trusted CA certificates, or True for botocore's certificates.
         """
         url = where(client, bucket)
         self._base = url.removesuffix("x")
@@ -92,7 +92,8 @@ class Http:
             proxies=get_environ_proxies(url),
             timeout=timeouts,
             max_pool_connections=connections,
-            # The header and the body are separate writes; the second must not wait for an acknowledgement of the first.
+            # The header and the body are written separately. The second write must not wait for the first's
+            # acknowledgement.
             socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)],
         )
         members = client.meta.service_model.operation_model("PutObject").input_shape.members
@@ -102,7 +103,7 @@ class Http:
         """Return boto3 arguments as headers."""
         unknown = arguments.keys() - self._names.keys()
         if unknown:
-            raise ValueError(f"--put: put_object of boto3 has no argument {sorted(unknown)[0]}")
+            raise ValueError(f"--put: boto3's put_object has no argument {sorted(unknown)[0]}")
         return {self._names[name]: value for name, value in arguments.items()}
 
     def send(
@@ -114,17 +115,17 @@ class Http:
         query: str = "",
         most: int = 0,
     ) -> Answer:
-        """Return the answer.
+        """Send a request and return the response.
 
-        Raise ClientError if it reports an error, and another error of botocore if there is no answer. `most`: the
-        expected number of bytes; a longer answer is not read completely.
+        Raise ClientError if the response reports an error, and another botocore exception if there is no response.
+        `most` is the expected number of bytes; a longer response is not read completely.
         """
         url = self._base + urllib.parse.quote(name, safe="/~") + query
         if method == "PUT":
             checksum = base64.b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()
             headers = {**headers, "x-amz-checksum-crc32": checksum}
         request = AWSRequest(method, url, headers, body or None)
-        # Over TLS, a checksum covers the body, so the signature does not need its hash.
+        # Over TLS, a checksum protects the body, so the signature need not include the body's hash.
         request.context["checksum"] = {"request_algorithm": {"in": "header", "name": "x-amz-checksum-crc32"}}
         request.context["has_streaming_input"] = True
         if self._credentials is None:

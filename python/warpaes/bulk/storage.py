@@ -1,6 +1,6 @@
-"""Storages of objects: the operations that bulk needs from a file system or object store, and their guarantees.
+"""The storage interface: the operations that bulk requires of a file system or object store, and their guarantees.
 
-An object appears under its name only when it is complete, and only the version that the caller names is replaced.
+An object appears under its name only when it is complete. Only the version that the caller specifies is replaced.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Protocol
 
 from .attributes import Attributes
 
-#: Bulk's own folder within a target: manifest, lock and key records.
+#: Bulk's own folder in a target, which contains the manifest, the lock and key records.
 FOLDER = ".warpaes-bulk/"
 LOCK = "lock"
-#: The suffix of the name of an object's wrapped key.
+#: The suffix of the name of an object's side file, which contains its wrapped keys.
 KEY_SUFFIX = ".warpaes-key"
 
-#: The size of reads of large objects.
+#: The size in bytes of reads from large objects.
 WINDOW = 8 << 20
 PARTS_IN_FLIGHT = 3
-#: The size of a part of a multipart upload to S3.
+#: The maximum number of parts in a multipart upload to S3.
 MAX_PARTS = 10_000
-#: Maximum number of attempts to read a small object that is often replaced, such as the manifest of a running job.
+#: Maximum number of attempts to read a small object that is often replaced, such as a running job's manifest.
 GETS = 10
-#: Maximum size of an object that is read as a whole. Shards with the longest names are smaller.
+#: Maximum size of an object that is read in one call. Shards with the longest names are smaller.
 MAX_SMALL = 256 << 20
 
 
@@ -42,15 +42,15 @@ class MissingError(Exception):
 
 
 class ChangedError(Exception):
-    """The object is not the expected version."""
+    """The object has changed: it is not the expected version."""
 
 
 class ExistsError(Exception):
-    """An object exists already, or is not the version to replace."""
+    """The object already exists, or is not the version to replace."""
 
 
 class PermanentError(Exception):
-    """An error that another attempt would not change."""
+    """An error that a retry would not change."""
 
 
 class CredentialsError(PermanentError):
@@ -74,9 +74,10 @@ class Attempt:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     key_id: str = ""
     uploading: Callable[[str], None] = lambda upload_id: None
-    #: The permissions of a new file; None: only its owner can open it. The permissions of a replaced file are kept.
+    #: The permissions of a new file; with None, only its owner can open it. The permissions of a replaced file are
+    #: kept.
     mode: int | None = None
-    #: Returns the attributes of a new object in an object store. It is called after reading of the source has begun.
+    #: Returns the attributes of a new object in an object store. It is called after the first read of the source.
     attributes: Callable[[], Attributes] = dict
 
 
@@ -100,11 +101,11 @@ class Upload(abc.ABC):
 
     @abc.abstractmethod
     def abort(self) -> None:
-        """Remove everything that was written."""
+        """Remove all data that was written."""
 
 
 class Storage(abc.ABC):
-    """Objects below a root, which may also be a single object."""
+    """Objects below a root. The root may also be a single object."""
 
     url: str
     #: Whether the storage can write objects atomically.
@@ -119,10 +120,10 @@ class Storage(abc.ABC):
     hides_names = False
 
     def __init__(self) -> None:
-        """Start with no omitted names."""
-        #: The names that `list` omitted, with the reason, such as "a symbolic link".
+        """Start with no skipped names."""
+        #: The names that `list` skipped, with the reasons, such as "a symbolic link".
         self.left_out: dict[str, str] = {}
-        #: The names that `list` omitted because they are not encrypted names of this dataset, with the reason.
+        #: The names that `list` skipped because they are not encrypted names of this dataset, with the reasons.
         self.strangers: dict[str, str] = {}
 
     @abc.abstractmethod
@@ -131,18 +132,19 @@ class Storage(abc.ABC):
 
     @abc.abstractmethod
     def stat(self, key: str) -> Entry:
-        """Return an object's entry; MissingError if there is none."""
+        """Return an object's entry. Raise MissingError if the object does not exist."""
 
     @abc.abstractmethod
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Return exactly these bytes of this version."""
+        """Return exactly this byte range of this version of an object."""
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Begin to write an object of about `size` bytes. It must not exist, or must be the version `replace`."""
+        """Begin to write an object of about `size` bytes. The object must not exist, or must be the version
+        `replace`."""
         raise PermanentError(f"{self.url}: is read-only here")
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
-        """Write a small object in one call under the same conditions, and return its version."""
+        """Write a small object in one call, under the same conditions as `create`, and return its version."""
         raise PermanentError(f"{self.url}: is read-only here")
 
     def get(self, key: str, most: int = MAX_SMALL) -> tuple[bytes, str]:
@@ -151,7 +153,7 @@ class Storage(abc.ABC):
             entry = self.stat(key)
             if entry.size > most:
                 raise PermanentError(
-                    f"{self.url}/{key} has {entry.size} bytes, which is more than bulk writes: remove or restore it"
+                    f"{self.url}/{key} has {entry.size} bytes, which is more than bulk writes; remove or restore it"
                 )
             try:
                 return self.read(entry, 0, entry.size), entry.version
@@ -161,25 +163,25 @@ class Storage(abc.ABC):
         raise AssertionError
 
     def remove(self, entry: Entry) -> None:
-        """Remove this version; a missing object is not an error."""
+        """Remove this version of an object. A missing object is not an error."""
         raise PermanentError(f"{self.url}: is read-only here")
 
     def sweep(self, keys: Names) -> int:
-        """Remove temporary files or unfinished uploads of these objects, and return their number."""
+        """Remove temporary files or unfinished uploads of these objects, and return the number removed."""
         raise PermanentError(f"{self.url}: is read-only here")
 
     def mode_of(self, entry: Entry) -> int | None:
-        """Return the permissions that a copy of an object should have; None if objects have no permissions."""
+        """Return the permissions that a copy of an object should have, or None if objects have no permissions."""
         return None
 
     def attributes(self, entry: Entry) -> Attributes:
-        """Return the attributes of an object, which are empty if objects have no attributes."""
+        """Return an object's attributes. They are empty if objects in this storage have no attributes."""
         return {}
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Return the attributes that copies of these objects lose, as far as this is known before they are read.
+        """Return the attributes that copies of objects lose, if this is known before the objects are read.
 
-        `replaced`: the names of attributes that the command line sets for every copy.
+        `replaced` contains the names of attributes that the command line sets for every copy.
         """
         return []
 
@@ -201,7 +203,7 @@ class Storage(abc.ABC):
         return self.url.rpartition("/")[2]
 
     def place(self) -> tuple[str, str]:
-        """Return the store and the location in it, which are equal for equivalent URLs."""
+        """Return the store and the location in the store. The result is equal for equivalent URLs."""
         return "", self.url
 
     def keeps_versions(self) -> bool:
@@ -210,7 +212,7 @@ class Storage(abc.ABC):
 
 
 def is_within(inner: Storage, outer: Storage) -> bool:
-    """Return whether a storage is inside another one or the same."""
+    """Return whether a storage is inside another storage or equal to it."""
     store, place = inner.place()
     other_store, other_place = outer.place()
     return store == other_store and _with_slash(place).startswith(_with_slash(other_place))
@@ -221,6 +223,6 @@ def _with_slash(place: str) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Return whether a URL or a path names files."""
+    """Return whether a URL or a path names local files."""
     protocol, separator, _ = url.partition("://")
     return not separator or protocol == "file"

@@ -1,4 +1,4 @@
-"""Opens the storage that a URL names."""
+"""Opening of the storage that a URL names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .storage import Storage, is_local
 
 
 def open_storage(url: str, options: dict[str, Any] | None = None) -> Storage:
-    """Return the storage that a URL names; a path is local."""
+    """Return the storage that a URL or a local path names."""
     protocol, separator, rest = url.partition("://")
     if is_local(url):
         from .local import LocalStorage

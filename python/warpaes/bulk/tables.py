@@ -1,7 +1,7 @@
-"""Untrusted Parquet files: lists of names, and warpaes 1.0 manifests.
+"""Reading of untrusted Parquet files: lists of names, and warpaes 1.0 manifests.
 
-The footer of such a file contains unchecked sizes, and a dictionary can expand one long text to many rows. So sizes are
-taken from the page headers before Arrow decompresses any page, and equal texts share one object.
+The footer of an untrusted file contains unverified sizes, and a dictionary can expand one long text to many rows.
+Therefore, sizes are taken from the page headers before Arrow decompresses any page, and equal texts share one object.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-#: Maximum number of bytes in the pages of a small file. The pages of a larger file may have `RATIO` times its size.
+#: Maximum size of a small file's decompressed pages. The pages of a larger file may have up to `RATIO` times its size.
 LEAST, RATIO = 64 << 20, 100
 #: Maximum length of a name in characters. No file system or store supports longer names.
 MAX_NAME = 4096
@@ -35,7 +35,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
-    """Return a value of Thrift's compact protocol, and its end. A structure is a dict by field number."""
+    """Parse a value of Thrift's compact protocol. Return it and its end. A structure becomes a dict with field numbers
+    as keys."""
     if depth > MAX_DEPTH:
         raise ValueError("structures are nested too deeply")
     if kind in (3, 7):
@@ -76,9 +77,9 @@ def _value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
 
 
 def _size_of_pages(data: bytes, columns: Sequence[str]) -> int:
-    """Return the number of decompressed bytes in all pages of these columns.
+    """Return the total number of decompressed bytes in the pages of these columns.
 
-    The footer is parsed here, because pyarrow crashes the process on some damaged footers.
+    This function parses the footer itself, because pyarrow crashes the process on some damaged footers.
     """
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     if footer < 0:
@@ -103,11 +104,11 @@ def _size_of_pages(data: bytes, columns: Sequence[str]) -> int:
 
 
 def read_columns(data: bytes, name: str, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
-    """Yield the values of columns, one row group at a time. Equal texts in a group are one object.
+    """Yield the values of columns, one row group at a time. Equal texts in a row group share one object.
 
     Raises:
-        ValueError: The file does not have the column, or claims far more content than it can contain.
-        ArrowException, OSError: It is not Parquet.
+        ValueError: The file lacks a column, or claims far more content than it can contain. ArrowException, OSError:
+        The file is not a Parquet file.
     """
     if missing := [column for column in columns if column not in names_of_columns(data)]:
         raise ValueError(f"{name} has no column `{missing[0]}`")
@@ -122,7 +123,7 @@ def read_columns(data: bytes, name: str, columns: Sequence[str]) -> Iterator[lis
     # Arrow's threads are not used, because a thread that releases `data` during interpreter shutdown would abort the
     # process.
     for number in range(file.metadata.num_row_groups):
-        # `iter_batches` crashes the process if a dictionary is damaged.
+        # `iter_batches` is not used, because it crashes the process if a dictionary is damaged.
         table = file.read_row_group(number, columns=list(columns), use_threads=False)
         try:
             yield [[value for chunk in table[column].chunks for value in _values(chunk)] for column in columns]
@@ -145,12 +146,14 @@ def names_of_columns(data: bytes) -> list[str]:
 
 
 def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | None]]:
-    """Yield names, with sizes and versions if the list contains them: Parquet, or text with one name per line.
+    """Yield the names in a list, with sizes and versions if it contains them. A list is Parquet, or text with a name
+    per line.
 
-    Columns of Parquet: key, size, and version, etag or e_tag, as in S3 inventories.
+    A Parquet list has the columns key, size, and version, etag or e_tag, as in S3 inventories.
 
     Raises:
-        ValueError: The list is neither UTF-8 nor Parquet, has no names, or has a value of the wrong type in a column.
+        ValueError: The list is neither UTF-8 nor Parquet, has no names, or contains a value of the wrong type in a
+            column.
     """
     if name.endswith(".parquet"):
         try:
@@ -164,7 +167,7 @@ def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | N
         line = data.count(b"\n", 0, error.start) + 1
         sentence = f"{name}: line {line} is not UTF-8; rename the object, or remove the line"
         raise ValueError(sentence) from None
-    # Other line separators that Python recognizes may be part of names.
+    # Lines are separated only by "\n", because other separators that Python recognizes may be part of names.
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     yield from ((line, None, None) for line in lines if line)
 

@@ -1,4 +1,4 @@
-"""The data path of one object: ranges are read ahead, encrypted or decrypted, and written to an upload."""
+"""The data path of an object: ranges are read ahead, encrypted or decrypted, and written to an upload."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, ChangedError, Entry, Stor
 
 #: Number of windows to read ahead.
 AHEAD = 3
-#: Maximum number of bytes that a writer of the library buffers.
+#: Maximum number of bytes that the library's Writer buffers.
 WRITER_BYTES = 32 << 20
-#: Number of bytes that a thread of the library holds: one chunk of input and one of output.
+#: Number of bytes that each of the library's threads buffers: a chunk of input and a chunk of output.
 CHUNKS = 5 << 20
-#: Maximum number of threads for a file. One of them hashes, which takes longer than all other work.
+#: Maximum number of threads for a file. One thread computes the hash, which takes longer than all other work.
 FILE_THREADS = 4
 
 
 def memory_of(size: int, part: int) -> int:
-    """Return the maximum memory of an object in progress: windows, parts and the library's buffers."""
+    """Return the maximum memory for an object in progress: windows, parts and the library's buffers."""
     if size <= WINDOW:
         return 3 * size + (256 << 10)
     return (AHEAD + 4) * WINDOW + (PARTS_IN_FLIGHT + 1) * part + WRITER_BYTES
 
 
 def memory_of_file(size: int, threads: int) -> int:
-    """Return the maximum memory of a file job: the buffers of the library's threads."""
+    """Return the maximum memory for a file job: the buffers of the library's threads."""
     return min(3 * size + (256 << 10), CHUNKS) * threads
 
 
 def computed_on(backend: str, device: int) -> str:
-    """Return the name of a backend. The name of a GPU includes its number on the machine, even if this process sees
-    only one GPU."""
+    """Return the name of a backend. The name of a GPU includes its number on the machine, even if only one GPU is
+    visible to this process."""
     if device < 0:
         return backend
     seen = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each]
@@ -45,10 +45,11 @@ def computed_on(backend: str, device: int) -> str:
 
 
 class ReadAhead:
-    """An object in windows. Later windows are fetched while one is processed. It also computes the digest."""
+    """Reads an object in windows. The next windows are fetched while a window is processed. Can also compute the
+    digest."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool) -> None:
-        """Prepare without reading anything. `digest`: whether sha256() will be called."""
+        """Store the arguments without reading anything. `digest`: whether sha256() will be called."""
         self._storage, self._entry, self._threads = storage, entry, threads
         self.count = max(1, -(-entry.size // WINDOW))
         self._windows: dict[int, Future[bytes]] = {}
@@ -79,13 +80,13 @@ class ReadAhead:
                 if self._digest is not None:
                     self._digest.update(next_one.result())
                 self._digested += 1
-            # The library's threads may be several windows apart.
+            # Older windows are kept for a while, because the library's threads may be several windows apart.
             for i in [i for i in self._windows if i < min(index - 2, self._digested)]:
                 del self._windows[i]
         return data
 
     def fill(self, offset: int, buffer: memoryview) -> None:
-        """Fill a buffer from an offset, for a Reader."""
+        """Fill a buffer with the bytes at an offset, for a Reader."""
         at = 0
         while at < len(buffer):
             index, begin = divmod(offset + at, WINDOW)
@@ -109,7 +110,7 @@ class ReadAhead:
 
 
 class Plain:
-    """The bytes of an object, unchanged."""
+    """The unchanged bytes of an object."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool = False) -> None:
         """Prepare to read an object."""
@@ -139,8 +140,8 @@ class Opened:
         expected: str = "",
         digest: bool = False,
     ) -> None:
-        """Find the key, and check that the object is not truncated. `expected`: the digest of the object in a
-        manifest."""
+        """Find the key, and check that the object is not truncated. `expected` is the object's digest in a manifest, or
+        ""."""
         self.entry = entry
         self._expected = expected
         self.ahead = ReadAhead(storage, entry, threads, digest or bool(expected))
@@ -151,7 +152,7 @@ class Opened:
             raise
 
     def pieces(self) -> Iterator[memoryview]:
-        """Yield the plaintext in order. A piece is valid until the next one is requested. At the end, compare the
+        """Yield the plaintext in order. A piece is valid until the next piece is requested. At the end, compare the
         digest."""
         size = self._reader.size
         buffer = memoryview(bytearray(min(WINDOW, size)))
@@ -176,7 +177,7 @@ class Opened:
 
 
 def check_digest(entry: Entry, digest: str, expected: str) -> None:
-    """Raise ChangedError if an authentic object is not the one in the manifest."""
+    """Raise ChangedError if an authentic object is not the version in the manifest."""
     if digest != expected:
         raise ChangedError(f"{entry.key} is authentic, but differs from the object in the manifest (SHA-256)")
 
@@ -185,7 +186,7 @@ class Out:
     """An upload that counts its content, and computes the digest on request."""
 
     def __init__(self, upload: Upload, digest: bool) -> None:
-        """Write to an upload that has just begun."""
+        """Wrap an upload that has just begun."""
         self.upload = upload
         self.digest = hashlib.sha256() if digest else None
         self.size = 0
@@ -212,8 +213,8 @@ def write(
 ) -> tuple[Entry, str]:
     """Write an object, sealed if there is a keyset, and update the digest `plain` with the plaintext.
 
-    `entry`: only its name and approximate size are used. Return the entry of the written object, and its digest ("" if
-    `digest` is false).
+    Of `entry`, only the name and the approximate size are used. Return the entry of the written object, and its digest
+    ("" if `digest` is false).
     """
     out = Out(target.create(entry.key, entry.size, replace, attempt, threads), digest)
     try:
@@ -252,12 +253,12 @@ def crypt_file(
     proceed: Callable[[], bool],
     expected: str,
 ) -> tuple[Entry, str, str]:
-    """Write one file from another with the library's threads, which read, process, hash and write in the same memory.
+    """Encrypt or decrypt a file to another file with the library's threads, which read, process, hash and write.
 
-    A new file gets the permissions of its source, without set-id bits.
+    A new file gets the permissions of its source, without the set-user-ID and set-group-ID bits.
 
-    `proceed` is called at intervals and returns whether to continue. `expected`: the digest that a sealed file must
-    have, or "". Return the entry of the new file, the digest of the sealed one, and the backend.
+    `proceed` is called at intervals and returns whether to continue. `expected` is the digest that a sealed file must
+    have, or "". Return the entry of the new file, the digest of the sealed file, and the backend.
     """
     upload = LocalUpload(target, key, replace, attempt)
     try:
@@ -276,10 +277,10 @@ def crypt_file(
 
 
 def same(left: Iterator[memoryview], right: Iterator[memoryview]) -> bool:
-    """Return whether two sources yield the same bytes, whatever the pieces."""
+    """Return whether two sources yield the same bytes, regardless of how they are divided into pieces."""
     a, b = memoryview(b""), memoryview(b"")
     while True:
-        # A piece may be overwritten when the next one is requested, so only consumed pieces are replaced.
+        # A piece may be overwritten when the next piece is requested, so only consumed pieces are replaced.
         while not a:
             piece = next(left, None)
             if piece is None:
@@ -293,6 +294,6 @@ def same(left: Iterator[memoryview], right: Iterator[memoryview]) -> bool:
         length = min(len(a), len(b))
         if length == 0:
             return not a and not b
-        if bytes(a[:length]) != bytes(b[:length]):  # views are compared byte by byte
+        if bytes(a[:length]) != bytes(b[:length]):  # comparing memoryviews would be slow
             return False
         a, b = a[length:], b[length:]

@@ -1,4 +1,4 @@
-"""Verifies the objects of a dataset, and summarizes its manifest."""
+"""Verification of a dataset's objects, and a summary of its manifest."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .stores import open_storage
 
 
 class Verify(Run):
-    """Authenticates the objects of a dataset, and compares them with the manifest."""
+    """Authenticates a dataset's objects, and compares them with the manifest."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
         """Acquire no lock, because nothing is written."""
 
     def do(self) -> None:
-        """Read every object, or those that --name gives."""
+        """Read every object or, with --name, only the named objects."""
         manifest = self._sealed(self.target, "target")
         if manifest is None:
             self._manifest = Manifest.in_memory(self.target, self.listing.rows())
@@ -53,7 +53,7 @@ class Verify(Run):
     def _find(self, manifest: Manifest, name: str) -> Row:
         row = manifest.find(name.removesuffix(manifest.job.options.get("suffix") or ""))
         if row is None or row.key != name:
-            raise Refused(f"--name: the manifest of {self.target.url} does not contain {name!r}")
+            raise Refused(f"--name: the manifest in {self.target.url} does not contain {name!r}")
         return row
 
 
@@ -65,7 +65,7 @@ def status(url: str, options: dict[str, Any], places: list[str]) -> dict[str, An
         try:
             return _status(storage, url, holders)
         except ManifestError:
-            # A running job may have replaced a shard since the root was read. A job without a lock has ended.
+            # A running job may have replaced a shard since the root was read. Without a lock, no job is running.
             if again + 1 == GETS or not Manifest.exists(storage) or (again != 0 and not _is_locked(storage)):
                 raise
             time.sleep(0.1 if again else 0)
@@ -84,7 +84,7 @@ def _status(storage: Storage, url: str, holders: list[keys.Holder]) -> dict[str,
     manifest = Manifest.load(storage, holders or None)
     if manifest is None:
         if manifest_1.exists(storage):
-            raise Refused(f"{url}/{NAME_1} is a warpaes 1.0 manifest: `warpaes bulk adopt` converts it")
+            raise Refused(f"{url}/{NAME_1} is a warpaes 1.0 manifest; `warpaes bulk adopt` converts it")
         raise Refused(f"{url} has no manifest, so it is not a warpaes bulk dataset")
     manifest.read_only = True
     try:

@@ -1,4 +1,4 @@
-"""A worker processes many objects in parallel in bounded memory. No state is lost if it dies."""
+"""A worker, which processes many objects in parallel in bounded memory. If it dies, no state is lost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .storage import (
 )
 from .stores import open_storage
 
-#: Errors that another attempt would not change.
+#: Errors that a retry would not change.
 FINAL = (
     ChangedError,
     ExistsError,
@@ -58,7 +58,7 @@ _backends: list[str] = []
 
 
 def use_backend(name: str | None) -> None:
-    """Select the backend of this process. Call it before any other operation."""
+    """Select this process's backend. Call this function before any other operation."""
     if name and name not in _backends:
         _native.configure(backend=name)
         _backends.append(name)
@@ -66,7 +66,7 @@ def use_backend(name: str | None) -> None:
 
 def named_backend(name: str | None) -> str:
     """Return the backend that was requested by name for this process. There is no fallback for it."""
-    if name != "cuda":
+    if not name or not _native._is_gpu(name):
         return name or ""
     gpus = [each["device"] for each in _native.backends() if each["device"] >= 0]
     return transfer.computed_on(name, gpus[0]) if len(gpus) == 1 else name
@@ -78,7 +78,7 @@ def processors() -> int:
 
 
 class Budget:
-    """A limit in bytes for all objects in progress together. Requests are served in order."""
+    """A limit in bytes for the total of all objects in progress. Requests are granted in order."""
 
     def __init__(self, size: int) -> None:
         """Set the limit, in bytes."""
@@ -87,7 +87,7 @@ class Budget:
         self._changed = threading.Condition()
 
     def take(self, wanted: int) -> int:
-        """Wait until this many bytes are free. An object larger than the budget is processed alone."""
+        """Reserve this many bytes, when they are free. An object larger than the budget reserves all of it."""
         wanted = min(wanted, self.size)
         with self._turn, self._changed:
             self._changed.wait_for(lambda: self.free >= wanted)
@@ -102,14 +102,14 @@ class Budget:
 
 
 class Share:
-    """The share of a budget that one object uses."""
+    """The share of a budget that an object uses."""
 
     def __init__(self, budget: Budget) -> None:
         """Start with a share of 0 bytes."""
         self._budget, self._taken = budget, 0
 
     def take(self, wanted: int) -> None:
-        """Release the current share, and wait for a share of this size in bytes."""
+        """Release the current share, and wait for a share of this many bytes."""
         self.give()
         self._taken = self._budget.take(wanted)
 
@@ -120,10 +120,10 @@ class Share:
 
 
 class Worker(ObjectKeys):
-    """Processes rows in threads, and reports an event for each row: its number and the result."""
+    """Processes rows in threads, and reports an event for each row: the row's number and the result."""
 
     def __init__(self, config: Config, host: str = "") -> None:
-        """Open source, target and keys. `host`: a prefix of the backend's name in events."""
+        """Open the source, the target and the keys. `host` is a prefix for the backend's name in events."""
         self.config, self.host = config, host
         use_backend(config.backend)
         self._pace = Pace(config.limit_rate) if config.limit_rate else None
@@ -157,13 +157,13 @@ class Worker(ObjectKeys):
     # ---------------------------------------------------------------------------------------- rows in, events out
 
     def submit(self, tasks: list[tuple[int, str, Row]]) -> None:
-        """Start processing rows, each given as its number, the operation and the row."""
+        """Queue rows. Each task consists of the row's number, the operation and the row."""
         with self._lock:
             self._in_hand += len(tasks)
         self._rows.submit(tasks)
 
     def poll(self, timeout: float) -> list[tuple[int, dict[str, Any]]]:
-        """Return finished rows; wait until there is one."""
+        """Return the events of finished rows. Wait until at least one row is finished, or until the timeout."""
         events: list[tuple[int, dict[str, Any]]] = []
         end = time.monotonic() + timeout
         while not events:
@@ -179,7 +179,8 @@ class Worker(ObjectKeys):
         return events
 
     def close(self) -> None:
-        """Stop the worker. Small objects are finished; large objects are abandoned at their next range."""
+        """Stop the worker. Small objects in progress are finished, and large objects are abandoned at their next
+        range."""
         self._closing = True
         if self._pace is not None:
             self._pace.end()
@@ -211,9 +212,10 @@ class Worker(ObjectKeys):
     # ------------------------------------------------------------------------------------------ the operations on rows
 
     def _sealed_entry(self, row: Row) -> tuple[Entry, str]:
-        """Return the sealed object of a row, and its digest if the object is in a manifest.
+        """Return a row's sealed object, and the object's digest if it is in a manifest.
 
-        The digest identifies the content. Versions are not compared, because copies and backups do not keep them.
+        The digest identifies the content. Versions are not compared, because copies and backups have different
+        versions.
         """
         decrypts = self.config.command == "decrypt"
         entry, expected = (row.source_entry, row.old_sha256) if decrypts else (row.target_entry, row.sha256)
@@ -224,11 +226,11 @@ class Worker(ObjectKeys):
     def _now(self, entry: Entry) -> Entry:
         now = self.source.stat(entry.key)
         if now.size != entry.size:
-            raise ChangedError(f"{entry.key} has {now.size} bytes, but the manifest states {entry.size}")
+            raise ChangedError(f"{entry.key} has {now.size} bytes, but {entry.size} according to the manifest")
         return now
 
     def _opened(self, row: Row) -> transfer.Opened | ParquetFile:
-        """Open the sealed object that a row is about."""
+        """Open a row's sealed object."""
         entry, expected = self._sealed_entry(row)
 
         def opened(entry: Entry) -> transfer.Opened | ParquetFile:
@@ -244,7 +246,7 @@ class Worker(ObjectKeys):
             return opened(self._now(entry))
 
     def _content(self, row: Row) -> Content:
-        """Return the plaintext of the target's object."""
+        """Return the content of the object to write, as plaintext."""
         if self.config.command == "encrypt":
             if keys.is_parquet(self.config.template):
                 return ParquetFile(self.source, row.source_entry, self.requests)
@@ -295,7 +297,7 @@ class Worker(ObjectKeys):
         try:
             written, digest = write(None)
         except (ExistsError, ChangedError, MissingError, InvalidTag, FormatError) as error:
-            # A replaced object is not authentic under the old key.
+            # A rekey that was interrupted may have replaced the object, which is then not authentic under the old key.
             if isinstance(error, (InvalidTag, FormatError)) and config.command != "rekey":
                 raise
             share.take(config.memory_of("", row.size))
@@ -306,7 +308,7 @@ class Worker(ObjectKeys):
                 plain = hashlib.sha256() if plain is not None else None
                 written, digest = write(self.target.stat(row.key).version)
             elif isinstance(error, ExistsError) and config.command != "rekey":
-                raise ExistsError(f"{error}, and this job did not write it: give --overwrite to replace it") from error
+                raise ExistsError(f"{error}, and this job did not write it; use --overwrite to replace it") from error
             else:
                 raise
         if config.verify and not adopted:
@@ -330,27 +332,28 @@ class Worker(ObjectKeys):
     def _sealed_pieces(
         source: Content, key: keys.DataKey | None, key_id: str, associated: bytes
     ) -> Iterator[memoryview]:
-        """Return the pieces to write. A Writer seals them if the key is a keyset."""
+        """Return the pieces to write. If the key is a keyset, a Writer then seals them."""
         if isinstance(key, keys.ParquetKey) and isinstance(source, ParquetFile):
             return source.pieces(parquet.encryption(key, key_id, associated))
         if key is not None and (isinstance(source, ParquetFile) or isinstance(key, keys.ParquetKey)):
-            raise FormatError(f"{source.entry.key} has a format other than the job's template: decrypt it first")
+            raise FormatError(f"{source.entry.key} does not have the format of the job's template; decrypt it first")
         return source.pieces()
 
     def _written_attributes(self, attributes: Attributes, sealed: bool) -> Attributes:
-        """Return the attributes of an object to write. If names are encrypted, omit those that may contain a name."""
+        """Return the attributes for a written object. If names are encrypted, the result is empty, because it might
+        contain names."""
         if not sealed:
             return attributes
         return {} if self.target.hides_names else of_sealed(attributes)
 
     def _attributes(self, row: Row) -> Attributes:
-        """Return the attributes of the original: from the source for encryption, otherwise from the manifest."""
+        """Return the original's attributes, from the source for encryption and otherwise from the manifest."""
         if self.config.command == "encrypt":
             return self.source.attributes(row.source_entry)
         return from_text(row.attributes)
 
     def _check_attributes(self, row: Row) -> None:
-        """Raise if an encrypted object's attributes differ from the manifest's."""
+        """Raise ChangedError if an encrypted object's attributes differ from those in the manifest."""
         expected = of_sealed(from_text(row.attributes))
         if not expected or not self.target.has_attributes:
             return
@@ -362,8 +365,8 @@ class Worker(ObjectKeys):
     def _from_file_to_file(
         self, row: Row, replace: str | None, attempt: Attempt, share: Share, keyset: keys.DataKey | None
     ) -> tuple[Entry, str, str] | None:
-        """Process the object with the library's file job, which needs less memory and no interpreter lock. Return None
-        if the file job cannot process it."""
+        """Process the object with the library's file job, which needs less memory and does not hold the GIL. Return
+        None if the file job cannot process the object."""
         source, target = self.source.files, self.target.files
         assert isinstance(source, LocalStorage) and isinstance(target, LocalStorage)
         with self._lock:
@@ -387,18 +390,18 @@ class Worker(ObjectKeys):
         )  # fmt: skip
 
     def _there(self, entry: Entry, keyset: keys.DataKey | None) -> Content:
-        """Read an object of the target that this job has written."""
+        """Read an object in the target that this job has written."""
         if keyset is None:
             return transfer.Plain(self.target, entry, self.requests)
         name = self._associated(entry.key, self.config.binding)
         return self._open(self.target, entry, keyset, name, "", digest=True)
 
     def _found(self, row: Row, keyset: keys.DataKey | None, own: OwnKey | None) -> tuple[Entry, str, str] | None:
-        """Return an object with its digest and its key's ID if an earlier attempt of this job wrote it.
+        """If an earlier attempt of this job wrote an object, return the object, its digest and its key's ID.
 
         The object must open with a key of this job under its name in this dataset, and have the content of the source.
-        In a rekey, the source no longer exists and the key suffices, because it has encrypted no other object of this
-        dataset.
+        In a rekey, the source no longer exists, and opening with the key is sufficient, because the key has encrypted
+        no other object of this dataset.
         """
         config = self.config
         candidates: list[tuple[str, Callable[[], keys.DataKey]]] = []
@@ -433,11 +436,11 @@ class Worker(ObjectKeys):
             return None
 
     def _verify_written(self, row: Row, entry: Entry, digest: str, keyset: keys.DataKey | None, plain: Any) -> None:
-        """Read a written object again, and compare its digests with those of the written data."""
+        """Read a written object again, and compare its digests with the digests of the written data."""
         if isinstance(keyset, keys.ParquetKey) and self.config.command == "encrypt":
             with closing(self._there(entry, keyset)) as there, closing(self._content(row)) as source:
                 if not transfer.same(there.pieces(), source.pieces()) or there.ahead.sha256() != digest:
-                    raise PermanentError(f"{entry.key} differs from the data that was written: the storage changed it")
+                    raise PermanentError(f"{entry.key} differs from the data that was written; the storage changed it")
             return
         again = hashlib.sha256()
         with closing(self._there(entry, keyset)) as there:
@@ -445,7 +448,7 @@ class Worker(ObjectKeys):
                 again.update(piece)
             written = there.ahead.sha256() if keyset is not None else again.hexdigest()
             if written != digest or (plain is not None and again.digest() != plain.digest()):
-                raise PermanentError(f"{entry.key} differs from the data that was written: the storage changed it")
+                raise PermanentError(f"{entry.key} differs from the data that was written; the storage changed it")
 
     def _verify(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Authenticate an object, and compare it with the manifest."""
@@ -504,9 +507,9 @@ class Worker(ObjectKeys):
             try:
                 with closing(self._content(row)) as source:
                     equal = transfer.same(there.pieces(), source.pieces())
-            except MissingError:  # by an earlier attempt
+            except MissingError:  # an earlier attempt has removed the original
                 return {}
             if not equal or (keyset is not None and there.ahead.sha256() != row.sha256):
-                raise PermanentError(f"the content of {row.key} differs from {row.source}: the original is kept")
+                raise PermanentError(f"the content of {row.key} differs from {row.source}, so the original is kept")
         self.source.remove(row.source_entry)
         return {}

@@ -1,4 +1,5 @@
-"""AES modes of operation, in pieces or one-shot: the API of ``cryptography.hazmat.primitives.ciphers``."""
+"""AES modes of operation for messages in pieces or one-shot, with the API of
+``cryptography.hazmat.primitives.ciphers``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AES, and the interface of an algorithm."""
+"""AES, and the interface that algorithms implement."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class BlockCipherAlgorithm(CipherAlgorithm):
     def __reduce__(self) -> NoReturn:
         """Raise TypeError, because a pickle would contain the key."""
         raise TypeError(
-            f"this {type(self).__name__} cannot be pickled, because the pickle would contain its key: "
-            f"send the key in a way that you trust, and create the object there"
+            f"this {type(self).__name__} cannot be pickled, because the pickle would contain its key; "
+            f"send the key over a channel that you trust, and create the object in the other process"
         )
 
 
@@ -53,7 +53,8 @@ def _checked_key(name: str, key: Buffer, sizes: frozenset[int]) -> Buffer:
 
 
 class AES(BlockCipherAlgorithm):
-    """AES with a key of 128, 192 or 256 bits. For XTS, the key consists of both keys and has 256 or 512 bits."""
+    """AES with a key of 128, 192 or 256 bits. For XTS, the key is the concatenation of two keys and has 256 or 512
+    bits."""
 
     name = "AES"
     block_size = 128

@@ -15,26 +15,27 @@ __all__ = ["AEADCipherContext", "AEADDecryptionContext", "AEADEncryptionContext"
 
 
 class CipherContext(abc.ABC):
-    """A message that arrives in pieces. Only one thread at a time may use it."""
+    """A message that is processed in pieces. Only one thread at a time may use the object."""
 
     @abc.abstractmethod
     def update(self, data: Buffer) -> bytes:
-        """Encrypt or decrypt the next piece and return the output. ECB and CBC return only complete blocks."""
+        """Encrypt or decrypt the next piece and return the output. In ECB and CBC modes, only complete blocks are
+        returned."""
 
     @abc.abstractmethod
     def update_into(self, data: Buffer, buf: Buffer) -> int:
-        """Encrypt or decrypt the next piece into a buffer and return the bytes written.
+        """Encrypt or decrypt the next piece into a buffer and return the number of bytes written.
 
-        ``buf`` has at least ``len(data)`` bytes; in ECB and CBC at least ``len(data) + 15``.
+        ``buf`` must have at least ``len(data)`` bytes or, in ECB and CBC modes, ``len(data) + 15`` bytes.
         """
 
     @abc.abstractmethod
     def finalize(self) -> bytes:
-        """End the message and return the last bytes of output, which are always empty."""
+        """End the message and return empty bytes, because ``update`` has already returned all output."""
 
     @abc.abstractmethod
     def reset_nonce(self, nonce: Buffer) -> None:
-        """CTR: begin another message under the same key."""
+        """Begin another message in CTR mode, under the same key."""
 
 
 class AEADCipherContext(CipherContext):
@@ -46,16 +47,16 @@ class AEADCipherContext(CipherContext):
 
 
 class AEADEncryptionContext(AEADCipherContext):
-    """An encryption that produces a tag."""
+    """A message that is encrypted with a tag."""
 
     @property
     @abc.abstractmethod
     def tag(self) -> bytes:
-        """The tag, which is available after the message has ended."""
+        """The tag, available once the message is finalized."""
 
 
 class AEADDecryptionContext(AEADCipherContext):
-    """A decryption that verifies a tag."""
+    """A message that is decrypted and whose tag is verified."""
 
     @abc.abstractmethod
     def finalize_with_tag(self, tag: Buffer) -> bytes:
@@ -68,7 +69,7 @@ AEADDecryptionContext.register(_native.AEADDecryptionContext)
 
 
 class Cipher:
-    """An algorithm combined with a mode. Any number of threads may use one object."""
+    """An algorithm combined with a mode. Any number of threads may use the same object."""
 
     def __init__(self, algorithm: CipherAlgorithm, mode: Mode | None, backend: Any = None) -> None:
         """Combine an algorithm with a mode.
@@ -80,7 +81,7 @@ class Cipher:
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: The key, the IV, the nonce or the tag has a length that the mode does not take.
+            ValueError: The key, the IV, the nonce or the tag has a length that the mode does not accept.
         """
         if not isinstance(algorithm, CipherAlgorithm):
             raise TypeError("Expected interface of CipherAlgorithm.")
@@ -95,10 +96,10 @@ class Cipher:
         """Begin an encryption in pieces.
 
         Returns:
-            A CipherContext; for GCM an AEADEncryptionContext.
+            A CipherContext or, for GCM, an AEADEncryptionContext.
 
         Raises:
-            ValueError: The mode is GCM and already has a tag.
+            ValueError: The mode is GCM, and a tag was passed with it.
             UnsupportedAlgorithm: The algorithm or the mode is not supported.
         """
         if isinstance(self.mode, ModeWithAuthenticationTag) and self.mode.tag is not None:
@@ -109,7 +110,7 @@ class Cipher:
         """Begin a decryption in pieces.
 
         Returns:
-            A CipherContext; for GCM an AEADDecryptionContext.
+            A CipherContext or, for GCM, an AEADDecryptionContext.
 
         Raises:
             UnsupportedAlgorithm: The algorithm or the mode is not supported.
@@ -117,33 +118,33 @@ class Cipher:
         return self._context(False)
 
     def encrypt_into(self, data: Data, buf: Data, *, data_unit_bytes: int = 0, stream: Any = None) -> int:
-        """Encrypt a complete message in one call; not for GCM.
+        """Encrypt a complete message in one call, in any mode except GCM.
 
         Args:
             data: The plaintext: a buffer or tensor without gaps between its elements, in host or device memory. The
-                bytes are taken in the order of memory.
-            buf: The output: as many bytes, in the same kind of memory, with the same shape and strides unless both are
-                contiguous. It may be the same memory as ``data``.
-            data_unit_bytes: XTS: the size of a data unit in bytes; the tweak grows by one from unit to unit. 0 for a
-                message of one unit.
-            stream: The CUDA stream for data in device memory; None for the current stream of the tensor's library. The
-                work runs in stream order, and the call returns as soon as it is enqueued.
-
+                bytes are processed in memory order.
+            buf: The output, of the same size and in the same kind of memory. Its shape and strides must equal those of
+                ``data``, unless both are contiguous. It may be the same memory as ``data``.
+            data_unit_bytes: The size of an XTS data unit in bytes, or 0 if the message is one data unit. The tweak is
+                incremented for each data unit.
+            stream: The CUDA stream for data in device memory, or None for the current stream of the tensor's library.
+                The work runs in stream order, and the call returns as soon as it is enqueued.
         Returns:
             The number of bytes written.
 
         Raises:
-            ValueError: ``buf`` has the wrong length, the mode does not take the length of ``data``, or ``stream`` is
+            ValueError: ``buf`` has the wrong length, the mode does not accept the length of ``data``, or ``stream`` is
                 given for host memory.
-            BufferError: A buffer or tensor has gaps, the two order their elements differently, or ``buf`` is read-only
-                or requires grad.
-            UnsupportedAlgorithm: The mode is not supported, or it is GCM: use the one-shot calls of
+            BufferError: A buffer or tensor has gaps, the element orders of ``data`` and ``buf`` differ, or ``buf`` is
+                read-only or requires grad.
+            UnsupportedAlgorithm: The mode is not supported, or it is GCM; use the one-shot methods of
                 ``warpaes.aead.AESGCM``.
         """
         return self._crypt(True, data, buf, data_unit_bytes, stream)
 
     def decrypt_into(self, data: Data, buf: Data, *, data_unit_bytes: int = 0, stream: Any = None) -> int:
-        """Decrypt a complete message in one call; arguments, result and exceptions as for ``encrypt_into``."""
+        """Decrypt a complete message in one call. See ``encrypt_into`` for the arguments, the result and the
+        exceptions."""
         return self._crypt(False, data, buf, data_unit_bytes, stream)
 
     def _supported_mode(self) -> Mode:

@@ -1,4 +1,4 @@
-"""Modes of operation, with the names and rules of pyca/cryptography."""
+"""Modes of operation, compatible with pyca/cryptography."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ModeWithInitializationVector(Mode):
     """A mode with an initialization vector."""
 
     def __init__(self, initialization_vector: Buffer) -> None:
-        """Keep a reference to the initialization vector, which is as long as a block."""
+        """Store a reference to the initialization vector, which has the length of a block."""
         self._initialization_vector = _byteslike("initialization_vector", initialization_vector)
 
     @property
@@ -129,14 +129,14 @@ class CBC(ModeWithInitializationVector):
 
 
 class CFB(ModeWithInitializationVector):
-    """Cipher feedback, 128-bit segments."""
+    """Cipher feedback with 128-bit segments."""
 
     name = "CFB"
     _number = 3
 
 
 class CFB8(ModeWithInitializationVector):
-    """Cipher feedback, 8-bit segments."""
+    """Cipher feedback with 8-bit segments."""
 
     name = "CFB8"
     _number = 4
@@ -156,7 +156,7 @@ class CTR(ModeWithNonce):
     _number = 7
 
     def __init__(self, nonce: Buffer) -> None:
-        """Keep a reference to the first counter block, 16 bytes."""
+        """Store a reference to the first counter block, which has 16 bytes."""
         self._nonce = _byteslike("nonce", nonce)
 
     @property
@@ -178,13 +178,13 @@ class CTR(ModeWithNonce):
 
 
 class XTS(ModeWithTweak):
-    """XEX with ciphertext stealing, for storage. The tweak is the data unit's number, 16 little-endian bytes."""
+    """XEX with ciphertext stealing, for storage. The tweak is the number of the data unit as 16 little-endian bytes."""
 
     name = "XTS"
     _number = 8
 
     def __init__(self, tweak: Buffer) -> None:
-        """Keep a reference to the tweak, 16 bytes.
+        """Store a reference to the tweak, which has 16 bytes.
 
         Raises:
             ValueError: ``tweak`` has the wrong length.
@@ -203,7 +203,8 @@ class XTS(ModeWithTweak):
         return self._tweak
 
     def validate_for_algorithm(self, algorithm: CipherAlgorithm) -> None:
-        """Raise ValueError if the key does not hold two keys of 128 or 256 bits, TypeError for AES128 and AES256."""
+        """Raise ValueError unless the key consists of two 128-bit or 256-bit keys. Raise TypeError for AES128 and
+        AES256."""
         if isinstance(algorithm, (AES128, AES256)):
             raise TypeError(
                 "The AES128 and AES256 classes do not support XTS, please use the standard AES class instead."
@@ -221,13 +222,13 @@ class GCM(ModeWithInitializationVector, ModeWithAuthenticationTag):
     _number = 9
 
     def __init__(self, initialization_vector: Buffer, tag: bytes | None = None, min_tag_length: int = 16) -> None:
-        """Keep a reference to the initialization vector.
+        """Store a reference to the initialization vector.
 
         Args:
             initialization_vector: 8 to 128 bytes, preferably 12.
-            tag: The expected tag for a decryption, at most 16 bytes; None to encrypt, or to pass the tag to
+            tag: The expected tag for decryption, at most 16 bytes. None for encryption, or if the tag will be passed to
                 ``finalize_with_tag``.
-            min_tag_length: The minimum length of an accepted tag in bytes, at least 4.
+            min_tag_length: The minimum accepted length of a tag in bytes, at least 4.
 
         Raises:
             ValueError: A length is out of range.

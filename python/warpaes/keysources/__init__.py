@@ -1,8 +1,8 @@
-"""A common interface to files, programs, key managers, tokens and TPMs that store keys.
+"""A common interface to places that store keys: files, programs, key managers, tokens and TPMs.
 
-A **key source** wraps data keys under a key that it keeps; ``from_url`` creates one. A keyset wrapped by a source is
-Tink's encrypted keyset (``write_keyset``, ``read_keyset``). docs/keys.md describes each source, and which parties see
-keys.
+A **key source** wraps data keys under a key that it stores; ``from_url`` creates a key source. A keyset wrapped by a
+source is Tink's encrypted keyset (``write_keyset``, ``read_keyset``). docs/keys.md describes each source, and which
+parties have access to keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``warpaes keysources``: keysets under key sources, for scripts and for ``warpaes -k exec:…``."""
+"""The command ``warpaes keysources``: keysets wrapped by key sources, for scripts and for ``warpaes -k exec:…``."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 
 
 DESCRIPTION = """\
-Creates and opens keysets under a key in a key manager, a token, a TPM or a
-file: for scripts, and for `warpaes -k exec:…`.
+Creates and opens keysets that are wrapped under a key in a key manager, a
+token, a TPM or a file, for scripts and for `warpaes -k exec:…`.
 SOURCE: aws-kms://…, vault-transit://…, pkcs11:…, tpm2:…, file:PATH or
 exec:COMMAND
 """
@@ -59,7 +59,7 @@ def _named(path: str) -> Iterator[None]:
 def _put(path: str | None, content: bytes) -> None:
     if path is None:
         if sys.stdout.isatty():
-            raise ValueError("keys are not written to a terminal: give -o FILE, or write to a pipe")
+            raise ValueError("keys are not written to a terminal; use -o FILE, or write to a pipe")
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
@@ -79,8 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, text in (
         ("new", "create a new keyset, wrapped by the source"),
         ("wrap", "wrap an unencrypted keyset"),
-        ("open", "unwrap a keyset, for `warpaes -k exec:…`"),
-        ("new-kek", "create a new key-encryption key, for file:PATH"),
+        ("open", "unwrap a keyset, for use with `warpaes -k exec:…`"),
+        ("new-kek", "create a new key-encryption key, for use with file:PATH"),
     ):
         word = words.add_parser(name, help=text)
         if name != "new-kek":

@@ -1,4 +1,4 @@
-"""AWS KMS and compatible services: the key never leaves the service. Needs boto3 (``warpaes[keys]``)."""
+"""AWS KMS and compatible services: the key never leaves the service. Requires boto3 (``warpaes[keys]``)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ BUSY = {"KeyUnavailableException", "ThrottlingException", "DependencyTimeoutExce
 
 
 class _TooLongError(ValueError):
-    """An answer is too long."""
+    """The service's answer is too long."""
 
 
 def _bounded_send(client: Any) -> Callable[..., Any]:
-    """Return a handler that sends a boto3 request and limits the answer, because boto3 would read an answer of any
-    length."""
+    """Return a handler that sends a boto3 request and limits the length of the answer, because boto3 itself does
+    not."""
     from botocore.exceptions import ReadTimeoutError
     from urllib3 import exceptions
 
@@ -53,10 +53,11 @@ def _bounded_send(client: Any) -> Callable[..., Any]:
 
 
 class AwsKmsSource(KeySource):
-    """``aws-kms://ARN`` or ``aws-kms://alias/NAME``, like Tink's URLs; boto3 finds the credentials and the endpoint."""
+    """``aws-kms://ARN`` or ``aws-kms://alias/NAME``, as in Tink's URLs. boto3 finds the credentials and the
+    endpoint."""
 
     def __init__(self, key: str) -> None:
-        """``key``: the ARN, the alias or the ID of the key."""
+        """Name the key. ``key`` is its ARN, alias or ID."""
         if not key:
             raise ValueError("aws-kms: must name a key: aws-kms://ARN or aws-kms://alias/NAME")
         self.name = f"aws-kms://{key}"
@@ -67,7 +68,7 @@ class AwsKmsSource(KeySource):
         try:
             import boto3
         except ImportError:
-            raise UnavailableError(f"{self.name}: needs boto3: pip install 'warpaes[keys]'") from None
+            raise UnavailableError(f"{self.name}: requires boto3; run pip install 'warpaes[keys]'") from None
         part = self._key.split(":")
         region = part[3] if part[0] == "arn" and len(part) > 5 else None
         client = boto3.session.Session(region_name=region).client("kms")
@@ -98,7 +99,7 @@ class AwsKmsSource(KeySource):
             said = printable(str(error.response.get("Error", {}).get("Message", "")))
             if code == str(status):  # boto3 uses the complete answer as the message if it contains no error code
                 said = "the answer has no error code"
-            raise kind(f"{self.name}: {operation} is refused: {printable(code)}: {said}") from None
+            raise kind(f"{self.name}: {operation} was refused: {printable(code)}: {said}") from None
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
         except (exceptions.ResponseStreamingError, exceptions.IncompleteReadError, KeyError) as error:
@@ -108,8 +109,8 @@ class AwsKmsSource(KeySource):
             raise kind(f"{self.name}: {printable(str(error))}") from None
         except _TooLongError as error:
             raise BadAnswerError(f"{self.name}: {error}") from None
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:  # botocore lets them through
-            # The texts of these errors may repeat an answer, or a credential that is invalid in a header.
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:  # botocore does not convert them
+            # The messages of these errors may quote an answer, or a credential that is not valid in a header.
             raise BadAnswerError(
                 f"{self.name}: the answer is truncated or not JSON, or a credential is malformed "
                 f"({type(error).__name__})"
@@ -125,10 +126,10 @@ class AwsKmsSource(KeySource):
         return self._ask("encrypt", "CiphertextBlob", associated_data, Plaintext=data_key)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt a data key with the Decrypt operation of KMS, only under this key."""
+        """Decrypt a data key with the Decrypt operation of KMS. KMS uses no other key."""
         self._client.get()
         if not wrapped:
-            raise InvalidUnwrap(f"{self.name}: there is no wrapped key")
+            raise InvalidUnwrap(f"{self.name}: the wrapped key is empty")
         return self._ask("decrypt", "Plaintext", associated_data, CiphertextBlob=wrapped)
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""Azure Key Vault and Managed HSM: the key never leaves the service. Needs azure-keyvault-keys and azure-identity
+"""Azure Key Vault and Managed HSM: the key never leaves the service. Requires azure-keyvault-keys and azure-identity
 (``warpaes[azure]``).
 
-The service wraps keys without associated data. So each wrapping creates a new key, which the vault wraps and which
-encrypts the data key with AES-GCM and the associated data.
+The service wraps keys without associated data. Therefore, each wrapping creates a new key, which the vault wraps. The
+new key encrypts the data key and authenticates the associated data, with AES-GCM.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from ._source import (
 )
 
 LABEL = b"warpaes azure-kv 1 "
-#: RSA keys of a vault; AES keys of a Managed HSM.
+#: The first is for RSA keys in a vault, and the second for AES keys in a Managed HSM.
 ALGORITHMS = ("RSA-OAEP-256", "A256KW")
 UNKNOWN = ("KeyDisabled", "KeyNotYetValid", "KeyExpired", "KeyNotFound")
 OPTIONS = {"connection_timeout": 10, "read_timeout": 30, "retry_total": 0, "permit_redirects": False}
 _NONCE = bytes(12)  # each key encrypts only once
 _HERE = ("127.0.0.1", "localhost")
 _VERSION = re.compile(r"[0-9A-Za-z]{1,64}")
-#: Maximum number of clients that are kept, one for each version of the key. A wrapped key may name any version.
+#: Maximum number of clients that are kept, one for each key version. A wrapped key may name any version.
 MOST_CLIENTS = 16
 
 
 def _bounded(name: str) -> Any:
-    """Return a policy for Azure's pipelines that limits the length of an answer."""
+    """Return a policy for Azure pipelines that limits the length of answers."""
     from azure.core.pipeline.policies import HTTPPolicy
 
     class Bounded(HTTPPolicy):  # type: ignore[type-arg]
@@ -95,7 +95,7 @@ class _Clients:
                     **OPTIONS,
                 )
                 if len(self._kept) > MOST_CLIENTS:
-                    self._kept.popitem(last=False)  # not closed here, because another thread may still use it
+                    self._kept.popitem(last=False)  # not closed, because another thread may still be using it
             self._kept.move_to_end(version)
             return self._kept[version]
 
@@ -109,11 +109,11 @@ class _Clients:
 class AzureKeyVaultSource(KeySource):
     """``azure-kv://HOST/keys/NAME[/VERSION][?algorithm=A256KW]``; azure-identity finds the credentials.
 
-    A key without a version wraps with the newest one, and each wrapped key names the version that opens it.
+    If the URL does not name a version, the newest version wraps. Each wrapped key names the version that unwraps it.
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: the complete URL."""
+        """Parse the complete URL."""
         parts = urlsplit(url)
         found = re.fullmatch(r"/keys/([0-9A-Za-z-]{1,127})(?:/([0-9A-Za-z]{1,64}))?", parts.path)
         name, equals, algorithm = parts.query.partition("=")
@@ -129,12 +129,12 @@ class AzureKeyVaultSource(KeySource):
         self._clients = Client(url, self._made)
 
     def _made(self) -> _Clients:
-        # The authentication challenge of a server on this machine names Azure's domain.
+        # A server on this machine sends an authentication challenge that names Azure's domain.
         try:
             return _Clients(self.name, self._key, self._host not in _HERE)
         except ImportError:
             raise UnavailableError(
-                f"{self.name}: needs azure-keyvault-keys and azure-identity: pip install 'warpaes[azure]'"
+                f"{self.name}: requires azure-keyvault-keys and azure-identity; run pip install 'warpaes[azure]'"
             ) from None
 
     def _ask(self, operation: str, version: str, data: bytes) -> Any:
@@ -147,17 +147,17 @@ class AzureKeyVaultSource(KeySource):
             return self._clients.ask(lambda clients: getattr(clients.get(version), operation)(algorithm, data))
         except exceptions.ClientAuthenticationError as error:
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
-        except exceptions.DecodeError:  # its message repeats the answer, which contains the key
+        except exceptions.DecodeError:  # its message quotes the answer, which contains the key
             raise BadAnswerError(f"{self.name}: the answer to {operation} is truncated or not JSON") from None
         except (exceptions.ServiceRequestError, exceptions.ServiceResponseError) as error:
             raise UnavailableError(f"{self.name}: {printable(str(error))}") from None
         except exceptions.HttpResponseError as error:
             raise self._kind(operation, error)(
-                f"{self.name}: {operation} is refused: {printable(str(error.message))}"
+                f"{self.name}: {operation} was refused: {printable(str(error.message))}"
             ) from None
         except exceptions.AzureError as error:
             raise KeySourceError(f"{self.name}: {printable(str(error))}") from None
-        except (AttributeError, KeyError, TypeError, ValueError) as error:  # the client's exceptions for other answers
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # other invalid answers
             raise BadAnswerError(
                 f"{self.name}: the answer to {operation} does not follow the protocol ({type(error).__name__})"
             ) from None
@@ -185,7 +185,7 @@ class AzureKeyVaultSource(KeySource):
         version = str(answer.key_id or "").removeprefix(self._key).removeprefix("/")
         if not version:
             raise DeniedError(
-                f"{self.name}: the client is not permitted to get the key, so its newest version is unknown: name a "
+                f"{self.name}: the client is not permitted to get the key, so the newest version is unknown; name a "
                 "version"
             )
         if not _VERSION.fullmatch(version) or not isinstance(answer.encrypted_key, bytes):
@@ -200,7 +200,7 @@ class AzureKeyVaultSource(KeySource):
         """Decrypt a data key with the key that the vault unwraps."""
         from ..aead import AESGCM
 
-        altered = InvalidUnwrap(f"{self.name}: the wrapped key was altered, or another kind of source created it")
+        altered = InvalidUnwrap(f"{self.name}: the wrapped key was altered, or was created by another source")
         try:
             parts = json.loads(wrapped)
             version = parts["version"]

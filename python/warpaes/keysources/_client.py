@@ -1,4 +1,4 @@
-"""The published clients of key managers, with one client for each process and a time limit for requests."""
+"""Access to the official clients of key managers, with one client for each process and a time limit for requests."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from .._fork_lock import ForkLock
 from ._source import UnavailableError
 
-#: The time limit in seconds for a request, including its retries and requests for credentials. The clients' own
-#: timeouts restart with every byte that arrives.
+#: The time limit in seconds for a request, including its retries and requests for credentials. The timeouts of the
+#: official clients restart with every byte that arrives.
 MOST_SECONDS = 120.0
-#: Maximum number of requests of one source that may still wait after the time limit, each in a thread.
+#: Maximum number of requests of a source that may continue after the time limit, each in a thread.
 MOST_LATE = 4
 #: Maximum size of a key manager's answer, which contains a key or a keyset.
 MOST_KEY_ANSWER = 64 << 10
@@ -24,11 +24,11 @@ Answer = TypeVar("Answer")
 
 
 class Client:
-    """A client that is created at first use, and again in a child of ``fork``, because connections belong to the
-    parent."""
+    """A client that is created at first use, and again in a process created by ``fork``, because connections belong to
+    the parent."""
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
-        """Create clients with ``make``. ``name``: the name of the source in messages."""
+        """Store the function that creates clients. ``name`` is the source's name in messages."""
         self._name, self._make = name, make
         self._lock = ForkLock()
         self._made: Any = None
@@ -70,7 +70,7 @@ class Client:
         return future.result()
 
     def close(self, close: Callable[[Any], None]) -> None:
-        """Drop the client. Call ``close`` first if it belongs to this process."""
+        """Discard the client. If it belongs to this process, pass it to ``close`` first."""
         with self._lock:
             if self._made is not None and self._process == os.getpid():
                 close(self._made)

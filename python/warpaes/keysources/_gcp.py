@@ -1,4 +1,4 @@
-"""Google Cloud KMS: the key never leaves the service. Needs google-cloud-kms (``warpaes[gcp]``)."""
+"""Google Cloud KMS: the key never leaves the service. Requires google-cloud-kms (``warpaes[gcp]``)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._source import (
     printable,
 )
 
-#: The timeout of a request in seconds. Requests are not repeated here.
+#: The timeout of a request in seconds. Requests are not retried.
 TIMEOUT = 30
 _PART = r"[0-9A-Za-z][0-9A-Za-z._:-]{0,127}"
 _NAME = re.compile(f"projects/{_PART}/locations/{_PART}/keyRings/{_PART}/cryptoKeys/{_PART}")
@@ -37,20 +37,20 @@ def crc32c(data: bytes) -> int:
 
 
 class GcpKmsSource(KeySource):
-    """``gcp-kms://projects/…/cryptoKeys/NAME``, like Tink's URLs; Google's client finds the credentials.
+    """``gcp-kms://projects/…/cryptoKeys/NAME``, as in Tink's URLs. Google's client finds the credentials.
 
-    ``gcp-kms+http://HOST:PORT/projects/…`` names a server on this machine without TLS and credentials.
+    ``gcp-kms+http://HOST:PORT/projects/…`` names a server on this machine and uses neither TLS nor credentials.
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: the complete URL."""
+        """Parse the complete URL."""
         scheme, _, rest = url.partition("://")
         self._host, name = "", rest
         if scheme == "gcp-kms+http":
             self._host, _, name = rest.partition("/")
             if not _HERE.fullmatch(self._host):
                 raise ValueError(
-                    "gcp-kms+http: works only on this machine, because keys would cross the network unencrypted"
+                    "gcp-kms+http: allowed only for a server on this machine, because keys are sent unencrypted"
                 )
         if not _NAME.fullmatch(name):
             raise ValueError(
@@ -65,7 +65,7 @@ class GcpKmsSource(KeySource):
             from google.auth import exceptions
             from google.cloud import kms_v1
         except ImportError:
-            raise UnavailableError(f"{self.name}: needs google-cloud-kms: pip install 'warpaes[gcp]'") from None
+            raise UnavailableError(f"{self.name}: requires google-cloud-kms; run pip install 'warpaes[gcp]'") from None
         try:
             if self._host:
                 import grpc
@@ -96,14 +96,14 @@ class GcpKmsSource(KeySource):
                 kind = InvalidUnwrap
             elif isinstance(error, (answers.TooManyRequests, answers.ServerError)):
                 kind = UnavailableError
-            raise kind(f"{self.name}: {operation} is refused: {printable(str(error))}") from None
+            raise kind(f"{self.name}: {operation} was refused: {printable(str(error))}") from None
         except exceptions.TransportError as error:
             raise UnavailableError(f"{self.name}: {printable(str(error))}") from None
         except exceptions.GoogleAuthError as error:
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt a data key with the Encrypt operation of Cloud KMS. Checksums detect alterations in transit."""
+        """Encrypt a data key with the Encrypt operation of Cloud KMS. Checksums detect corruption in transit."""
         check_length(data_key)
         answer = self._ask(
             "encrypt",
@@ -116,7 +116,7 @@ class GcpKmsSource(KeySource):
         )
         wrapped = bytes(answer.ciphertext)
         if not answer.verified_plaintext_crc32c or not answer.verified_additional_authenticated_data_crc32c:
-            raise BadAnswerError(f"{self.name}: the service did not receive the key and the associated data as sent")
+            raise BadAnswerError(f"{self.name}: the key or the associated data was altered on the way to the service")
         if not 0 < len(wrapped) <= MOST_KEY_ANSWER or crc32c(wrapped) != answer.ciphertext_crc32c:
             raise BadAnswerError(f"{self.name}: the answer to encrypt was altered in transit")
         return wrapped
@@ -125,7 +125,7 @@ class GcpKmsSource(KeySource):
         """Decrypt a data key with the Decrypt operation of Cloud KMS."""
         if not 0 < len(wrapped) <= MOST_KEY_ANSWER:
             raise InvalidUnwrap(
-                f"{self.name}: a wrapped key has 1 to {MOST_KEY_ANSWER} bytes, but this one has {len(wrapped)}"
+                f"{self.name}: a wrapped key must have 1 to {MOST_KEY_ANSWER} bytes, but this key has {len(wrapped)}"
             )
         answer = self._ask(
             "decrypt",

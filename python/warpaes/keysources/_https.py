@@ -1,4 +1,4 @@
-"""JSON over HTTPS for key managers. An answer is complete and of limited length, or an exception is raised."""
+"""JSON over HTTPS for key managers. An answer that is incomplete or too long raises an exception."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MOST_ANSWER = 4 << 20
 def tls_context(
     ca: str | None = None, certificate: str | None = None, key: str | None = None, password: str | None = None
 ) -> ssl.SSLContext:
-    """Return a context for TLS 1.2 and later that checks the server's certificate and name, with an optional client
-    certificate."""
+    """Return a context for TLS 1.2 and later that verifies the server's certificate and name, and optionally contains a
+    client certificate."""
     try:
         context = ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as error:
-        raise UnavailableError(f"certificates of authorities in '{ca}': {error.strerror or error}") from None
+        raise UnavailableError(f"cannot load the CA certificates in '{ca}': {error.strerror or error}") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if certificate is not None:
         try:
@@ -35,13 +35,13 @@ def tls_context(
             warn_if_others_can_read(f"'{key or certificate}'", key or certificate)
         except (OSError, ssl.SSLError) as error:
             raise UnavailableError(
-                f"our certificate '{certificate}' with key '{key}': {error.strerror or error}"
+                f"cannot load the client certificate '{certificate}' with the key '{key}': {error.strerror or error}"
             ) from None
     return context
 
 
 class Client:
-    """Requests to one server, each on a new connection, because there are few."""
+    """Sends requests to a server, each on a new connection, because requests are rare."""
 
     def __init__(self, name: str, url: str, context: ssl.SSLContext | None, timeout: float = 30) -> None:
         """Prepare requests.
@@ -49,8 +49,8 @@ class Client:
         Args:
             name: The server's name in messages.
             url: https://HOST[:PORT][/PREFIX].
-            context: None, for http:// to this machine only.
-            timeout: The limit in seconds for connecting, and again for the complete answer.
+            context: The TLS context, or None for http:// to a server on this machine.
+            timeout: The time limit in seconds for the connection and, separately, for the complete answer.
         """
         parts = urlsplit(url)
         if parts.scheme != ("http" if context is None else "https") or not parts.hostname:
@@ -65,7 +65,7 @@ class Client:
     def request(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """Return the status and the JSON of the answer, or None if it is not JSON."""
+        """Return the status and the parsed JSON of the answer, or None if an error's answer is not JSON."""
         connection: http.client.HTTPConnection
         if self._context is None:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
@@ -101,7 +101,7 @@ class Client:
         try:
             return answer.status, json.loads(content) if content.strip() else None
         except (ValueError, RecursionError):
-            if answer.status >= 400:  # such as an error page of a proxy
+            if answer.status >= 400:  # for example, a proxy's error page
                 return answer.status, None
             raise BadAnswerError(f"{self._name}: the answer is not JSON") from None
 
@@ -119,8 +119,8 @@ class Client:
 
 @contextlib.contextmanager
 def _deadline(connection: socket.socket, seconds: float, late: threading.Event) -> Iterator[None]:
-    """Close a connection after this many seconds, because a socket's own timeout restarts with every received byte."""
-    # Uses a copy of the descriptor, because another thread must not close TLS objects.
+    """Close a connection after ``seconds``, because a socket's own timeout restarts with every received byte."""
+    # Another thread must not close TLS objects, so the timer closes a copy of the descriptor.
     copy = socket.socket(fileno=os.dup(connection.fileno()))
 
     def end() -> None:

@@ -25,7 +25,8 @@ NONCE_BYTES, TAG_BYTES = 12, 16
 
 
 def generate_kek() -> bytes:
-    """Return a new key-encryption key: Tink's JSON of a keyset with one ``AES256_GCM`` key, its template for AEADs."""
+    """Return a new key-encryption key: a keyset in Tink's JSON format with one key of Tink's AEAD template
+    ``AES256_GCM``."""
     key_id = secrets.randbelow(2**32 - 1) + 1
     value = b"\x1a\x20" + secrets.token_bytes(32)  # AesGcmKey: key_value = 3
     keyset = {
@@ -77,7 +78,7 @@ class _Keks:
 
 
 class StreamingKeys:
-    """Keys for files, as `warpaes keygen` creates them. A wrapped key is a small file."""
+    """Keys for files, as created by `warpaes keygen`. A wrapped key is a small sealed file."""
 
     def __init__(self, keyset: Keyset) -> None:
         self._keyset = keyset
@@ -158,13 +159,13 @@ def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
         return _from_keyset(text)
     except ValueError as error:
         raise KeysetError(
-            f"{name}: is neither a key in hexadecimal nor a keyset in Tink's JSON that wraps keys: {error}; "
+            f"{name}: is neither a hexadecimal key nor a keyset in Tink's JSON format that can wrap keys: {error}; "
             "`warpaes keysources new-kek` creates one"
         ) from None
 
 
 def wraps_keys(content: bytes) -> bool:
-    """Return whether a key only wraps keys: a keyset of Tink's AEAD or a raw key, but not a keyset for files."""
+    """Return whether a key is only for wrapping keys: a Tink AEAD keyset or a raw key, but not a keyset for files."""
     try:
         return isinstance(_read("", content), _Keks)
     except KeysetError:
@@ -172,10 +173,10 @@ def wraps_keys(content: bytes) -> bool:
 
 
 class LocalSource(KeySource):
-    """Wraps with AES-GCM in this process, under a key that is read at the first use."""
+    """Wraps keys with AES-GCM in this process, under a key that is read at first use."""
 
     def __init__(self, name: str, read: Callable[[], bytes]) -> None:
-        """``read``: a function that returns a Tink keyset or a raw key."""
+        """Store ``read``, a function that returns a Tink keyset or a raw key."""
         self.name = name
         self._read = read
         self._keys: _Keks | StreamingKeys | None = None
@@ -184,9 +185,9 @@ class LocalSource(KeySource):
 
     @property
     def wraps(self) -> int:
-        """Number of keys that this object has wrapped by AES-GCM with random nonces: one key may wrap at most 2^32.
+        """Number of keys that this object has wrapped with AES-GCM and random nonces. A key may wrap at most 2^32 keys.
 
-        It is always 0 for a keyset for files, which derives a new key from a random salt each time.
+        The number is always 0 for a keyset for files, which derives a new key from a random salt each time.
         """
         return self._count.value
 
@@ -197,7 +198,7 @@ class LocalSource(KeySource):
             return self._keys
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt a data key like Tink's AEAD with the keyset, or as a small file under keys for files."""
+        """Encrypt a data key as Tink's AEAD does or, with a keyset for files, as a small sealed file."""
         check_length(data_key)
         keys = self._opened()
         if isinstance(keys, _Keks):
@@ -210,29 +211,29 @@ class LocalSource(KeySource):
             return self._opened().unwrap(wrapped, associated_data)
         except (InvalidTag, FormatError):
             raise InvalidUnwrap(
-                f"{self.name}: cannot open the wrapped key: the key or the associated data differ, or it was altered"
+                f"{self.name}: cannot open the wrapped key: it was altered, or the key or the associated data differ"
             ) from None
 
     def close(self) -> None:
-        """Drop the key."""
+        """Discard the key."""
         self._keys = None
 
 
 def file_source(path: str) -> LocalSource:
-    """Return a source with a key from a file."""
+    """Return a source whose key is read from a file."""
     name = f"file:{path}"
 
     def read() -> bytes:
         try:
             return read_file(path)
         except OSError as error:
-            raise UnavailableError(f"{name}: cannot be read: {error.strerror}") from None
+            raise UnavailableError(f"{name}: cannot read the key: {error.strerror}") from None
 
     return LocalSource(name, read)
 
 
 def program_source(command: str) -> LocalSource:
-    """Return a source with a key that a program prints. The shell runs the program once."""
+    """Return a source whose key is printed by a program. The shell runs the program once."""
     if not command.strip():
         raise ValueError("exec: must be followed by a command that prints a key")
     name = program_name(command)

@@ -1,4 +1,4 @@
-"""An AES key on a PKCS#11 token, which computes AES-GCM: HSMs, cards, SoftHSM. Needs python-pkcs11
+"""An AES key on a PKCS#11 token (an HSM, a smart card or SoftHSM), which computes AES-GCM. Requires python-pkcs11
 (``warpaes[keys]``)."""
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _one_at_a_time = ForkLock()
 
 
 class Pkcs11Source(ProvingSource):
-    """``pkcs11:token=…;object=…;id=…?module-path=…&pin-source=file:…``,as in RFC 7512.
+    """``pkcs11:token=…;object=…;id=…?module-path=…&pin-source=file:…``, as in RFC 7512.
 
-    The PIN comes from ``pin-source`` (``file:PATH`` or ``env:NAME``) or from WARPAES_PKCS11_PIN; the module, without
-    ``module-path``, from WARPAES_PKCS11_MODULE. The output begins with a random nonce of 12 bytes and ends with the
+    The PIN comes from ``pin-source`` (``file:PATH`` or ``env:NAME``) or from WARPAES_PKCS11_PIN. The module comes from
+    ``module-path`` or from WARPAES_PKCS11_MODULE. A wrapped key begins with a random 12-byte nonce and ends with the
     tag.
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: the complete URL."""
+        """Parse the complete URL."""
         super().__init__()
         path, _, query = url.removeprefix("pkcs11:").partition("?")
         named = dict(part.split("=", 1) for part in path.split(";") if "=" in part)
@@ -58,7 +58,7 @@ class Pkcs11Source(ProvingSource):
 
     @property
     def wraps(self) -> int:
-        """Number of keys that this object has wrapped. One key may wrap at most 2^32 keys."""
+        """Number of keys that this object has wrapped. A key may wrap at most 2^32 keys."""
         return self._count.value
 
     def _pin(self) -> str:
@@ -84,7 +84,7 @@ class Pkcs11Source(ProvingSource):
             import pkcs11
             from pkcs11 import exceptions
         except ImportError:
-            raise UnavailableError(f"{self.name}: needs python-pkcs11: pip install 'warpaes[keys]'") from None
+            raise UnavailableError(f"{self.name}: requires python-pkcs11; run pip install 'warpaes[keys]'") from None
         if not self._module:
             raise UnavailableError(f"{self.name}: no module given; use module-path=PATH, or set WARPAES_PKCS11_MODULE")
         try:
@@ -104,12 +104,12 @@ class Pkcs11Source(ProvingSource):
                         wanted[pkcs11.Attribute.ID] = self._id
                     found = list(session.get_objects(wanted))
                     if not found:
-                        raise UnknownKeyError(f"{self.name}: the token has no such AES key")
+                        raise UnknownKeyError(f"{self.name}: the token does not have this AES key")
                     if len(found) > 1:
                         raise UnknownKeyError(f"{self.name}: the token has several such keys; add id=… to choose one")
                     yield found[0]
             except (exceptions.NoSuchToken, exceptions.TokenNotPresent, exceptions.DeviceRemoved):
-                raise UnavailableError(f"{self.name}: there is no such token") from None
+                raise UnavailableError(f"{self.name}: the token was not found") from None
             except (exceptions.PinIncorrect, exceptions.PinInvalid, exceptions.PinLenRange):
                 raise DeniedError(f"{self.name}: the PIN is wrong") from None
             except (exceptions.PinLocked, exceptions.PinExpired, exceptions.UserPinNotInitialized) as error:
@@ -140,10 +140,10 @@ class Pkcs11Source(ProvingSource):
                 )
             except (exceptions.EncryptedDataInvalid, exceptions.EncryptedDataLenRange, exceptions.GeneralError,
                     exceptions.FunctionFailed):  # fmt: skip
-                # Modules report a wrong tag differently; SoftHSM by GeneralError.
+                # Modules report a wrong tag in different ways; SoftHSM raises GeneralError.
                 raise InvalidUnwrap(
-                    f"{self.name}: cannot open the wrapped key: the key or the associated data differ, or it was "
-                    "altered"
+                    f"{self.name}: cannot open the wrapped key: it was altered, or the key or the associated data "
+                    "differ"
                 ) from None
         return opened
 

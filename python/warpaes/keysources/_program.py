@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from .._key_files import MOST_BYTES, environment_of_programs
 from ._source import KeySourceError, UnavailableError
 
-# A variable that is set for the program, as NAME=VALUE with text that the shell does not expand.
+# A variable that is set for the program: NAME=VALUE, where the shell does not expand VALUE.
 _SETTING = r"""[A-Za-z_][A-Za-z0-9_]*=(?:[\w@%+=:,./-]|'[^']*'|"[^"$`\\!]*")*+"""
 _COMMAND = re.compile(rf"\s*+(?:{_SETTING}[ \t]++)*+([\w@%+:,./-]++)(?=[\s;&|]|$)", re.ASCII)
 _LONGEST_NAME = 40
@@ -25,11 +25,11 @@ def run_program(
     environment: Mapping[str, str] | None = None,
     quiet: bool = False,
 ) -> bytes:
-    """Return the output of a program. The shell runs ``arguments`` if it is a string.
+    """Return the output of a program. If ``arguments`` is a string, the shell runs it.
 
-    The program's standard error is inherited, or with ``quiet`` included in the exception. Any exit status other than 0
-    raises ``KeySourceError``, and the output is not used. The program inherits no descriptor except standard error, and
-    no variable that contains a key. ``environment``: additional variables.
+    The program's standard error is inherited or, with ``quiet``, included in the exception. Any exit status other than
+    0 raises ``KeySourceError``, and the output is not used. The program inherits no descriptor except standard error,
+    and no variable that contains a key. ``environment`` contains additional variables.
     """
     try:
         process = subprocess.Popen(
@@ -42,7 +42,7 @@ def run_program(
             close_fds=True,
         )
     except OSError as error:
-        raise UnavailableError(f"{name}: cannot be started: {error.strerror}") from None
+        raise UnavailableError(f"{name}: cannot start the program: {error.strerror}") from None
     with process:
         try:
             if stdin is None and not quiet:
@@ -64,13 +64,13 @@ def run_program(
 
 
 def program_name(command: str) -> str:
-    """Return the program of a shell command, as in ``NAME='A SECRET' program SECRET``;return ``exec:`` if it is
-    uncertain.
+    """Return the name of the program in a shell command such as ``NAME='A SECRET' program SECRET``, or ``exec:`` if the
+    name is uncertain.
 
-    Messages, manifests and records may contain only this part of a command.
+    Messages, manifests and records must not contain any other part of a command.
     """
     try:
-        shlex.split(command)  # unbalanced quotes
+        shlex.split(command)  # raises ValueError for unbalanced quotes
         found = _COMMAND.match(command)
     except ValueError:
         found = None

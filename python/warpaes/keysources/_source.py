@@ -16,11 +16,11 @@ class KeySourceError(Error):
 
 
 class DeniedError(KeySourceError):
-    """The source refused the caller, because of a token, a PIN, a certificate or a policy."""
+    """The source denied access because of a token, a PIN, a certificate or a policy."""
 
 
 class UnavailableError(KeySourceError):
-    """The source is unreachable, not installed, sealed or out of order. Try again later."""
+    """The source is unreachable, not installed, sealed or out of service. Try again later."""
 
 
 class UnknownKeyError(KeySourceError):
@@ -29,7 +29,7 @@ class UnknownKeyError(KeySourceError):
 
 
 class ExhaustedError(KeySourceError):
-    """The source has no keys left at present, or its key has reached the limit of wraps."""
+    """The source currently has no more keys, or its key has reached the limit for wrapping."""
 
 
 class BadAnswerError(KeySourceError):
@@ -37,7 +37,7 @@ class BadAnswerError(KeySourceError):
 
 
 class KeySource(abc.ABC):
-    """Wraps data keys under a key that does not leave the source. Thread-safe."""
+    """Wraps data keys under a key that does not leave the source. The class is thread-safe."""
 
     #: The name of the source in messages and manifests. It is never secret.
     name: str
@@ -48,20 +48,19 @@ class KeySource(abc.ABC):
 
     @abc.abstractmethod
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt a wrapped key. InvalidUnwrap: the key or the associated data differ, or the wrapped key was
+        """Decrypt a wrapped key. Raises InvalidUnwrap if the key or the associated data differ, or the wrapped key was
         altered."""
 
     @property
     def wraps(self) -> int:
-        """Number of keys that this object has wrapped, if a key may wrap at most 2^32 keys (docs/keys.md); otherwise
-        0."""
+        """Number of keys that this object has wrapped if the limit of 2^32 keys applies (docs/keys.md), otherwise 0."""
         return 0
 
     def close(self) -> None:  # noqa: B027 (most have nothing to close)
         """Close sessions and connections."""
 
     def __enter__(self) -> Self:
-        """Return the source; the ``with`` block closes it."""
+        """Return the source, which the ``with`` block closes."""
         return self
 
     def __exit__(
@@ -72,10 +71,10 @@ class KeySource(abc.ABC):
 
 
 class ProvingSource(KeySource):
-    """A source that passes associated data on to a service that might ignore it.
+    """A source that passes associated data to a service that might ignore the data.
 
-    Vault before 1.13 does not support associated data, and a token's module may ignore it. So the first use tests that
-    a wrapped key does not open under other associated data.
+    Vault before 1.13 does not support associated data, and a token's module may ignore it. Therefore, the first use
+    tests that a wrapped key does not open under other associated data.
     """
 
     def __init__(self) -> None:
@@ -89,10 +88,10 @@ class ProvingSource(KeySource):
 
     @abc.abstractmethod
     def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt it."""
+        """Decrypt a data key."""
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt a data key. The first use also probes the source."""
+        """Encrypt a data key. The first use also tests the source."""
         check_length(data_key)
         with self._proof:
             if not self._proven:
@@ -101,7 +100,7 @@ class ProvingSource(KeySource):
         return self._wrap(data_key, associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt a data key. At the first use, the source must refuse to decrypt it under other associated data."""
+        """Decrypt a data key. At first use, the source must refuse to decrypt the key under other associated data."""
         data_key = self._unwrap(wrapped, associated_data)
         with self._proof:
             if not self._proven:
@@ -121,16 +120,17 @@ class ProvingSource(KeySource):
             self._unwrap(wrapped, associated_data + b" of another")
         except InvalidUnwrap:
             return
-        raise self._ignores("it unwraps a key under other associated data than the key was wrapped with")
+        raise self._ignores("it unwraps a key under associated data that differ from those used for wrapping")
 
     def _ignores(self, how: str) -> BadAnswerError:
         return BadAnswerError(f"{self.name}: the source ignores associated data: {how}; it cannot be used")
 
 
 class WrapCount:
-    """Counts the wraps under an AES-GCM key with random nonces, up to the limit for such keys (NIST SP 800-38D, 8.3).
+    """Counts the wraps under an AES-GCM key with random nonces, up to the limit in NIST SP 800-38D, 8.3.
 
-    The count covers one source object. The limit applies to all objects, processes and jobs with the same key together.
+    The count covers one source object, but the limit applies to the total of all objects, processes and jobs with the
+    key.
     """
 
     def __init__(self) -> None:
@@ -139,11 +139,11 @@ class WrapCount:
         self.value = 0
 
     def add(self, name: str) -> None:
-        """Count a wrap by the source ``name``, or refuse it at the limit."""
+        """Count a wrap by the source ``name``, or raise an exception if the limit is reached."""
         with self._lock:
             if self.value >= MOST_WRAPS:
                 raise ExhaustedError(
-                    f"{name}: its key has wrapped {MOST_WRAPS} keys, the limit for AES-GCM with random nonces: "
+                    f"{name}: its key has wrapped {MOST_WRAPS} keys, the limit for AES-GCM with random nonces; "
                     "wrap with a new key"
                 )
             self.value += 1
@@ -159,7 +159,7 @@ MOST_WRAPS = 2**32
 
 
 def check_length(data_key: bytes) -> None:
-    """The limits of AWS KMS apply to all sources, so that one source can replace another."""
+    """Check the length of a data key. AWS KMS's limits apply to all sources, so that one source can replace another."""
     if not 0 < len(data_key) <= MOST_BYTES:
         raise ValueError(
             f"data_key: must have 1 to {MOST_BYTES} bytes, but has {len(data_key)}; wrap a key, not the data"

@@ -1,4 +1,4 @@
-"""Tink keysets as JSON, and as the protobuf message that is encrypted under a key-encryption key."""
+"""Tink keysets as JSON, and as the protobuf messages that are encrypted under key-encryption keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._source import KeySource
 
 MATERIALS = ["UNKNOWN_KEYMATERIAL", "SYMMETRIC", "ASYMMETRIC_PRIVATE", "ASYMMETRIC_PUBLIC", "REMOTE"]
 STATES = ["UNKNOWN_STATUS", "ENABLED", "DISABLED", "DESTROYED"]
-#: The maximum length of a keyset in the command and the library.
+#: The maximum length of a keyset, as in the command and the library.
 MOST_TEXT = 1 << 20
 PREFIXES = ["UNKNOWN_PREFIX", "TINK", "LEGACY", "RAW", "CRUNCHY"]
 
@@ -35,7 +35,7 @@ def _field(number: int, value: int | bytes) -> bytes:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Field numbers and values of a protobuf message of integers and bytes."""
+    """Yield the field numbers and values of a protobuf message that contains integers and bytes."""
     at = 0
 
     def varint() -> int:
@@ -62,7 +62,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             yield tag >> 3, message[at : at + length]
             at += length
         else:
-            raise KeysetError("a protobuf message in the keyset has a field of an unexpected kind")
+            raise KeysetError("a protobuf message in the keyset has a field of an unexpected type")
 
 
 def _serialize(keyset: dict[str, Any]) -> bytes:
@@ -84,7 +84,7 @@ def _serialize(keyset: dict[str, Any]) -> bytes:
 
 def _name(names: list[str], value: Any) -> str:
     if not isinstance(value, int) or not 0 < value < len(names):
-        raise KeysetError("a key of the keyset has an unknown status, prefix or material")
+        raise KeysetError("a key in the keyset has an unknown status, prefix or material")
     return names[value]
 
 
@@ -101,7 +101,7 @@ def _parse(message: bytes) -> dict[str, Any]:
                     data = dict(fields(part if isinstance(part, bytes) else b"\x07"))
                     url, material, secret = data[1], data[3], data.get(2, b"")
                     if not isinstance(url, bytes) or not isinstance(secret, bytes):
-                        raise KeysetError("a key of the keyset has fields of unexpected kinds")
+                        raise KeysetError("a key in the keyset has fields of unexpected types")
                     key["keyData"] = {
                         "typeUrl": url.decode(),
                         "value": base64.b64encode(secret).decode(),
@@ -114,17 +114,17 @@ def _parse(message: bytes) -> dict[str, Any]:
                 elif inner == 4:
                     key["outputPrefixType"] = _name(PREFIXES, part)
             if not isinstance(key.get("keyId"), int) or not {"status", "outputPrefixType"} <= key.keys():
-                raise KeysetError("a key of the keyset has no number, status or prefix")
+                raise KeysetError("a key in the keyset has no ID, status or prefix")
             keyset["key"].append(key)
         if not isinstance(keyset["primaryKeyId"], int):
-            raise KeysetError("the keyset's primary key is not a number")
+            raise KeysetError("the keyset's primary key ID is not a number")
     except (KeyError, UnicodeDecodeError):
         raise KeysetError("encryptedKeyset does not contain a Tink keyset") from None
     return keyset
 
 
 def _info(keyset: dict[str, Any]) -> dict[str, Any]:
-    """Return the ``keysetInfo`` of a keyset: all facts about its keys that are not secret."""
+    """Return the ``keysetInfo`` of a keyset: all public information about its keys."""
     keys = []
     for key in keyset["key"]:
         info = {"status": key["status"], "keyId": key["keyId"], "outputPrefixType": key["outputPrefixType"]}
@@ -148,9 +148,9 @@ def _agrees(info: Any, other: dict[str, Any]) -> bool:
 
 
 def write_keyset(keyset: Keyset, source: KeySource, associated_data: bytes = b"") -> bytes:
-    """Return Tink's JSON of an encrypted keyset, which a source wrapped.
+    """Return a keyset that is encrypted by a source, in Tink's JSON format.
 
-    Tink's libraries open it with the same key manager, as ``parse_encrypted`` with the manager's AEAD.
+    Tink's libraries open the result with the same key manager, using ``parse_encrypted`` with the manager's AEAD.
     """
     clear = json.loads(keyset.to_json())
     wrapped = {
@@ -161,17 +161,17 @@ def write_keyset(keyset: Keyset, source: KeySource, associated_data: bytes = b""
 
 
 def parse_object(text: bytes | str) -> dict[str, Any]:
-    """Parse a JSON object without duplicate fields; ``KeysetError`` otherwise."""
+    """Parse a JSON object without duplicate fields. Raise ``KeysetError`` for any other text."""
     if len(text) > MOST_TEXT:
         raise KeysetError("is longer than 1 MiB")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
-            raise KeysetError("has a field twice")
+            raise KeysetError("contains a field twice")
         return dict(pairs)
 
     try:
-        if isinstance(text, str):  # json.loads removes it from bytes
+        if isinstance(text, str):  # json.loads removes the byte-order mark only from bytes
             text = text.removeprefix("\ufeff")
         parsed = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
@@ -200,19 +200,19 @@ def read_keyset(text: bytes | str, source: KeySource, associated_data: bytes = b
     try:
         wrapped = parse_object(text)
     except KeysetError as error:
-        raise KeysetError(f"not an encrypted keyset in Tink's JSON: it {error}") from None
+        raise KeysetError(f"not an encrypted keyset in Tink's JSON format: the text {error}") from None
     if "keyEncryptionKey" in wrapped:
-        raise KeysetError("the keyset is encrypted under a passphrase, not by a key source: open it with `warpaes -k`")
+        raise KeysetError("the keyset is encrypted under a passphrase, not by a key source; open it with `warpaes -k`")
     if "encryptedKeyset" not in wrapped:
-        raise KeysetError("not an encrypted keyset in Tink's JSON: it has no encryptedKeyset")
+        raise KeysetError("not an encrypted keyset in Tink's JSON format: the text has no encryptedKeyset")
     if unknown := sorted(wrapped.keys() - {"encryptedKeyset", "keysetInfo"}):
-        raise KeysetError(f"not an encrypted keyset in Tink's JSON: {unknown[0]!a} is not one of its fields")
+        raise KeysetError(f"not an encrypted keyset in Tink's JSON format: {unknown[0]!a} is not a valid field")
     try:
         sealed = decode_base64(wrapped["encryptedKeyset"])
     except KeysetError as error:
-        raise KeysetError(f"not an encrypted keyset in Tink's JSON: encryptedKeyset {error}") from None
+        raise KeysetError(f"not an encrypted keyset in Tink's JSON format: encryptedKeyset {error}") from None
     keyset = _parse(source.unwrap(sealed, associated_data))
-    # Commands show keysetInfo without opening the keyset.
+    # keysetInfo is checked because commands show it without opening the keyset.
     if "keysetInfo" in wrapped and not _agrees(wrapped["keysetInfo"], _info(keyset)):
         raise KeysetError("keysetInfo does not match the encrypted keys, so it was altered")
     return Keyset.parse(json.dumps(keyset))

@@ -1,5 +1,5 @@
-"""A TPM 2.0, accessed through tpm2-tools. Wrapped keys open only on this machine and, with ``pcr``, only in its current
-state."""
+"""A TPM 2.0, accessed through tpm2-tools. Wrapped keys open only on this machine and, with ``pcr``, only in the
+machine's current state."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Tpm2Source(KeySource):
     """``tpm2:[?pcr=sha256:0,7][&tcti=…][&flush=yes]``.
 
     For each wrapped key, the TPM seals a new key under its storage hierarchy's primary key. The new key encrypts the
-    data key with AES-256-GCM in this process. ``flush=yes`` is for a TPM without a resource manager (/dev/tpmrm0) and
-    without other users.
+    data key with AES-256-GCM in this process. ``flush=yes`` is for a TPM that has no resource manager (/dev/tpmrm0) and
+    no other users.
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: the complete URL."""
+        """Parse the complete URL."""
         path, _, query = url.removeprefix("tpm2:").partition("?")
         options = dict(parse_qsl(query))
         if path.strip("/") or set(options) - {"pcr", "tcti", "flush"} or options.get("flush", "yes") != "yes":
@@ -75,7 +75,7 @@ class Tpm2Source(KeySource):
         return head + nonce + aead.AESGCM(kek).encrypt(nonce, data_key, head + associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Let the TPM unseal its key, and decrypt the data key with it."""
+        """Unseal the key in the TPM, and decrypt the data key with it."""
         public, private, at = self._parts(wrapped)
         with self._lock, tempfile.TemporaryDirectory(prefix="warpaes-tpm2-") as name:
             folder = pathlib.Path(name)
@@ -89,14 +89,14 @@ class Tpm2Source(KeySource):
                 kek = self._tpm("unseal", "-c", sealed, *(["-p", f"pcr:{self._pcr}"] if self._pcr else []))
             except KeySourceError as error:
                 raise InvalidUnwrap(
-                    f"{self.name}: the TPM cannot open the wrapped key: the machine or its state differs, or the key "
-                    f"was altered ({error})"
+                    f"{self.name}: the TPM cannot open the wrapped key: the machine or its state differs, or the "
+                    f"wrapped key was altered ({error})"
                 ) from None
         try:
             return aead.AESGCM(kek).decrypt(wrapped[at : at + NONCE_BYTES], wrapped[at + NONCE_BYTES :],
                                             wrapped[:at] + associated_data)  # fmt: skip
         except (InvalidTag, ValueError):
-            raise InvalidUnwrap(f"{self.name}: the wrapped key was altered, or its associated data differs") from None
+            raise InvalidUnwrap(f"{self.name}: the wrapped key was altered, or the associated data differ") from None
 
     def _parts(self, wrapped: bytes) -> tuple[bytes, bytes, int]:
         at, parts = len(MAGIC), []
@@ -105,5 +105,5 @@ class Tpm2Source(KeySource):
             parts.append(wrapped[at + 2 : at + 2 + length])
             at += 2 + length
         if not wrapped.startswith(MAGIC) or len(wrapped) < at + NONCE_BYTES + TAG_BYTES or len(wrapped) > MOST_PART * 3:
-            raise InvalidUnwrap(f"{self.name}: the wrapped key is truncated, or another kind of source created it")
+            raise InvalidUnwrap(f"{self.name}: the wrapped key is truncated, or was created by another source")
         return parts[0], parts[1], at

@@ -27,7 +27,8 @@ class _RefusedTextError(KeySourceError):
 
 
 def _token() -> str:
-    """As with Vault's own command, the environment comes first, then the file that `vault login` writes."""
+    """Return the token. As in Vault's own command, the environment has precedence over the file that `vault login`
+    writes."""
     token, place = os.environ.get("VAULT_TOKEN", "").strip(), "VAULT_TOKEN"
     if not token:
         place = "'~/.vault-token'"
@@ -41,23 +42,23 @@ def _token() -> str:
 
 
 def _header(place: str, value: str) -> str:
-    """Return text that a request header can contain. The message of http.client would repeat the token."""
+    """Return ``value`` if a request header can contain it. The error message of http.client would quote the token."""
     if not value.isascii() or not value.isprintable() or not value:
         raise DeniedError(
-            f"vault-transit: {place} is empty, or has characters that are not allowed in a request header"
+            f"vault-transit: {place} is empty, or contains characters that are not allowed in a request header"
         )
     return value
 
 
 class VaultTransitSource(ProvingSource):
-    """``vault-transit://HOST[:PORT]/MOUNT/keys/NAME``; VAULT_TOKEN, VAULT_CACERT and VAULT_NAMESPACE as for Vault's
-    command.
+    """``vault-transit://HOST[:PORT]/MOUNT/keys/NAME``. VAULT_TOKEN, VAULT_CACERT and VAULT_NAMESPACE have the same
+    meaning as for Vault's command.
 
-    ``vault-transit+http://`` does not use TLS, and works only for a server on this machine.
+    ``vault-transit+http://`` does not use TLS and is allowed only for a server on this machine.
     """
 
     def __init__(self, url: str) -> None:
-        """``url``: the complete URL."""
+        """Parse the complete URL."""
         super().__init__()
         parts = urlsplit(url)
         mount, _, key = parts.path.strip("/").rpartition("/keys/")
@@ -66,7 +67,7 @@ class VaultTransitSource(ProvingSource):
             raise ValueError(f"vault-transit: must be vault-transit://HOST[:PORT]/MOUNT/keys/NAME, not '{parts.path}'")
         if plain and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
             raise ValueError(
-                "vault-transit+http: works only on this machine, because the token would cross the network unencrypted"
+                "vault-transit+http: allowed only for a server on this machine, because the token is sent unencrypted"
             )
         self.name = f"{parts.scheme}://{parts.netloc}/{mount}/keys/{key}"
         self._mount, self._key = quote(mount), quote(key, safe="")
@@ -97,33 +98,33 @@ class VaultTransitSource(ProvingSource):
             kind = DeniedError
         elif status in (429, 472, 473, 502, 503, 504):  # 503: sealed
             kind = UnavailableError
-        raise kind(f"{self.name}: {operation} is refused ({status}){': ' if text else ''}{text}")
+        raise kind(f"{self.name}: {operation} was refused ({status}){': ' if text else ''}{text}")
 
     def _check_warnings(self, answer: Any) -> None:
-        """Refuse an answer that warns that associated data was ignored, as Vault 1.11 and 1.12 do."""
+        """Reject an answer with the warning that associated data was ignored. Vault 1.11 and 1.12 send this warning."""
         said = answer.get("warnings") if isinstance(answer, dict) else None
         for warning in said if isinstance(said, list) else [said]:
             if "associated_data" in str(warning) or "ignored" in str(warning):
-                raise self._ignores(f"it warns '{printable(str(warning))}' (transit needs Vault 1.13 or newer)")
+                raise self._ignores(f"it warns '{printable(str(warning))}' (transit requires Vault 1.13 or newer)")
 
     def _prove_with_probe(self) -> None:
         try:
             super()._prove_with_probe()
         except DeniedError:
-            # For a token that may only encrypt. A server that reads associated data refuses invalid base64.
+            # The token may only encrypt. A server that processes associated data rejects invalid base64.
             try:
                 self._ask("encrypt", {"plaintext": "AAAA", "associated_data": "%"}, "ciphertext")
             except _RefusedTextError:
                 return
             raise self._ignores(
-                "it accepts invalid base64 as associated data (transit needs Vault 1.13 or newer)"
+                "it accepts invalid base64 as associated data (transit requires Vault 1.13 or newer)"
             ) from None
 
     def _wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
-        """Encrypt a data key. The result is Vault's own text, ``vault:v1:…``."""
+        """Encrypt a data key. The result is the text that Vault returns, ``vault:v1:…``."""
         text = self._ask("encrypt", self._body("plaintext", data_key, associated_data), "ciphertext")
         if not text.startswith("vault:v"):
-            raise BadAnswerError(f"{self.name}: the ciphertext in the answer to encrypt does not have Vault's form")
+            raise BadAnswerError(f"{self.name}: the ciphertext in the answer to encrypt does not have Vault's format")
         return text.encode()
 
     def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:

@@ -1,12 +1,13 @@
-"""Encrypted LMCache KV caches: the serde ``warpaes`` for its storage tiers.
+"""Encrypted LMCache KV caches: the serde ``warpaes`` for LMCache's storage tiers.
 
-LMCache's own serde ``aesgcm`` encrypts objects before they leave the machine. This serde encrypts directly into
-LMCache's buffers, and writes the same frame, or one that binds the object's key. Importing the module registers it:
+LMCache's serde ``aesgcm`` encrypts objects before they leave the machine. The serde ``warpaes`` encrypts directly into
+LMCache's buffers, and writes the same frame, or a frame that binds the object's key. Importing this module registers
+it:
 
     {"type": "fs", "base_path": "/cache", "serde": {"type": "warpaes", "keyset": "/etc/kv.json"}}
 
-``python -m warpaes.lmcache MODULE ARGUMENTS`` registers it and runs a module of LMCache. It also adds ``encrypted`` to
-the backends of LMCache's GDS L1, which encrypts on the GPU. docs/kv-caches.md describes both.
+``python -m warpaes.lmcache MODULE ARGUMENTS`` registers the serde and runs a module of LMCache. It also adds
+``encrypted`` to the backends of LMCache's GDS L1. This backend encrypts on the GPU. docs/kv-caches.md describes both.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ def _name(key: Any) -> ObjectName:
 
 
 class WarpaesSerializer(Serializer):  # type: ignore[misc]  # LMCache has no types
-    """Encrypts KV bytes, for LMCache's threads."""
+    """Encrypts KV data in LMCache's threads."""
 
     def __init__(self, frames: Frames) -> None:
-        """Use these frames, which have a version and keys."""
+        """Store the frames, which determine the version and the keys."""
         self._frames = frames
 
     def serialize(self, src: Any, dst: Any, key: Any) -> int:
-        """Encrypt ``src`` into ``dst``; return the bytes written."""
+        """Encrypt ``src`` into ``dst``, and return the number of bytes written."""
         return self._frames.seal(src.byte_array, dst.byte_array, _name(key))
 
     def estimate_serialized_size(self, layout_desc: Any) -> int:
-        """Return the exact size of a frame for KV data of a layout."""
+        """Return the exact size of a frame for KV data with a given layout."""
         sizes = zip(layout_desc.shapes, layout_desc.dtypes, strict=True)
         plain: int = sum(math.prod(map(int, shape)) * dtype.itemsize for shape, dtype in sizes)
         return plain + self._frames.overhead
@@ -55,26 +56,26 @@ class WarpaesDeserializer(Deserializer):  # type: ignore[misc]
     """Decrypts the output of ``WarpaesSerializer``. LMCache treats any exception as a cache miss."""
 
     def __init__(self, frames: Frames) -> None:
-        """Use these frames, which have a version and keys."""
+        """Store the frames, which determine the version and the keys."""
         self._frames = frames
 
     def deserialize(self, src: Any, dst: Any, key: Any) -> None:
         """Decrypt the frame in ``src`` into ``dst``, which is wiped if the frame is not authentic.
 
         Raises:
-            FormatError: It is not a frame of this version, or its key is unknown.
+            FormatError: ``src`` does not contain a frame of this version, or the frame's key is unknown.
             InvalidTag: The frame is not authentic, or belongs to another object or tenant.
         """
         self._frames.open(src.byte_array, dst.byte_array, _name(key))
 
 
 def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
-    """Create the serde of an adapter's configuration.
+    """Create the serde that an adapter's configuration describes.
 
     Args:
-        options: ``keyset``: the place of a keyset, for frames that bind the object's key. Or ``master_key_path`` and
-            ``aes_bits`` (128 or 256), for LMCache's own frame under its own keys; ``key_provider``, which may only be
-            ``hkdf``. ``max_workers``: threads, by default one for each core, at most 4.
+        options: Either ``keyset``, the place of a keyset, for frames that bind the object's key; or ``master_key_path``
+            and ``aes_bits`` (128 or 256), for LMCache's own frame and keys, and ``key_provider``, which must be
+            ``hkdf``. ``max_workers`` is the number of threads; the default is one for each core, at most 4.
 
     Raises:
         ValueError: An option is unknown or missing, or two options contradict each other.
@@ -85,7 +86,7 @@ def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
         raise ValueError(f"warpaes serde: the option {sorted(unknown)[0]} is unknown")
     keyset, path = options.get("keyset"), options.get("master_key_path")
     if (keyset is None) == (path is None):
-        raise ValueError("warpaes serde: give keyset, or master_key_path for LMCache's own frame")
+        raise ValueError("warpaes serde: requires keyset, or master_key_path for LMCache's own frame")
     workers = options.get("max_workers", min(4, len(os.sched_getaffinity(0))))
     if type(workers) is not int or workers < 1:
         raise ValueError("warpaes serde: max_workers must be a positive integer")

@@ -1,4 +1,4 @@
-"""Registers the serde, and runs a module of LMCache like ``python -m MODULE``."""
+"""Registration of the serde before a module of LMCache is run, as by ``python -m MODULE``."""
 
 from __future__ import annotations
 

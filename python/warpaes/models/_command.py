@@ -1,4 +1,4 @@
-"""``warpaes model``: encrypted model folders on the command line."""
+"""The command ``warpaes model``, for encrypted model folders."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, words in (
         ("encrypt", "encrypt the weights of a folder into a new folder"),
         ("verify", "authenticate every byte of an encrypted folder"),
-        ("inspect", "show which files are encrypted, without authentication"),
+        ("inspect", "show which files are encrypted, without authenticating them"),
     ):
         each = commands.add_parser(name, help=words, description=words, epilog=EXAMPLES, formatter_class=raw)
         if name != "inspect":
@@ -62,9 +62,9 @@ def _parser() -> argparse.ArgumentParser:
                 action="append",
                 default=[],
                 metavar="NAME",
-                help="also copy this file unencrypted, although it may contain weights",
+                help="also copy the file NAME unencrypted, although it may contain weights",
             )
-            each.add_argument("target", metavar="TARGET", help="the new folder; it must not exist")
+            each.add_argument("target", metavar="TARGET", help="the new folder, which must not exist")
         each.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 

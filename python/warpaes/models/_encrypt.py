@@ -1,4 +1,4 @@
-"""Encrypts a model folder."""
+"""Encryption of a model folder."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ _PIECE = 1 << 20
 def encrypt(
     source: str | os.PathLike[str], target: str | os.PathLike[str], keys: Keyset | str, *, clear: Collection[str] = ()
 ) -> dict[str, int]:
-    """Encrypt the weights of a model folder into a new folder, which appears when it is complete.
+    """Encrypt the weights of a model folder into a new folder, which appears only when it is complete.
 
-    Every ``*.safetensors`` becomes an encrypted file of the same name, which readers without the key refuse.
-    Configurations, tokenizers, programs, texts and pictures are copied unencrypted, and the manifest binds their
-    content. Any other file is refused, because it may contain weights. Subfolders are kept; a hub client's own files
-    are skipped.
+    Every ``*.safetensors`` becomes an encrypted file with the same name, which readers without the key refuse.
+    Configurations, tokenizers, programs, texts and pictures are copied unencrypted, and the manifest authenticates
+    their content. Any other file is refused, because it may contain weights. Subfolders are kept, and a hub client's
+    own files are skipped.
 
     Args:
         source: The unencrypted folder. It must not change during the call.
         target: The new folder, which must not exist.
         keys: A Keyset, or a location that ``Keyset.load`` accepts. Its primary key encrypts.
-        clear: The names of other files, with slashes, to copy unencrypted.
+        clear: The names of other files to copy unencrypted, with slashes.
 
     Returns:
         The size in bytes of each unencrypted file in the target, by name.
 
     Raises:
         FileExistsError: The target exists.
-        FormatError: The folder has no ``*.safetensors``, is an encrypted model, or contains a file that may have
-            weights in another format, a link to a file outside, or an index that does not match its shards.
+        FormatError: The folder contains no ``*.safetensors``, is an encrypted model, or contains a file that may have
+            weights in another format, a link to a file outside the model, or an index that does not match its shards.
         OSError: A file cannot be read or written.
     """
     source, target = os.path.abspath(source), os.path.abspath(target)
-    # A snapshot of Hugging Face's cache has links to its blobs.
+    # A snapshot in Hugging Face's cache consists of links to blobs.
     names = list(files_of(source, follow=True))
     _check(source, names, clear)
     if os.path.lexists(target):
-        raise FileExistsError(f"{target} exists: name a new folder")
+        raise FileExistsError(f"{target} exists; name a new folder")
     made = next(iter(keys_of(keys).values()))
     partial = tempfile.mkdtemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
     try:
@@ -73,8 +73,8 @@ def encrypt(
 
 
 def _places(source: str) -> list[str]:
-    """Return the folders that links of a model may point to: the model itself, and the blobs of the cache that contains
-    it."""
+    """Return the folders that a model's links may point to: the model itself, and the blobs of the cache that contains
+    the model."""
     found, folder = [os.path.realpath(source)], source
     while (parent := os.path.dirname(folder)) != folder:
         if os.path.basename(parent) == "snapshots":
@@ -84,11 +84,11 @@ def _places(source: str) -> list[str]:
 
 
 def _check_link(path: str, places: list[str]) -> None:
-    """Refuse a file outside the model that would be copied unencrypted, such as a key that a cloned model links to."""
+    """Refuse a link to a file outside the model, such as a key, because the file would be copied unencrypted."""
     real = os.path.realpath(path)
     if not any(os.path.commonpath([place, real]) == place for place in places):
         raise FormatError(
-            f"{path} is a link to a file outside the model, which would be copied unencrypted: "
+            f"{path} is a link to a file outside the model, which would be copied unencrypted; "
             f"replace the link with the file, or name it with --in-clear"
         )
 
@@ -99,11 +99,11 @@ def _check(source: str, names: list[str], clear: Collection[str]) -> None:
         raise FormatError(f"{source} is already an encrypted model")
     weights = [name for name in names if name.endswith(WEIGHTS)]
     if not weights:
-        raise FormatError(f"{source} has no *{WEIGHTS}: convert its weights first, for example with save_pretrained")
+        raise FormatError(f"{source} has no *{WEIGHTS}; convert its weights first, for example with save_pretrained")
     for name in names:
         if not name.endswith(WEIGHTS) and not name.lower().endswith(IN_CLEAR) and name not in clear:
             raise FormatError(
-                f"{os.path.join(source, name)} may contain weights and would be copied unencrypted: convert "
+                f"{os.path.join(source, name)} may contain weights and would be copied unencrypted; convert "
                 f"it to *{WEIGHTS}, remove it, or name it with --in-clear"
             )
         if not name.endswith(WEIGHTS) and name not in clear:
@@ -134,7 +134,7 @@ def _check_index(source: str, name: str, weights: list[str]) -> None:
 
 
 def _entries(path: str) -> tuple[dict[str, Any], dict[str, str], int]:
-    """Return the tensors of an unencrypted file, its metadata, and the offset of the data."""
+    """Return an unencrypted file's tensors, its metadata, and the offset of the data."""
     header = header_of(path)
     try:
         entries = json.loads(header[8:])
@@ -176,6 +176,6 @@ def _write(source: str, target: str, keys: ModelKeys) -> dict[str, Any]:
             while piece := file.read(_PIECE):
                 output.write(piece)
         shutil.copymode(source, target)
-    # For an encrypted file, only the header is hashed, because it authenticates the rest.
+    # For an encrypted file, only the header is hashed, because the header authenticates the rest of the file.
     digest = hashlib.sha256(header_of(target)).hexdigest() if encrypted else LocalPlace("").sha256(target)
     return {"bytes": os.path.getsize(target), "sha256": digest, "encrypted": encrypted}

@@ -1,4 +1,4 @@
-"""An encrypted model folder and its manifest, which lists every file by its hash and has an authentication code."""
+"""An encrypted model folder and its manifest, which lists every file with its hash and has an authentication code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_HEADER = 100_000_000
 
 
 def header_of(path: str) -> bytes:
-    """Return the header of a file of tensors, preceded by its length. The header contains the tags of all tensors."""
+    """Return the header of a safetensors file, preceded by its length. The header contains the tags of all tensors."""
     with open(path, "rb") as file:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
@@ -49,7 +49,7 @@ def _code(keys: ModelKeys, text: bytes) -> bytes:
 
 
 class Folder:
-    """An encrypted model folder with an authentic manifest and the unencrypted files that it names.
+    """An encrypted model folder with an authentic manifest and the unencrypted files that the manifest lists.
 
     A shard is compared with the manifest when it is opened.
     """
@@ -66,11 +66,11 @@ class Folder:
         Args:
             folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
             keys: A Keyset, or a location that ``Keyset.load`` accepts.
-            storage_options: The options of the URL's file system.
-            reader: How a GPU gets the ciphertext of the shards, as for ``safetensors.safe_open``.
+            storage_options: Options for the URL's file system.
+            reader: How a GPU gets the ciphertext of the shards; see ``safetensors.safe_open``.
 
         Raises:
-            FileNotFoundError: There is no manifest, so the folder is not an encrypted model.
+            FileNotFoundError: The manifest is missing, so the folder is not an encrypted model.
             InvalidTag: The manifest or an unencrypted file was altered or replaced.
             FormatError: A file is missing, added or renamed, or the manifest is damaged.
             KeysetError: No key of the keyset belongs to the manifest.
@@ -88,7 +88,7 @@ class Folder:
             if len(data) > MOST_MANIFEST or not isinstance(self.files, dict) or type(key_id) is not int:
                 raise ValueError
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise FormatError(f"{place} is not the manifest of a model: restore it") from None
+            raise FormatError(f"{place} is not the manifest of a model; restore the manifest") from None
         if found != FORMAT:
             raise FormatError(
                 f"{place} has the unsupported version {found!r:.40}; use the warpaes version that wrote it"
@@ -99,13 +99,13 @@ class Folder:
         self.keys = every[key_id]
         if not hmac.compare_digest(_code(self.keys, text), code):
             raise InvalidTag(f"{place} is not authentic: it was altered, or the key is wrong")
-        self.identity = hashlib.sha256(text).hexdigest()  #: identifies this version of this model
+        self.identity = hashlib.sha256(text).hexdigest()  #: identifies this version of the model
         self.check_clear()
 
     def _check_names(self) -> None:
         there = set(self._place.names()) - {MANIFEST}
         for name in sorted(there ^ set(self.files)):
-            what = "was added: the manifest does not contain it" if name in there else "is missing"
+            what = "was added, because the manifest does not contain it" if name in there else "is missing"
             raise FormatError(f"{self._place.shown(name)} {what}")
 
     def check_clear(self) -> None:
@@ -126,11 +126,11 @@ class Folder:
         return [name for name, about in self.files.items() if about["encrypted"]]
 
     def open(self, name: str, framework: str = "torch", device: Any = "cpu") -> safe_open:
-        """Open an encrypted file of the folder, as ``warpaes.safetensors.safe_open`` does.
+        """Open an encrypted file in the folder, as ``warpaes.safetensors.safe_open`` does.
 
         Raises:
             FormatError: The manifest does not contain an encrypted file with this name.
-            InvalidTag: The file differs from the one in the manifest.
+            InvalidTag: The file differs from the file in the manifest.
         """
         path, about = self._place.shown(name), self.files.get(name)
         if about is None or not about["encrypted"]:
@@ -138,7 +138,7 @@ class Folder:
         file = self._place.open(name)
         try:
             if file.size != about["bytes"]:
-                raise FormatError(f"{path} has {file.size} bytes, but the manifest states {about['bytes']}")
+                raise FormatError(f"{path} has {file.size} bytes, but {about['bytes']} according to the manifest")
             enc, sign = self.keys.enc, self.keys.sign
             return safe_open(file, framework, device, enc_key=enc, sign_key=sign, _header_sha256=about["sha256"])
         except BaseException:
@@ -146,21 +146,21 @@ class Folder:
             raise
 
     def check_shards(self) -> None:
-        """Compare the headers of all encrypted files with the manifest. Exceptions are those of ``open``."""
+        """Compare the headers of all encrypted files with the manifest. Raises the same exceptions as ``open``."""
         for name in self.shards:
             self.open(name, "numpy").close()
 
 
 def verify(folder: str | os.PathLike[str], keys: Keyset | str, storage_options: dict[str, Any] | None = None) -> int:
-    """Authenticate every byte of an encrypted model folder, and return the number of its tensors.
+    """Authenticate every byte of an encrypted model folder, and return the number of tensors.
 
     Args:
         folder: The path, or a URL that fsspec opens.
         keys: A Keyset, or a location that ``Keyset.load`` accepts.
-        storage_options: The options of the URL's file system.
+        storage_options: Options for the URL's file system.
 
     Raises:
-        InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``.
+        InvalidTag, FormatError, KeysetError, OSError: For the same reasons as ``Folder`` and ``Folder.open``.
     """
     there, count = Folder(folder, keys, storage_options), 0
     for name in there.shards:
@@ -176,10 +176,10 @@ def inspect(folder: str | os.PathLike[str], storage_options: dict[str, Any] | No
 
     Args:
         folder: The path, or a URL that fsspec opens.
-        storage_options: The options of the URL's file system.
+        storage_options: Options for the URL's file system.
 
     Raises:
-        FileNotFoundError: There is no manifest.
+        FileNotFoundError: The manifest is missing.
         FormatError: The file is not a manifest.
     """
     text = place_of(folder, storage_options).read(MANIFEST, MOST_MANIFEST).partition(b"\n")[0]

@@ -1,5 +1,5 @@
-"""The keys of a model, derived from a keyset: one wraps tensors' keys, one signs headers, and one authenticates the
-manifest."""
+"""The keys of a model, which are derived from a keyset: a key that wraps tensors' keys, a key that signs headers, and a
+key that authenticates the manifest."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LABEL = b"warpaes model 1 "
 
 @dataclass(frozen=True)
 class ModelKeys:
-    """The keys derived from one key of a keyset."""
+    """The keys that are derived from one key in a keyset."""
 
     key_id: int
-    enc: dict[str, str] = field(repr=False)  #: JSON Web Key that wraps tensors' keys
-    sign: dict[str, str] = field(repr=False)  #: JSON Web Key of the headers' signatures
+    enc: dict[str, str] = field(repr=False)  #: the JSON Web Key that wraps tensors' keys
+    sign: dict[str, str] = field(repr=False)  #: the JSON Web Key that signs headers
     mac: bytes = field(repr=False)  #: authenticates the manifest
 
     def __reduce__(self) -> Any:
         """Raise TypeError, because a pickle would contain the keys."""
         raise TypeError(
-            "the keys of a model cannot be pickled: open the folder in each process, with the place of the keyset"
+            "the keys of a model cannot be pickled; open the folder in each process, with the place of the keyset"
         )
 
 
@@ -55,7 +55,7 @@ def _of_key(key: dict[str, Any]) -> ModelKeys:
 def keys_of(keyset: Keyset | str) -> dict[int, ModelKeys]:
     """Return the keys that are derived from a keyset's enabled keys, by ID, with the primary key first.
 
-    ``keyset``: a Keyset, or a location that ``Keyset.load`` accepts.
+    ``keyset`` is a Keyset, or a location that ``Keyset.load`` accepts.
     """
     found = json.loads(as_keyset(keyset).to_json())
     enabled = [key for key in found["key"] if key["status"] == "ENABLED"]

@@ -1,14 +1,16 @@
-"""Tensors of an encrypted model folder."""
+"""Loading of the tensors of an encrypted model folder."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .._native import Keyset
-from ..safetensors import safe_open
+from ..safetensors import _tensors_of, safe_open
 from ._folder import Folder
 from ._ranks import together
 
@@ -29,7 +31,8 @@ def load(
     reader: str = "threads",
     group: Any = None,
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors of an encrypted model folder, shard after shard. For a GPU, the GPU decrypts them.
+    """Yield the tensors of an encrypted model folder, shard by shard. If the device is a GPU, the GPU decrypts the
+    tensors.
 
     The manifest, the names, the unencrypted files and all headers are checked before the first tensor is yielded. Each
     tensor is authenticated before it is yielded. Closing the iterator early closes all files.
@@ -38,32 +41,32 @@ def load(
         folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
         keys: A Keyset, or a location that ``Keyset.load`` accepts.
         framework: ``torch`` or ``numpy``.
-        device: The device of PyTorch's tensors, such as ``cuda:1``; each rank names its own.
+        device: The device for PyTorch tensors, such as ``cuda:1``. Each rank names its own device.
         device_map: The device of each module, in place of ``device``: ``{"model.layers.0": 0, "": "cpu"}``. The longest
-            module name that begins a tensor's name applies; "" stands for all other tensors. Several GPUs load in
-            parallel.
+            module name that begins a tensor's name applies; "" means all other tensors. Several GPUs load in parallel.
         dtype: A PyTorch dtype for floating-point tensors, which are cast on the device. None keeps the stored dtype.
         rank: The number of this process, from 0.
         world_size: The number of processes that share the model. Each process gets every ``world_size``-th tensor.
-        wanted: A function that selects tensors by name, instead of ``rank`` and ``world_size``.
+        wanted: A function that selects tensors by name, in place of ``rank`` and ``world_size``.
         subfolder: The part of the model to read, such as ``vae``, or "" for the folder itself. None reads all parts.
-        storage_options: The options of the URL's file system.
-        reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio`` reads it into
-            device memory, by GPUDirect Storage where the file system supports it; this includes s3: and http: URLs.
-        group: A process group of ``torch.distributed`` whose ranks all load. They wait for one another before the first
-            tensor and after the last one. If one rank fails or stops, all others raise an exception. Do not use the
-            group for anything else in between.
+        storage_options: Options for the URL's file system.
+        reader: How a GPU gets the ciphertext. With ``threads``, threads read it into page-locked memory. With
+            ``kvikio``, it is read into device memory, by GPUDirect Storage if the file system supports it, or from s3:
+            and http: URLs.
+        group: A ``torch.distributed`` process group. All of its ranks load the model. The ranks wait for one another
+            before the first tensor and after the last tensor. If a rank fails or stops, all other ranks raise an
+            exception. Do not use the group for any other purpose in between.
 
     Yields:
         Names and tensors.
 
     Raises:
-        InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``; the message names file and
-            tensor.
+        InvalidTag, FormatError, KeysetError, OSError: For the same reasons as ``Folder`` and ``Folder.open``. The
+            message names the file and the tensor.
         ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them; ``device_map`` has no
-            device for a tensor, or names a disk; or a tensor is in two files, which happens in a folder of pipeline
-            parts: name one subfolder.
-        RuntimeError: Another rank of ``group`` failed or stopped, or has opened another model or version.
+            device for a tensor, or contains a disk; or a tensor is in two files. The latter happens in a folder of
+            pipeline parts; specify a subfolder.
+        RuntimeError: Another rank of ``group`` failed or stopped, or has opened a different model or version.
     """
     if not 0 <= rank < world_size:
         raise ValueError(f"rank must be from 0 to world_size - 1, not {rank} of {world_size}")
@@ -93,7 +96,7 @@ def _check_device_map(device_map: Any, framework: str, device: Any) -> None:
         return
     if not isinstance(device_map, Mapping):
         raise ValueError(
-            f"device_map must be a mapping of modules to devices, not {device_map!r:.40}: "
+            f"device_map must be a mapping from modules to devices, not {device_map!r:.40}; "
             "accelerate.infer_auto_device_map creates one"
         )
     if framework not in ("torch", "pt") or device != "cpu":
@@ -101,7 +104,7 @@ def _check_device_map(device_map: Any, framework: str, device: Any) -> None:
     for module, place in device_map.items():
         if place == "disk":
             raise ValueError(
-                f"device_map: {module!r:.80} would be unencrypted on the disk; assign it to a device or the CPU"
+                f"device_map: {module!r:.80} would be unencrypted on the disk; assign it to a device or to the CPU"
             )
 
 
@@ -109,7 +112,7 @@ def _device_of(name: str, device_map: Mapping[str, Any]) -> Any:
     module = name
     while module not in device_map:
         if not module:
-            raise ValueError(f"device_map has no device for {name!r:.80}: name its module, or give '' for all others")
+            raise ValueError(f"device_map has no device for {name!r:.80}; add its module, or '' for all other modules")
         module = module.rpartition(".")[0]
     return device_map[module]
 
@@ -149,19 +152,23 @@ class _Opened:
 
     def tensors(self, dtype: Any) -> Iterator[tuple[str, Any]]:
         """Yield the chosen tensors, and close each file after its last tensor."""
-        for _, file, by_device in self._files:
-            for name, tensor in self._of_file(file, by_device):
-                if dtype is not None and tensor.is_floating_point():
-                    tensor = tensor.to(dtype)
-                yield name, tensor
-            file.close()
+        for devices, group in itertools.groupby(self._files, lambda each: list(each[2])):
+            files = list(group)
+            if len(devices) == 1:
+                (device,) = devices
+                found = _tensors_of([(file, by_device[device]) for _, file, by_device in files], device)
+            else:
+                found = (self._to_several(file, by_device) for _, file, by_device in files)
+            with contextlib.closing(found):
+                for (_, file, _), tensors in zip(files, found):
+                    for name, tensor in tensors:
+                        if dtype is not None and tensor.is_floating_point():
+                            tensor = tensor.to(dtype)
+                        yield name, tensor
+                    file.close()
 
     @staticmethod
-    def _of_file(file: safe_open, by_device: dict[Any, list[str]]) -> Iterator[tuple[str, Any]]:
-        if len(by_device) == 1:
-            for device, names in by_device.items():
-                yield from file._tensors(names, device)
-            return
+    def _to_several(file: safe_open, by_device: dict[Any, list[str]]) -> Iterator[tuple[str, Any]]:
         with ThreadPoolExecutor(len(by_device) or 1, "warpaes") as pool:
             begun = [pool.submit(_all_of, file, names, device) for device, names in by_device.items()]
         for each in begun:

@@ -1,4 +1,4 @@
-"""The places of encrypted model folders: a local file system, or a URL that fsspec opens."""
+"""The locations of encrypted model folders: a local file system, or a URL that fsspec opens."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from .._kvikio import RemoteDeviceRanges, check_reader, ranges_of
 from .._sealed_file import Ranges
 from ..exceptions import FormatError
 
-#: The folder of a hub's client next to a model. No reader loads its files, so they are neither copied nor checked.
+#: Folders and files that hub clients store next to a model. No reader loads them, so they are neither copied nor
+#: checked.
 _FOLDERS_OF_A_HUB, _FILES_OF_A_HUB = (".cache", ".git"), (".gitattributes", ".gitignore")
 _PIECE = 1 << 20
 
 
 def files_of(folder: str, follow: bool = False) -> Iterator[str]:
-    """Return the names, with slashes, of all files below a folder except those of a hub's client. ``follow``: whether
-    links to files count as files.
+    """Yield the names, with slashes, of all files below a folder except those of hub clients. ``follow``: whether links
+    to files count as files.
 
     Raises:
         FormatError: The folder contains something other than files and folders, such as a link.
@@ -37,18 +38,18 @@ def files_of(folder: str, follow: bool = False) -> Iterator[str]:
 
 
 class LocalPlace:
-    """A folder of a local file system."""
+    """A folder in a local file system."""
 
     def __init__(self, path: str, reader: str = "threads") -> None:
         """Store a path and the name of a reader."""
         self.path, self._reader = path, reader
 
     def shown(self, name: str) -> str:
-        """Return the path of a file, for messages."""
+        """Return a file's path for messages."""
         return os.path.join(self.path, name)
 
     def names(self) -> Iterator[str]:
-        """Return the names of all files. Exceptions are those of ``files_of``."""
+        """Return the names of all files. Raises the same exceptions as ``files_of``."""
         return files_of(self.path)
 
     def read(self, name: str, most: int) -> bytes:
@@ -73,7 +74,7 @@ class LocalPlace:
 
 
 class _Remote(Ranges):
-    """An fsspec file where each read is a separate request."""
+    """A file in an fsspec file system. Each read is a separate request."""
 
     piece_bytes, threads = 16 << 20, 8
 
@@ -105,10 +106,10 @@ class RemotePlace:
     """A folder at a URL, such as ``s3://bucket/model``."""
 
     def __init__(self, url: str, options: dict[str, Any] | None, reader: str) -> None:
-        """Create the file system of a URL. ``reader`` names the way to read shards.
+        """Create the file system of a URL. ``reader`` is the name of the reader for shards.
 
         Raises:
-            ImportError: fsspec, or the package for the URL's protocol, is missing.
+            ImportError: fsspec, or the package for the URL's protocol, is not installed.
         """
         from fsspec.core import url_to_fs
 
@@ -118,14 +119,15 @@ class RemotePlace:
         self._files.invalidate_cache()
 
     def shown(self, name: str) -> str:
-        """Return the URL of a file, for messages."""
+        """Return a file's URL for messages."""
         return f"{self.path}/{name}"
 
     def _at(self, name: str) -> str:
         return f"{self._root}/{name}"
 
     def names(self) -> Iterator[str]:
-        """Return the names of all files except those of a hub's client, without the empty objects that mark folders."""
+        """Return the names of all files except those of hub clients. Empty objects that represent folders are
+        omitted."""
         for path, about in self._files.find(self._root, detail=True).items():
             name = path.removeprefix(f"{self._root}/")
             *folders, last = name.split("/")
@@ -157,18 +159,18 @@ class RemotePlace:
 def place_of(
     folder: str | os.PathLike[str], options: dict[str, Any] | None = None, reader: str = "threads"
 ) -> LocalPlace | RemotePlace:
-    """Return the place of a path or a URL, with the options of the URL's file system.
+    """Return the location for a path, or for a URL with options for its file system.
 
-    ``reader``: ``threads`` or ``kvikio``, as for ``safetensors.safe_open``.
+    ``reader`` is ``threads`` or ``kvikio``; see ``safetensors.safe_open``.
 
     Raises:
         ValueError: Options are given for a path, or ``reader`` is unknown.
-        ImportError: fsspec, or the package for the URL's protocol, is missing.
+        ImportError: fsspec, or the package for the URL's protocol, is not installed.
     """
     check_reader(reader)
     path = os.fspath(folder)
     if "://" in path and not os.path.isdir(path):
         return RemotePlace(path, options, reader)
     if options:
-        raise ValueError("storage_options apply only to URLs, and the folder is a path")
+        raise ValueError("storage_options: allowed only for URLs, but the folder is a path")
     return LocalPlace(path, reader)

@@ -1,5 +1,5 @@
-"""Ranks of ``torch.distributed`` that load one model. If one rank fails, the others neither continue nor wait for
-it."""
+"""Ranks of ``torch.distributed`` that load the same model. If a rank fails, the other ranks neither continue nor wait
+for it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 
 class Opened(Protocol):
-    """A model that is open."""
+    """An open model."""
 
-    identity: str  #: equal on all ranks that opened the same version of the same model
+    identity: str  #: equal on all ranks that have opened the same version of the same model
 
     def close(self) -> None:
         """Close all files."""
@@ -23,15 +23,15 @@ Model = TypeVar("Model", bound=Opened)
 def together(
     group: Any, begin: Callable[[], Model], work: Callable[[Model], Iterator[tuple[str, Any]]]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the results of ``work``. All ranks compare their outcomes after ``begin`` and after ``work``.
+    """Yield the results of ``work``. After ``begin`` and after ``work``, all ranks compare their outcomes.
 
     Args:
         group: A process group, or None for a single process.
-        begin: Opens the model, which is always closed at the end.
-        work: Returns the results.
+        begin: A function that opens the model. The model is always closed at the end.
+        work: A function that returns the results.
 
     Raises:
-        RuntimeError: Another rank failed or stopped, or has opened another model.
+        RuntimeError: Another rank failed or stopped, or has opened a different model.
     """
     with contextlib.ExitStack() as stack:
         with _compared(group, "could not begin") as facts:
@@ -44,10 +44,10 @@ def together(
 
 @contextlib.contextmanager
 def _compared(group: Any, what: str) -> Iterator[list[str]]:
-    """Send the other ranks the outcome of a block, and the facts that the block put into the list.
+    """Send the other ranks the outcome of a block, and the facts that the block has added to the list.
 
     Raises:
-        RuntimeError: Another rank's block raised an exception or had other facts.
+        RuntimeError: Another rank's block raised an exception or added different facts.
     """
     facts: list[str] = []
     if group is None:
@@ -72,4 +72,4 @@ def _compared(group: Any, what: str) -> Iterator[list[str]]:
             raise RuntimeError(f"rank {number} {what}: {outcome}")
     for number, (_, others) in enumerate(found):
         if others != facts:
-            raise RuntimeError(f"rank {number} has opened a different model, or a different version of this one")
+            raise RuntimeError(f"rank {number} has opened a different model, or a different version of the model")

@@ -1,4 +1,4 @@
-"""Lets ``from_pretrained`` of other packages load encrypted folders."""
+"""Loading of encrypted folders with ``from_pretrained`` of other packages."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class _Opener:
             self._folder_at(self._root)
 
     def __call__(self, filename: Any, framework: str, device: Any = "cpu", **options: Any) -> safe_open:
-        """Open a file. ``options``, such as safetensors' ``backend``, affect only the reading of unencrypted files and
-        are ignored."""
+        """Open a file. ``options`` are ignored, because options such as safetensors' ``backend`` only affect how
+        unencrypted files are read."""
         path = os.path.abspath(os.fsdecode(filename))
         root = self._root or self._root_of(path)
         folder = self._folder_at(root)
@@ -53,14 +53,14 @@ class _Opener:
         while not os.path.lexists(os.path.join(root, MANIFEST)):
             if root == os.path.dirname(root):
                 raise FormatError(
-                    f"{path} is not in an encrypted model folder, so it cannot be authenticated: load it outside "
+                    f"{path} is not in an encrypted model folder, so it cannot be authenticated; load it outside "
                     "unlocked()"
                 )
             root = os.path.dirname(root)
         return root
 
     def check(self) -> None:
-        """Compare the names and the unencrypted files of the folders with their manifests again."""
+        """Compare the names of the files in the folders, and the unencrypted files, with the manifests again."""
         if not self._opened:
             raise FormatError("no file of an encrypted model folder was opened within unlocked()")
         for folder in self._folders.values():
@@ -68,9 +68,9 @@ class _Opener:
 
 
 def _replace(old: Any, new: Any) -> None:
-    """Replace a function in all modules that have imported it, under any name."""
+    """Replace a function in all modules that have imported it under any name."""
     for module in list(sys.modules.values()):
-        with contextlib.suppress(Exception):  # modules that are not real module objects
+        with contextlib.suppress(Exception):  # sys.modules may contain objects that are not modules
             for name in [name for name, value in vars(module).items() if value is old]:
                 setattr(module, name, new)
 
@@ -96,26 +96,26 @@ def in_place_of(old: Any, new: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """Let ``from_pretrained`` of transformers, diffusers and others load encrypted model folders.
+    """Make ``from_pretrained`` of transformers, diffusers and other packages load encrypted model folders.
 
-    Within the ``with`` block, ``safetensors.safe_open`` opens only files of
-    encrypted folders, and each tensor is authenticated when it is read. Any other file is refused, and so are
-    ``torch.load`` and ``safetensors.torch.load``, which reads bytes. The headers of all shards and the unencrypted
-    files, such as ``config.json``, are compared with the manifest before the block begins. The unencrypted files are
-    compared again at the end, and the block raises an exception if they have changed or if no file was opened. The
-    block affects the entire process, so only one can be active.
+    Within the ``with`` block, ``safetensors.safe_open`` opens only files in encrypted folders, and each tensor is
+    authenticated when it is read. Any other file is refused, and so are ``torch.load`` and ``safetensors.torch.load``,
+    which reads bytes. The headers of all shards and the unencrypted files, such as ``config.json``, are compared with
+    the manifest before the block begins. The unencrypted files are compared again at the end. The block raises an
+    exception if they have changed or if no file was opened. The block affects the entire process, so only one block can
+    be active.
 
     Args:
         keys: A Keyset, or a location that ``Keyset.load`` accepts.
-        folder: The encrypted folder that the block loads; files of other folders are refused. None: any encrypted
-            folders. Each folder is then compared when its first shard is opened, and nothing binds these folders to the
-            folder that ``from_pretrained`` reads: an attacker's folder with its own configuration can contain an index
-            that points to the shards of an encrypted folder.
+        folder: The encrypted folder that the block loads. Files in other folders are refused. None permits any
+            encrypted folder. Each folder is then compared when its first shard is opened, and nothing binds these
+            folders to the folder that ``from_pretrained`` reads: an attacker's folder with its own configuration can
+            contain an index that points to the shards of an encrypted folder.
 
     Raises:
         RuntimeError: Another block is active.
-        ModuleNotFoundError: The package safetensors is missing.
-        InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``.
+        ModuleNotFoundError: The package safetensors is not installed. InvalidTag, FormatError, KeysetError, OSError:
+        For the same reasons as ``Folder`` and ``Folder.open``.
     """
     with opening(keys, folder):
         yield
@@ -125,13 +125,13 @@ def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -
 def opening(
     keys: Keyset | str, folder: str | os.PathLike[str] | None, reader: str = "threads"
 ) -> Iterator[Callable[..., safe_open]]:
-    """Do the work of ``unlocked``. The block gets the function that replaces ``safetensors.safe_open``.
+    """Implement ``unlocked``. Yield the function that replaces ``safetensors.safe_open``.
 
-    ``reader``: how a GPU gets the ciphertext, as for ``safetensors.safe_open``.
+    ``reader`` selects how a GPU gets the ciphertext; see ``safetensors.safe_open``.
     """
     import safetensors
 
-    with contextlib.suppress(ModuleNotFoundError):  # its functions refer to the function by their own name
+    with contextlib.suppress(ModuleNotFoundError):  # it refers to safe_open by its own name
         importlib.import_module("safetensors.torch")
 
     if not _turn.acquire(blocking=False):
@@ -140,7 +140,7 @@ def opening(
         opener = _Opener(keys, folder, reader)
         with contextlib.ExitStack() as places:
             places.enter_context(in_place_of(safetensors.safe_open, opener))
-            # transformers and diffusers read whole files this way, for example with disable_mmap.
+            # transformers and diffusers read whole files with this function, for example with disable_mmap.
             places.enter_context(in_place_of(safetensors.deserialize, _refusing("safetensors.deserialize")))
             if (torch := sys.modules.get("torch")) is not None:
                 # Packages fall back to this function if they find no *.safetensors.

@@ -1,4 +1,4 @@
-"""The plugin for vLLM: ``vllm serve FOLDER --load-format warpaes``, with the keyset's place in WARPAES_KEYSET."""
+"""A vLLM plugin for ``vllm serve FOLDER --load-format warpaes``, with the keyset's place in WARPAES_KEYSET."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from ..safetensors import safe_open
 from ._unlocked import in_place_of, opening
 
 LOAD_FORMAT = "warpaes"
-#: Number of bytes of weights that are decrypted together, in addition to the model.
+#: Number of bytes of weights that are decrypted at a time. They require memory in addition to the model.
 GROUP_BYTES = 1 << 30
 
 
 def _device_of(model: Any) -> Any:
-    """Return the device of a model's weights. Weights that are quantized during loading have no device before."""
+    """Return the device of a model's weights. Weights that are quantized during loading have no device before
+    loading."""
     import torch
 
     for weight in model.parameters():
@@ -27,7 +28,10 @@ def _device_of(model: Any) -> Any:
 
 
 def _is_wanted(experts: set[int] | None) -> Callable[[str], bool]:
-    """Return whether this rank needs the weight with a name. ``experts``: the experts of this rank, or None for all."""
+    """Return a function that returns whether this rank needs a weight, given by its name.
+
+    ``experts`` contains the rank's experts, or is None for all experts.
+    """
     if experts is None:
         return lambda name: True
     from vllm.model_executor.model_loader.ep_weight_filter import should_skip_weight
@@ -51,7 +55,8 @@ def _groups(file: safe_open, names: list[str]) -> Iterator[list[str]]:
 
 
 def _weights_on(device: Any, opener: Callable[..., safe_open], real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that replaces ``real``, vLLM's iterator over the weights in files.
+    """Return a function that replaces ``real``, vLLM's iterator over the weights in files, and decrypts the weights on
+    a device.
 
     The weights are decrypted on a device.
     """
@@ -75,7 +80,7 @@ def register() -> None:
     from vllm.model_executor.model_loader import default_loader, register_model_loader
 
     class WarpaesModelLoader(default_loader.DefaultModelLoader):  # type: ignore[misc]  # vLLM has no types here
-        """Loads encrypted model folders like vLLM's own loader for ``*.safetensors``. Each GPU decrypts its own
+        """Loads encrypted model folders as vLLM's own loader loads ``*.safetensors``. Each GPU decrypts its own
         weights."""
 
         def __init__(self, load_config: Any) -> None:
@@ -83,14 +88,14 @@ def register() -> None:
             WARPAES_KEYSET.
 
             Raises:
-                ValueError: Neither names a keyset.
+                ValueError: Neither of them names a keyset.
             """
             plain = copy.copy(load_config)
             extra = dict(load_config.model_loader_extra_config or {})
             keys = extra.pop("keyset", None) or os.environ.get("WARPAES_KEYSET")
             if not keys:
                 raise ValueError(
-                    "--load-format warpaes: no keyset given; name it with WARPAES_KEYSET or "
+                    "--load-format warpaes: no keyset given; name a keyset with WARPAES_KEYSET or "
                     '--model-loader-extra-config \'{"keyset": "PLACE"}\''
                 )
             self._keys: str = keys
@@ -99,7 +104,7 @@ def register() -> None:
             super().__init__(plain)
 
         def load_weights(self, model: Any, model_config: Any) -> None:
-            """Load the weights of a model. Exceptions are those of ``unlocked``."""
+            """Load a model's weights. Raises the same exceptions as ``unlocked``."""
             place = model_config.model
             iterators = (
                 default_loader.safetensors_weights_iterator,

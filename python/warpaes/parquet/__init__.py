@@ -1,7 +1,7 @@
 """Encrypted Parquet files (Parquet modular encryption) for any reader.
 
-``open`` returns a file object with the plain file: pyarrow, DuckDB, Polars, pandas and others read it like any file.
-Pages keep their offsets, so that only the parts that a reader requests are fetched and decrypted.
+``open`` returns a file object that contains the unencrypted file, which pyarrow, DuckDB, Polars, pandas and others read
+like any other file. Pages keep their offsets, so only the parts that a reader requests are fetched and decrypted.
 """
 
 from __future__ import annotations

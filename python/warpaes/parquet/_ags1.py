@@ -1,7 +1,7 @@
-"""Iceberg's AES GCM Stream (AGS1), for manifests, manifest lists and data files that are not Parquet.
+"""Iceberg's AES GCM Stream (AGS1), for manifests, manifest lists and data files that are not Parquet files.
 
-``"AGS1"``, the block size (4 bytes, little-endian), then blocks of nonce (12), ciphertext and tag (16). The associated
-data of a block consists of the AAD prefix and the block's number (4 bytes, little-endian).
+A stream consists of ``"AGS1"``, the block size (4 bytes, little-endian), and blocks of nonce (12 bytes), ciphertext and
+tag (16 bytes). A block's associated data consists of the AAD prefix and the block's number (4 bytes, little-endian).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HEADER_BYTES = 8
 _NONCE_BYTES, _OVERHEAD = 12, 28
 _DEFAULT_BLOCK = 1 << 20
 _MAX_BLOCK = 1 << 28
-#: Number of bytes to decrypt at a time if blocks are shorter.
+#: Number of bytes to decrypt at a time, if no block is longer.
 _WINDOW_BYTES = 4 << 20
 
 
@@ -34,8 +34,8 @@ def _aad(prefix: bytes, block: int) -> bytes:
 
 
 class Ags1Reader(PlainFile):
-    """The plaintext of an AGS1 stream, read at any position. Only authentic bytes are returned, and only the blocks
-    that a read needs are fetched.
+    """The plaintext of an AGS1 stream, which can be read at any position. Only authentic bytes are returned, and only
+    the blocks that a read needs are fetched.
 
     The file's length must come from trusted metadata, because only the length reveals that blocks were removed from the
     end. Only one thread at a time may use the position; ``read_at`` is thread-safe.
@@ -47,12 +47,12 @@ class Ags1Reader(PlainFile):
         self._source = source
         self._cipher, self._prefix = AESGCM(metadata.encryption_key), metadata.aad_prefix
         if metadata.file_length not in (None, source.size):
-            raise ValueError(f"file: has {source.size} bytes, but its key metadata records {metadata.file_length}")
+            raise ValueError(f"file: has {source.size} bytes, but {metadata.file_length} according to its key metadata")
         if source.size < _HEADER_BYTES + _OVERHEAD:
-            raise FormatError("not an AGS1 stream: it is too short")
+            raise FormatError("not an AGS1 stream: the file is too short")
         header = source.read(0, _HEADER_BYTES)
         if header[:4] != _MAGIC:
-            raise FormatError("not an AGS1 stream: it does not begin with AGS1")
+            raise FormatError("not an AGS1 stream: the file does not begin with AGS1")
         self.block_size = int.from_bytes(header[4:], "little")
         if not 0 < self.block_size <= _MAX_BLOCK:
             raise FormatError(f"the AGS1 stream is damaged: its block size is {self.block_size}")
@@ -63,10 +63,10 @@ class Ags1Reader(PlainFile):
         if last < 0 or (last == 0 and self._blocks > 1) or self._blocks > 1 << 32:
             raise FormatError("the AGS1 stream is damaged: the last block is truncated")
         self._kept: tuple[int, bytes] | None = None
-        self._read_blocks(self._blocks - 1, self._blocks)  # the key is right
+        self._read_blocks(self._blocks - 1, self._blocks)  # raises InvalidTag if the key is wrong
 
     def close(self) -> None:
-        """Close the file object, and the file if ``open_ags1`` opened it."""
+        """Close this object, and the file if ``open_ags1`` opened it."""
         if not self.closed:
             self._source.close()
         super().close()
@@ -117,13 +117,13 @@ def open_ags1(file: Any, metadata: IcebergKeyMetadata) -> Ags1Reader:
     """Open an AGS1 stream.
 
     Args:
-        file: A path, a URL that fsspec opens, or a file object that can seek, which stays open.
-        metadata: Key, AAD prefix and, from trusted metadata, the length of the file.
+        file: A path, a URL that fsspec opens, or a seekable file object, which stays open.
+        metadata: The key, the AAD prefix and, from trusted metadata, the length of the file.
 
     Raises:
         FormatError: The file is not an AGS1 stream, or is damaged.
         InvalidTag: The last block is not authentic.
-        ValueError: The file's length differs from that in the metadata.
+        ValueError: The file's length differs from the length in the metadata.
     """
     source = open_source(file)
     try:
@@ -134,7 +134,7 @@ def open_ags1(file: Any, metadata: IcebergKeyMetadata) -> Ags1Reader:
 
 
 def _blocks_of(data: Any, block_size: int) -> Iterator[bytes]:
-    """Yield the blocks of a bytes object or of a file object. There is at least one block."""
+    """Yield the blocks of a bytes object or a file object. There is always at least one block."""
     file = data if hasattr(data, "read") else io.BytesIO(data)
     first = True
     while True:
@@ -151,13 +151,13 @@ def _blocks_of(data: Any, block_size: int) -> Iterator[bytes]:
 def write_ags1(
     data: Any, where: Any, key: bytes, aad_prefix: bytes = b"", block_size: int = _DEFAULT_BLOCK
 ) -> IcebergKeyMetadata:
-    """Write an AGS1 stream. Return its key metadata, which the caller records.
+    """Write an AGS1 stream. Return its key metadata, which the caller must store.
 
     Args:
         data: Bytes, or a file object with ``read``.
-        where: A path, where the file appears or is replaced when it is complete; or a file object with ``write``.
+        where: A path, where the file appears or is replaced only when it is complete, or a file object with ``write``.
         key: 16, 24 or 32 bytes.
-        aad_prefix: Binds the file to its place.
+        aad_prefix: Associated data that binds the file to its location.
         block_size: Number of plaintext bytes in a block, from 1 to 2^28.
 
     Raises:

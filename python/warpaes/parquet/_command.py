@@ -1,4 +1,4 @@
-"""``warpaes parquet``: encrypted Parquet files on the command line."""
+"""The command ``warpaes parquet``, for encrypted Parquet files."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 ]
 
 DESCRIPTION = """\
-Encrypts and decrypts Parquet files by Parquet modular encryption, like Spark,
+Encrypts and decrypts Parquet files with Parquet modular encryption, like Spark,
 parquet-mr and pyarrow. Pages are copied without decoding.
-PLACE of a key: file:PATH, env:NAME, fd:NUMBER or exec:COMMAND, with 16, 24 or
-32 bytes, raw or as hexadecimal digits
+PLACE of a key: file:PATH, env:NAME, fd:NUMBER or exec:COMMAND, which contains
+or prints 16, 24 or 32 bytes, raw or as hexadecimal digits
 """
 
 EXAMPLES = """\
@@ -51,11 +51,11 @@ examples:
   warpaes parquet encrypt -r --bind-names -k file:footer.key -o sealed/ trips/"""
 
 WORDS = {
-    "inspect": "show algorithm, keys and columns; without a key, only the unencrypted parts",
-    "verify": "authenticate every module; write no output",
+    "inspect": "show the algorithm, keys and columns; without a key, show only the unencrypted parts",
+    "verify": "authenticate every module without writing any output",
     "decrypt": "decrypt a file",
     "encrypt": "encrypt an unencrypted file",
-    "rekey": "re-encrypt a file under other keys",
+    "rekey": "re-encrypt a file under different keys",
 }
 
 
@@ -78,15 +78,20 @@ def _parser() -> argparse.ArgumentParser:
         word = words.add_parser(name, help=text, description=text.capitalize() + ".")
         word.add_argument("files", nargs="+", metavar="FILE")
         writes = name in ("decrypt", "encrypt", "rekey")
-        word.add_argument("-k", "--key", metavar="PLACE", required=name != "inspect", help="key of the footer")
+        word.add_argument("-k", "--key", metavar="PLACE", required=name != "inspect", help="the footer key")
         word.add_argument(
-            "--column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[], help="a column's own key"
+            "--column-key",
+            metavar="COLUMN=PLACE",
+            type=_pair,
+            action="append",
+            default=[],
+            help="the key of a column that has its own key",
         )
-        word.add_argument("--aad-prefix", metavar="TEXT", help="AAD prefix, if it is not stored in the file")
+        word.add_argument("--aad-prefix", metavar="TEXT", help="the AAD prefix, if it is not stored in the file")
         if name != "inspect":
-            word.add_argument("-r", "--recursive", action="store_true", help="process the Parquet files of folders")
+            word.add_argument("-r", "--recursive", action="store_true", help="process the Parquet files in folders")
             word.add_argument(
-                "--bind-names", action="store_true", help="the AAD prefix of each file includes its path in the folder"
+                "--bind-names", action="store_true", help="include each file's path in the folder in its AAD prefix"
             )
         if name != "encrypt":
             word.add_argument("--require-gcm", action="store_true", help="refuse AES_GCM_CTR_V1")
@@ -99,24 +104,26 @@ def _parser() -> argparse.ArgumentParser:
                 help="the output file, or a directory for several files",
             )
             word.add_argument("-f", "--force", action="store_true", help="replace existing files")
-            word.add_argument("--resume", action="store_true", help="skip files whose output exists")
+            word.add_argument("--resume", action="store_true", help="skip files whose output already exists")
         else:
             word.add_argument("--json", action="store_true", help="print JSON, one object per line")
         if name in ("encrypt", "rekey"):
             new = "new-" if name == "rekey" else ""
             if new:
-                word.add_argument("--new-key", metavar="PLACE", required=True, help="new key of the footer")
+                word.add_argument("--new-key", metavar="PLACE", required=True, help="the new footer key")
                 word.add_argument("--new-column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[])
                 word.add_argument("--new-aad-prefix", metavar="TEXT")
-                word.add_argument(
-                    "--bind-new-names", action="store_true", help="bind the names, which were not bound before"
-                )
+                word.add_argument("--bind-new-names", action="store_true", help="bind names that are not bound yet")
             word.add_argument(
-                "--key-metadata", metavar="TEXT", default="", help="key metadata that readers find the key by"
+                "--key-metadata", metavar="TEXT", default="", help="key metadata that readers use to find the key"
             )
             word.add_argument("--column-key-metadata", metavar="COLUMN=TEXT", type=_pair, action="append", default=[])
-            word.add_argument("--supply-aad-prefix", action="store_true", help="do not store the prefix in the file")
-            word.add_argument("--ctr", action="store_true", help="AES_GCM_CTR_V1: pages are not authenticated")
+            word.add_argument(
+                "--supply-aad-prefix", action="store_true", help="do not store the AAD prefix in the file"
+            )
+            word.add_argument(
+                "--ctr", action="store_true", help="use AES_GCM_CTR_V1, which does not authenticate pages"
+            )
             word.add_argument(
                 "--plaintext-footer", action="store_true", help="sign the footer instead of encrypting it"
             )
@@ -142,7 +149,7 @@ def _encryption(options: argparse.Namespace) -> Encryption:
 
 
 class _Progress:
-    """Shows the percentage on standard error if that is a terminal."""
+    """Shows the percentage on standard error if it is a terminal."""
 
     def __init__(self, name: str) -> None:
         self._name, self._last = printable(os.path.basename(name)), -1
@@ -164,7 +171,7 @@ def _described(file: Any) -> dict[str, Any]:
 
 
 def _expected(options: argparse.Namespace, job: _trees.Job) -> bytes | None:
-    """Return the AAD prefix of an encrypted input."""
+    """Return the AAD prefix that an encrypted input must have."""
     return _trees.prefix(options.aad_prefix, job.name, options.bind_names)
 
 
@@ -260,7 +267,8 @@ def _run(options: argparse.Namespace) -> int:
     if others:
         some = ", ".join(printable(one) for one in others[:3]) + (", …" if len(others) > 3 else "")
         print(
-            f"warpaes: {len(others)} files were skipped because they are links or not Parquet: {some}", file=sys.stderr
+            f"warpaes: {len(others)} files were skipped, because they are links or not Parquet files: {some}",
+            file=sys.stderr,
         )
     return 0
 

@@ -1,23 +1,24 @@
-"""Column chunks in the memory of a GPU, in the form that cuDF's HybridScanReader accepts."""
+"""Column chunks in GPU memory, in the form that cuDF's HybridScanReader accepts."""
 
 from __future__ import annotations
 
 import bisect
 import concurrent.futures
+import os
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from .. import _native
 from ._footer import Footer, check_inside
-from ._pages import Pages
+from ._pages import Mover, Pages
 
 #: Number of bytes that a thread copies at a time.
-_PIECE_BYTES = 4 << 20
+_PIECE_BYTES = 8 << 20
 #: cuDF's decompressors read complete words at the end of a span.
 _PADDING_BYTES = 256
 #: One thread reads a few GB/s from the page cache.
-_MOST_THREADS = 8
+_MOST_THREADS = 16
 
 
 class View(Protocol):
@@ -34,12 +35,12 @@ class View(Protocol):
 class DeviceSpan:
     """Bytes of the plain view in device memory or in page-locked host memory.
 
-    It has ``ptr`` and ``size``, like pylibcudf's spans, and ``__cuda_array_interface__`` if it is device memory. The
+    Like pylibcudf's spans, it has ``ptr`` and ``size``. In device memory, it also has ``__cuda_array_interface__``. The
     span keeps the memory alive.
     """
 
     def __init__(self, memory: _native.Memory, base: int, size: int, offset: int) -> None:
-        """Wrap memory, whose bytes begin at byte ``base``. ``offset``: the offset of the bytes in the view."""
+        """Wrap the bytes at offset ``base`` of a memory object. ``offset`` is the offset of the bytes in the view."""
         self._memory, self._base = memory, base
         self.size = size
         self.offset = offset
@@ -51,7 +52,7 @@ class DeviceSpan:
 
     @property
     def base(self) -> int:
-        """The offset of the span in the memory."""
+        """The offset of the span in its memory."""
         return self._base
 
     @property
@@ -61,17 +62,30 @@ class DeviceSpan:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface, as a one-dimensional array of bytes."""
+        """The CUDA array interface, which describes the span as a one-dimensional array of bytes."""
         interface = self._memory.__cuda_array_interface__
         return {**interface, "data": (self.ptr, interface["data"][1]), "shape": (self.size,)}
 
 
 class _Staging:
-    """Page-locked buffers that are reused, because allocating one takes longer than filling it."""
+    """Page-locked buffers and movers that are reused, because allocating one takes longer than using it."""
 
     def __init__(self) -> None:
         self._free: list[_native.Memory] = []
+        self._movers: list[Mover] = []
         self._lock = threading.Lock()
+
+    def take_mover(self, device: int) -> Mover:
+        with self._lock:
+            for number, mover in enumerate(self._movers):
+                if mover.device == device:
+                    return self._movers.pop(number)
+        return Mover(device)
+
+    def give_mover(self, mover: Mover) -> None:
+        with self._lock:
+            if len(self._movers) < _MOST_THREADS:
+                self._movers.append(mover)
 
     def take(self) -> _native.Memory:
         size = _PIECE_BYTES + 16
@@ -83,9 +97,7 @@ class _Staging:
         return _native.Memory(size)
 
     def give(self, memory: _native.Memory) -> None:
-        """Wipe a buffer, because page headers contain statistics, and keep it unless there are too many buffers."""
-        with memoryview(memory) as view:
-            view[:] = bytes(len(view))
+        """Keep a buffer, which contains ciphertext only, unless there are too many buffers."""
         with self._lock:
             if len(self._free) < _MOST_THREADS:
                 self._free.append(memory)
@@ -94,15 +106,33 @@ class _Staging:
 _staging = _Staging()
 
 
+class _Threads:
+    """Threads that are kept, because each has a stream of its own on the device, which takes long to create."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: tuple[int, concurrent.futures.ThreadPoolExecutor] | None = None
+
+    def pool(self) -> concurrent.futures.ThreadPoolExecutor:
+        """Return the threads of this process. A child of ``fork`` has its own."""
+        with self._lock:
+            if self._kept is None or self._kept[0] != os.getpid():
+                self._kept = os.getpid(), concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "warpaes")
+            return self._kept[1]
+
+
+_threads = _Threads()
+
+
 def _padded(size: int) -> int:
     return -(-size // _PADDING_BYTES) * _PADDING_BYTES
 
 
 def make_memory(size: int, device: int | str) -> _native.Memory:
-    """Allocate memory of a device: ``"cuda"``, ``"cuda:1"``, a number, or ``"cpu"`` for page-locked host memory.
+    """Allocate memory on a device: ``"cuda"``, ``"cuda:1"``, a number, or ``"cpu"`` for page-locked host memory.
 
     Raises:
-        ValueError: ``device`` is something else.
+        ValueError: ``device`` has a different form.
         Error: The device does not exist.
     """
     size = _padded(max(size, 1))
@@ -116,7 +146,7 @@ def make_memory(size: int, device: int | str) -> _native.Memory:
 
 
 def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> list[DeviceSpan]:
-    """Fetch ranges of the view, each given by offset and size, to a device."""
+    """Fetch ranges of the view, each given by its offset and size, to a device."""
     wanted = list(ranges)
     for offset, size in wanted:
         if offset < 0 or size < 0 or offset + size > view.size:
@@ -139,26 +169,33 @@ def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> l
 
     def work() -> None:
         staging = _staging.take()
+        mover = _staging.take_mover(shared.device) if shared.device >= 0 else None
         try:
             while True:
                 try:
-                    number = queue.pop()  # CPython's lists need no lock for this
+                    number = queue.pop()  # atomic in CPython
                 except IndexError:
+                    if mover is not None:
+                        mover.check()
                     return
                 pages = chunks[number]
                 if pages is not None:
-                    pages.move(shared, bases[number], staging)
+                    pages.move(shared, bases[number], staging, mover)
         finally:
-            queue.clear()  # after a failure, no thread begins another chunk
+            queue.clear()  # after a failure, no thread may begin another chunk
             _staging.give(staging)
+            if mover is not None:
+                mover.end()
+                _staging.give_mover(mover)
 
-    threads = min(_MOST_THREADS, len(queue))
+    threads = min(_MOST_THREADS, max(len(os.sched_getaffinity(0)), 4), len(queue))
     if threads == 1:
         work()
     elif threads:
-        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(work) for _ in range(threads)]:
-                done.result()
+        begun = [_threads.pool().submit(work) for _ in range(threads)]
+        concurrent.futures.wait(begun)
+        for done in begun:
+            done.result()
     result = []
     for pages, base, (offset, size) in zip(chunks, bases, wanted, strict=True):
         memory = shared if pages is not None else _copied(view, offset, size, device)
@@ -167,7 +204,7 @@ def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> l
 
 
 def _copied(view: View, offset: int, size: int, device: int | str) -> _native.Memory:
-    """Decrypt on the CPU: indexes, Bloom filters, single pages, and columns that are not encrypted."""
+    """Decrypt indexes, Bloom filters and single pages on the CPU, and copy columns that are not encrypted."""
     memory = make_memory(size, device)
     if size:
         _native.copy(memory, view.read_at(offset, size).ljust(len(memory), b"\0"))
@@ -175,17 +212,17 @@ def _copied(view: View, offset: int, size: int, device: int | str) -> _native.Me
 
 
 def chosen(view: View, row_groups: Sequence[int] | None, columns: Sequence[str] | None) -> list[tuple[int, int]]:
-    """Return the offsets and sizes of column chunks, row group by row group, with columns in the order of the file.
+    """Return the offsets and sizes of column chunks, row group by row group, with the columns in file order.
 
     Raises:
         ValueError: The row group or column does not exist.
-        FormatError: An unencrypted chunk is outside the file's data.
+        FormatError: An unencrypted chunk lies outside the file's data.
     """
     rows = view.footer.chunks
     groups = range(len(rows)) if row_groups is None else row_groups
     for group in groups:
         if not 0 <= group < len(rows):
-            raise ValueError(f"row_groups: there is no row group {group}; the file has {len(rows)}")
+            raise ValueError(f"row_groups: there is no row group {group}; the file has {len(rows)} row groups")
     for name in columns or ():
         if rows and not any(_names(chunk.place.path, name) for chunk in rows[0]):
             raise ValueError(f"columns: the file has no column {name}")
@@ -202,7 +239,7 @@ def chosen(view: View, row_groups: Sequence[int] | None, columns: Sequence[str] 
 
 
 def _names(path: str, name: str) -> bool:
-    """Return whether a name is that of a column or of a group above it."""
+    """Return whether a name is the path of a column or of a group that contains it."""
     return path == name or path.startswith(name + ".")
 
 

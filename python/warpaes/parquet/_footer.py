@@ -1,4 +1,4 @@
-"""Footers of encrypted Parquet files. They are decrypted or verified, and rewritten to the footer of the plain view."""
+"""Footers of encrypted Parquet files. They are decrypted or verified, and converted to the footer of the plain view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._keys import KeyRing, checked_key
 from ._modules import OVERHEAD, Place
 from ._thrift import BINARY, I32, I64, STRUCT, Struct
 
-#: A function that reads a number of bytes of the file from an offset.
+#: A function that reads a number of bytes from an offset in the file.
 ReadAt = Callable[[int, int], bytes]
 
 _MAX_ORDINALS = 1 << 15
@@ -37,7 +37,7 @@ class Chunk:
 
     place: Place
     encrypted: bool
-    key: bytes | None  #: None with ``encrypted``: there is no key for the chunk
+    key: bytes | None  #: None if the chunk is not encrypted or its key is missing
     start: int = 0
     length: int = 0
     dictionary: bool = False
@@ -47,7 +47,7 @@ class Chunk:
 
 @dataclass(slots=True)
 class Span:
-    """A module outside the chunks, or the two modules of a Bloom filter: its position and its plain view."""
+    """The position of a module outside the chunks, or of the two modules of a Bloom filter."""
 
     start: int
     length: int
@@ -79,8 +79,8 @@ def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | N
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
         InvalidTag: A module is not authentic.
-        KeyError: There is no key for the footer.
-        ValueError: The AAD prefix is missing or differs from that in the file, or the file is not encrypted.
+        KeyError: The footer's key is missing.
+        ValueError: The AAD prefix is missing or differs from the prefix in the file, or the file is not encrypted.
     """
     data = read_end(read_at, size)
     encrypted, plaintext, ctr, supply, stored, unique, key_metadata, length = _native.parquet_footer(data)
@@ -93,7 +93,7 @@ def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | N
     if encrypted:
         _bind(footer, stored, unique or b"", supply, aad_prefix)
         key = _footer_key(footer, keys, key_metadata or b"")
-        # Only authentic bytes are parsed into objects, because an attacker could otherwise fill the memory.
+        # Only authentic bytes are parsed into objects. Otherwise, an attacker could exhaust the memory.
         text = _native.parquet_open_footer(key, footer.aad, data, length)
     else:
         text = data[:length]
@@ -103,45 +103,47 @@ def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | N
 
 
 def read_end(read_at: ReadAt, size: int) -> bytes:
-    """Return the end of a file, beginning with the footer's first byte.
+    """Return the end of a file, starting with the footer's first byte.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
     """
     if size < 12:
-        raise FormatError("not a Parquet file: it is shorter than 12 bytes")
+        raise FormatError("not a Parquet file: the file is shorter than 12 bytes")
     tail = read_at(size - _TAIL_BYTES, _TAIL_BYTES)
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] not in (b"PAR1", b"PARE"):
-        raise FormatError("not a Parquet file: it does not end with PAR1 or PARE")
+        raise FormatError("not a Parquet file: the file does not end with PAR1 or PARE")
     if length > size - 12:
-        raise FormatError(f"the footer is damaged: it has {length} bytes in a file of {size}")
+        raise FormatError(f"the footer is damaged: its length is {length} bytes, but the file has only {size}")
     return read_at(size - _TAIL_BYTES - length, length) + tail
 
 
 def _bind(footer: Footer, stored: bytes | None, unique: bytes, supply: bool, aad_prefix: bytes | None) -> None:
-    """Store the associated data of the file."""
+    """Store the file's associated data."""
     if stored is not None and aad_prefix is not None and stored != aad_prefix:
-        raise ValueError("aad_prefix: differs from the prefix in the file, which is another file or was moved")
+        raise ValueError(
+            "aad_prefix: differs from the prefix in the file, so the file was moved or is a different file"
+        )
     if stored is None and aad_prefix is None and supply:
         raise ValueError("aad_prefix: the prefix is not stored in the file; pass it")
     footer.stored_prefix = stored is not None
     footer.aad = (stored if stored is not None else aad_prefix or b"") + unique
     if len(footer.aad) > 65536:
-        raise FormatError("the footer: AAD prefix and aad_file_unique have more than 65,536 bytes")
+        raise FormatError("the footer: the AAD prefix and aad_file_unique have more than 65,536 bytes")
 
 
 def _footer_key(footer: Footer, keys: KeyRing, metadata: bytes) -> bytes:
     footer.key_metadata = metadata
     key = checked_key(keys.footer(metadata), "the footer")
     if key is None:
-        raise KeyError(f"keys: there is no key for the footer, whose key metadata is {metadata!r}")
+        raise KeyError(f"keys: the footer's key is missing; its key metadata is {metadata!r}")
     footer.key = key
     return key
 
 
 def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
-    """Find all chunks and their keys, and convert the footer to that of an unencrypted file."""
+    """Find all chunks and their keys, and convert the footer to the footer of an unencrypted file."""
     metadata = footer.metadata
     metadata.pop(ALGORITHM, None)
     metadata.pop(SIGNING_KEY_METADATA, None)
@@ -168,7 +170,7 @@ def _leaves(metadata: Struct) -> list[tuple[str, Struct]]:
     """Return the path and the schema element of each leaf, in order."""
     elements = _thrift.structs(metadata, SCHEMA, "the footer")
     leaves: list[tuple[str, Struct]] = []
-    above: list[tuple[str, int]] = []  # groups that still have children
+    above: list[tuple[str, int]] = []  # groups for which children are still expected
     for index, element in enumerate(elements):
         name = (_thrift.get(element, 4, BINARY, "the schema") or b"").decode("utf-8", "replace")
         children = _thrift.get(element, 5, I32, "the schema") or 0
@@ -191,7 +193,7 @@ def _leaves(metadata: Struct) -> list[tuple[str, Struct]]:
 
 
 class _Column:
-    """The part of the footer for one column chunk."""
+    """The part of the footer that describes a column chunk."""
 
     def __init__(
         self,
@@ -234,14 +236,14 @@ class _Column:
             chunk.key = self._footer.key
             return
         if number != 2:
-            raise FormatError(f"{place}: the kind of the crypto metadata is unknown")
+            raise FormatError(f"{place}: the type of the crypto metadata is unknown")
         own = _thrift.need(crypto[1], 2, STRUCT, str(place))
         chunk.own_key = True
         chunk.key_metadata = _thrift.get(own, 2, BINARY, str(place)) or b""
         chunk.key = checked_key(keys.column(place.path, chunk.key_metadata), f"column {place.path}")
 
     def _inside(self, start: int | None, length: int | None, what: str) -> bool:
-        """Return whether a part must be decrypted. Parts of unencrypted chunks are left to readers."""
+        """Return whether a part must be decrypted. Check that the part lies inside the file's data."""
         if start is None or length is None:
             return False
         if start < 4 or length < 0 or start + length > self._footer.start:
@@ -301,8 +303,8 @@ class _Column:
         footer.spans.append(Span(start, length, chunk, _modules.BLOOM_HEADER))
 
 
-#: Return the offset of a chunk without metadata. The view puts all chunks without a key after the data, and refuses to
-#: read them.
+#: The offset of a chunk without metadata. The view places all chunks without a key after the data, and refuses to read
+#: them.
 HIDDEN_OFFSET = 1 << 62
 HIDDEN_BYTES = 64
 
@@ -323,10 +325,10 @@ def _hidden(group: Struct, place: Place, leaf: Struct) -> Struct:
 
 
 def check_inside(footer: Footer, start: int, length: int, what: str) -> None:
-    """Check that a part lies in the file's data. Parts of unencrypted chunks are not checked when a file is opened.
+    """Check that a part lies inside the file's data. Parts of unencrypted chunks are not checked when a file is opened.
 
     Raises:
-        FormatError: It does not.
+        FormatError: The part lies outside the file's data.
     """
     if start < 4 or not 0 <= length <= footer.start - start:
         raise FormatError(f"{what} is outside the file's data")

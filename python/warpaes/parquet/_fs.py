@@ -1,5 +1,5 @@
-"""The fsspec protocol ``warpaes-parquet``, which shows encrypted Parquet files of another file system as plain
-files."""
+"""The fsspec protocol ``warpaes-parquet``, which shows the encrypted Parquet files of another file system as
+unencrypted files."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _STAMPS = ("size", "mtime", "LastModified", "ETag", "etag", "created", "updated"
 
 
 class ParquetFileSystem(LastingArguments, ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """Encrypted Parquet files under the paths of another file system, read-only.
+    """A read-only file system that shows another file system's encrypted Parquet files under the same paths.
 
-    Sizes are those of the plain views. The file's footer is read to find a size, which is cached until the file is
-    replaced. A file that is not an encrypted Parquet file, or that no key opens, is listed with its own size and
+    Sizes are those of the plain views. To find a size, the file's footer is read. The size is cached until the file is
+    replaced. If a file is not an encrypted Parquet file, or no key opens it, it is listed with its actual size and
     refused when it is opened. Only the bytes that a read needs are fetched.
     """
 
@@ -51,33 +51,34 @@ class ParquetFileSystem(LastingArguments, ChainedFileSystem):  # type: ignore[mi
     ) -> None:
         """Create a file system on top of ``fs``, or on top of a protocol with its options.
 
-        It can be pickled, as Dask and Ray require, if ``keys`` is a place. Each process then reads the key itself.
+        If ``keys`` is a place, the file system can be pickled, as Dask and Ray require. Each process then reads the key
+        itself.
 
         Args:
-            keys: As for ``warpaes.parquet.open``; or the place of a key as text: ``file:PATH``, ``env:NAME`` or
-                ``exec:COMMAND``; or ``dataset:`` and the key of a dataset of ``warpaes bulk``, or the URL of a key
-                manager that holds it. Required.
+            keys: The keys (see ``warpaes.parquet.open``), or the place of a key as text: ``file:PATH``, ``env:NAME`` or
+                ``exec:COMMAND``, or ``dataset:`` followed by the key of a ``warpaes bulk`` dataset, or the URL of a key
+                manager that stores this key. Required.
             aad_prefix: The AAD prefix of all files, or a function that returns it for a path.
             fs: The underlying file system.
             target_protocol: The protocol of the underlying file system, if ``fs`` is None.
-            target_options: The options of that protocol.
-            require_gcm: Refuse AES_GCM_CTR_V1.
-            drop_missing: Leave out columns without a key.
+            target_options: Options for that protocol.
+            require_gcm: Whether to refuse AES_GCM_CTR_V1.
+            drop_missing: Whether to omit columns whose keys are missing.
             fo: Ignored; fsspec passes it for chained URLs.
-            options: Further options of fsspec.
+            options: Additional options for fsspec.
 
         Raises:
-            ValueError: There are no keys, or the underlying file system is missing or asynchronous.
+            ValueError: ``keys`` is missing, or the underlying file system is missing or asynchronous.
         """
         super().__init__(**options)
         if keys is None:
-            raise ValueError("keys is missing: pass a key, a function of the key metadata, or a place such as env:NAME")
+            raise ValueError("keys is missing; pass a key, a function of the key metadata, or a place such as env:NAME")
         self._place = keys if isinstance(keys, str) else None
         datasets = dataset_place(keys)
         self._datasets = None
         if datasets is not None:
             if aad_prefix is not None:
-                raise ValueError("aad_prefix: the manifest of the dataset contains the prefixes; leave it out")
+                raise ValueError("aad_prefix: not allowed, because the dataset's manifest contains the prefixes")
             from ..bulk.reading import Datasets
 
             self._datasets = Datasets(datasets, lambda: self.fs.fs)
@@ -98,7 +99,7 @@ class ParquetFileSystem(LastingArguments, ChainedFileSystem):  # type: ignore[mi
         return stringify_path(path).removeprefix("warpaes-parquet::").removeprefix("warpaes-parquet://")
 
     def _below(self, path: Any) -> Any:
-        """Return a path as the underlying file system writes it."""
+        """Return a path in the form of the underlying file system."""
         return self.fs._strip_protocol(type(self)._strip_protocol(path))
 
     def _lasting(self) -> Any:
@@ -108,13 +109,13 @@ class ParquetFileSystem(LastingArguments, ChainedFileSystem):  # type: ignore[mi
         """Pickle the arguments with the place of the key."""
         if self._place is None:
             raise TypeError(
-                "a file system whose keys exist only in this process cannot be pickled: pass keys='env:NAME'"
+                "a file system whose keys exist only in this process cannot be pickled; pass keys='env:NAME'"
             )
         return super().__reduce__()
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> PlainView:
         if mode != "rb":
-            raise ValueError(f"mode must be rb, not {mode!r}: use warpaes.parquet.write_table to write encrypted files")
+            raise ValueError(f"mode must be rb, not {mode!r}; use warpaes.parquet.write_table to write encrypted files")
         path = self._below(path)
         prefix = self._aad_prefix(path) if callable(self._aad_prefix) else self._aad_prefix
         keys = self._keys
@@ -131,7 +132,7 @@ class ParquetFileSystem(LastingArguments, ChainedFileSystem):  # type: ignore[mi
         return view
 
     def _with_size(self, info: dict[str, Any]) -> dict[str, Any]:
-        """Replace the size of a file with the size of its view."""
+        """Replace a file's size with the size of its view."""
         info = dict(info)
         if info.get("type") != "file":
             return info
@@ -179,7 +180,7 @@ class ParquetFileSystem(LastingArguments, ChainedFileSystem):  # type: ignore[mi
         return when
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        """Return the bytes of a file or of a range of it."""
+        """Return the bytes of a file, or of a range of a file."""
         with self._open(path) as view:
             first, last, _ = slice(start, end).indices(view.size)
             return view.read_at(first, max(last - first, 0))

@@ -1,4 +1,4 @@
-"""Describes the encryption of a Parquet file, with and without its keys."""
+"""Descriptions of a Parquet file's encryption, with and without its keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _shown(data: bytes | None) -> str | None:
 
 
 def describe(source: Source) -> dict[str, Any]:
-    """Return facts that can be read without keys. They are not authenticated.
+    """Return information that can be read without keys. It is not authenticated.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
@@ -41,7 +41,7 @@ def describe(source: Source) -> dict[str, Any]:
 
 
 def describe_view(view: PlainView) -> dict[str, Any]:
-    """Return the facts about rows and columns in the footer."""
+    """Return the information in the footer about rows and columns."""
     footer = view.footer
     columns: dict[str, dict[str, Any]] = {}
     for row in footer.chunks:
@@ -59,7 +59,7 @@ def describe_view(view: PlainView) -> dict[str, Any]:
 
 
 def verify(view: PlainView, progress: Any = None) -> int:
-    """Decrypt all modules of all columns that have keys. Return their size in the file.
+    """Decrypt all modules of all columns whose keys are available. Return the total size of these modules in the file.
 
     Raises:
         InvalidTag: A module is not authentic.

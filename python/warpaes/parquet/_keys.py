@@ -1,4 +1,4 @@
-"""Sources of the keys of encrypted Parquet files."""
+"""Sources of keys for encrypted Parquet files."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from typing import Any, Protocol, Union
 from ..aead import AESGCM
 from ..exceptions import FormatError, InvalidTag
 
-#: A function that returns the key for key metadata, or None.
+#: A function that returns the key for given key metadata, or None.
 KeyFunction = Callable[[bytes], "bytes | None"]
 
 
 class KeyRing(Protocol):
-    """Finds keys. A method returns None if there is no key, so that other columns stay readable."""
+    """Finds keys. A method returns None for a missing key, so that other columns stay readable."""
 
     def footer(self, metadata: bytes) -> bytes | None:
-        """Return the footer's key for its key metadata, which may be empty."""
+        """Return the footer key for its key metadata, which may be empty."""
 
     def column(self, path: str, metadata: bytes) -> bytes | None:
-        """Return a column's own key, for its path with dots and its key metadata, which may be empty."""
+        """Return a column's own key for its dotted path and its key metadata, which may be empty."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys by name: the footer's key, and the keys of columns that have their own.
+    """The footer key, and the keys of columns that have their own keys.
 
     Args:
-        footer: 16, 24 or 32 bytes; None if unknown.
-        columns: The keys of columns with a key of their own, by path with dots (``"a.list.element"``).
+        footer: The footer key, 16, 24 or 32 bytes, or None if it is unknown.
+        columns: The keys of columns that have their own keys, by dotted path (``"a.list.element"``).
     """
 
     footer_key: bytes | None = field(repr=False)
     columns: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def footer(self, metadata: bytes) -> bytes | None:
-        """Return the footer's key."""
+        """Return the footer key."""
         return self.footer_key
 
     def column(self, path: str, metadata: bytes) -> bytes | None:
-        """Return the key of a column, or of the nearest group above it."""
+        """Return the key of a column, or of the nearest group that contains it."""
         while path not in self.columns:
             path, dot, _ = path.rpartition(".")
             if not dot:
@@ -53,12 +53,12 @@ class Keys:
 
 @dataclass(frozen=True)
 class MetadataKeys:
-    """Keys from a function of the key metadata that the file stores."""
+    """Keys from a function of the key metadata in the file."""
 
     function: KeyFunction
 
     def footer(self, metadata: bytes) -> bytes | None:
-        """Return the footer's key."""
+        """Return the footer key."""
         return self.function(metadata)
 
     def column(self, path: str, metadata: bytes) -> bytes | None:
@@ -67,10 +67,10 @@ class MetadataKeys:
 
 
 class KmsClient(Protocol):
-    """Unwraps keys that a KMS wrapped. pyarrow's ``KmsClient`` has the same method."""
+    """Unwraps keys that a KMS has wrapped. pyarrow's ``KmsClient`` has the same method."""
 
     def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
-        """Return the key that a master key wrapped."""
+        """Unwrap a key with a master key."""
 
 
 class SourceKms:
@@ -80,7 +80,7 @@ class SourceKms:
     """
 
     def __init__(self, sources: Mapping[str, Any]) -> None:
-        """Store the sources by master key identifier."""
+        """Store the sources, by master key identifier."""
         self._sources = dict(sources)
 
     def _source(self, identifier: str) -> Any:
@@ -94,7 +94,7 @@ class SourceKms:
         return base64.b64encode(self._source(master_key_identifier).wrap(bytes(key_bytes)))
 
     def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
-        """Return the key that a master key wrapped."""
+        """Unwrap a key with a master key."""
         wrapped = wrapped_key if isinstance(wrapped_key, bytes) else str(wrapped_key).encode()
         return bytes(self._source(master_key_identifier).unwrap(base64.b64decode(wrapped, validate=True)))
 
@@ -110,16 +110,16 @@ def _json(text: bytes, what: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise FormatError(f"{what} is not JSON; it may be key metadata of another kind") from None
+        raise FormatError(f"{what} is not JSON; it may be key metadata of a different kind") from None
     if not isinstance(value, dict):
         raise FormatError(f"{what} is not a JSON object")
     return value
 
 
 class KeyMaterial:
-    """Keys from pyarrow's and parquet-mr's key material: wrapped keys in JSON, in the file or next to it.
+    """Keys from pyarrow's and parquet-mr's key material: wrapped keys in JSON, in or next to the file.
 
-    The KMS client unwraps each wrapped key once.
+    The KMS client unwraps each wrapped key only once.
     """
 
     def __init__(self, kms: KmsClient, external: bytes | None = None) -> None:
@@ -127,8 +127,8 @@ class KeyMaterial:
 
         Args:
             kms: The client that unwraps keys: a ``SourceKms``, or any pyarrow ``KmsClient``.
-            external: The content of the file ``_KEY_MATERIAL_FOR_….json``, if the Parquet file does not contain the key
-                material.
+            external: The content of the file ``_KEY_MATERIAL_FOR_….json``, if the key material is not in the Parquet
+                file.
         """
         self._kms = kms
         self._external = _json(external, "external key material") if external is not None else {}
@@ -148,7 +148,7 @@ class KeyMaterial:
             name = _text(material, "keyReference")
             if name not in self._external:
                 raise KeyError(
-                    f"the key '{name}' is in external key material: pass the content of the JSON file as external="
+                    f"the key '{name}' is in external key material; pass the content of the JSON file as external="
                 )
             material = _json(str(self._external[name]).encode(), f"external key material '{name}'")
         wrapped, master = _text(material, "wrappedDEK"), _text(material, "masterKeyID")
@@ -163,7 +163,7 @@ class KeyMaterial:
             raise InvalidTag("key material: the wrapped data key is not authentic") from None
 
     def footer(self, metadata: bytes) -> bytes | None:
-        """Return the footer's key."""
+        """Return the footer key."""
         return self._key(metadata)
 
     def column(self, path: str, metadata: bytes) -> bytes | None:
@@ -180,7 +180,7 @@ def _decode(text: str, name: str) -> bytes:
 
 @dataclass(frozen=True)
 class IcebergKeyMetadata:
-    """Iceberg's StandardKeyMetadata: the key of a file, its AAD prefix and, if recorded, its length."""
+    """Iceberg's StandardKeyMetadata: a file's key, its AAD prefix and, if recorded, its length."""
 
     encryption_key: bytes = field(repr=False)
     aad_prefix: bytes = b""
@@ -188,7 +188,7 @@ class IcebergKeyMetadata:
 
     @classmethod
     def parse(cls, data: bytes) -> IcebergKeyMetadata:
-        """Parse the key metadata of a manifest's entry: a version byte of 1, then Avro's binary encoding.
+        """Parse the key metadata in a manifest entry: a version byte of 1, followed by Avro's binary encoding.
 
         Raises:
             FormatError: The version is not supported, or the metadata is damaged.
@@ -200,7 +200,7 @@ class IcebergKeyMetadata:
         prefix = avro.bytes() if avro.union() else b""
         length = avro.long() if avro.at < len(data) and avro.union() else None
         if avro.at != len(data) or len(key) not in (16, 24, 32) or (length is not None and length < 0):
-            raise FormatError("Iceberg key metadata: is damaged")
+            raise FormatError("Iceberg key metadata is damaged")
         return cls(key, prefix, length)
 
     def to_bytes(self) -> bytes:
@@ -214,7 +214,7 @@ class IcebergKeyMetadata:
         return self.encryption_key
 
     def column(self, path: str, metadata: bytes) -> bytes | None:
-        """Return None, because Iceberg's files have a single key."""
+        """Return None, because Iceberg files have a single key."""
         return None
 
 
@@ -226,7 +226,7 @@ class _Avro:
         value = shift = 0
         while True:
             if self.at >= len(self._data) or shift > 63:
-                raise FormatError("Iceberg key metadata: is damaged")
+                raise FormatError("Iceberg key metadata is damaged")
             byte = self._data[self.at]
             self.at += 1
             value |= (byte & 0x7F) << shift
@@ -237,14 +237,14 @@ class _Avro:
     def bytes(self) -> bytes:
         length = self.long()
         if not 0 <= length <= len(self._data) - self.at:
-            raise FormatError("Iceberg key metadata: is damaged")
+            raise FormatError("Iceberg key metadata is damaged")
         self.at += length
         return self._data[self.at - length : self.at]
 
     def union(self) -> bool:
         branch = self.long()
         if branch not in (0, 1):
-            raise FormatError("Iceberg key metadata: is damaged")
+            raise FormatError("Iceberg key metadata is damaged")
         return branch == 1
 
 
@@ -266,9 +266,10 @@ KeysLike = Union[bytes, KeyFunction, KeyRing]
 
 
 def key_ring(keys: KeysLike) -> KeyRing:
-    """Return a key ring for an argument ``keys``: one key, a function of the key metadata, or a key ring.
+    """Return a key ring for an argument ``keys``: a key, a function of the key metadata, or a key ring.
 
-    Raises: TypeError: The argument has the wrong type.
+    Raises:
+        TypeError: The argument has the wrong type.
     """
     if isinstance(keys, (bytes, bytearray, memoryview)):
         return Keys(bytes(keys))
@@ -282,8 +283,9 @@ def key_ring(keys: KeysLike) -> KeyRing:
 def checked_key(key: bytes | None, what: str) -> bytes | None:
     """Check a key from a key ring and return it.
 
-    Raises: ValueError: The key does not have the length of an AES key.
+    Raises:
+        ValueError: The key does not have the length of an AES key.
     """
     if key is not None and len(key) not in (16, 24, 32):
-        raise ValueError(f"keys: the key of {what} has {len(key)} bytes, but AES keys have 16, 24 or 32")
+        raise ValueError(f"keys: the key of {what} has {len(key)} bytes, but AES keys have 16, 24 or 32 bytes")
     return key

@@ -1,4 +1,4 @@
-"""Modules outside column pages, and the associated data of all modules (parquet-format, Encryption.md)."""
+"""Modules other than pages, and the associated data of all modules (parquet-format, Encryption.md)."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Place:
     path: str
 
     def __str__(self) -> str:
-        """Return the row group and the column, for messages."""
+        """Return the row group and the column for messages."""
         return f"row group {self.row_group}, column {self.column} ({self.path})"
 
 
 def module_aad(aad: bytes, kind: int, place: Place | None = None, page: int | None = None) -> bytes:
-    """Return the associated data of a module. ``aad``: the AAD prefix and aad_file_unique."""
+    """Return the associated data of a module. ``aad`` is the AAD prefix followed by aad_file_unique."""
     ordinals: Sequence[int] = () if place is None else (place.row_group, place.column)
     if page is not None:
         ordinals = (*ordinals, page)
@@ -65,7 +65,7 @@ def module_aad(aad: bytes, kind: int, place: Place | None = None, page: int | No
 def open_module(
     key: bytes, aad: bytes, module: bytes, kind: int, place: Place | None = None, page: int | None = None
 ) -> bytes:
-    """Decrypt a complete GCM module including its length field.
+    """Decrypt a complete GCM module, including its length field.
 
     Raises:
         FormatError: The module has the wrong length.

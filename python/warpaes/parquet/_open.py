@@ -1,4 +1,4 @@
-"""Opens encrypted Parquet files."""
+"""Opening of encrypted Parquet files."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ def open(
     allow_plaintext: bool = False,
     drop_missing: bool = False,
 ) -> PlainView:
-    """Open an encrypted Parquet file. Return a file object that contains the plain file.
+    """Open an encrypted Parquet file. Return a file object that contains the unencrypted file.
 
     Args:
-        file: A path, a URL that fsspec opens (``s3://…``), or a file object that can seek, which stays open.
-        keys: A key of 16, 24 or 32 bytes for the footer and all columns without a key of their own; a function that
-            returns the key for key metadata, or None; or ``Keys``, ``KeyMaterial`` or ``IcebergKeyMetadata``.
-        aad_prefix: The AAD prefix that the file was written with, unless it is stored in the file. A stored prefix must
-            be equal. With ``IcebergKeyMetadata``, None means the prefix that it contains.
-        require_gcm: Refuse files whose pages are not authenticated (AES_GCM_CTR_V1).
-        allow_plaintext: Open unencrypted files unchanged. By default they are refused, because anyone could replace an
-            encrypted file with an unencrypted one.
-        drop_missing: Leave columns without a key out of the view. Otherwise readers see these columns, and reading one
-            raises KeyError. A reader that reads the whole file, as Polars does with file objects, then fails.
-
+        file: A path, a URL that fsspec opens (``s3://…``), or a seekable file object, which stays open.
+        keys: A key of 16, 24 or 32 bytes for the footer and all columns that do not have their own keys; a function
+            that returns the key for given key metadata, or None; or ``Keys``, ``KeyMaterial`` or
+            ``IcebergKeyMetadata``.
+        aad_prefix: The AAD prefix with which the file was written, unless it is stored in the file. If both exist, they
+            must be equal. With ``IcebergKeyMetadata``, None means the prefix in the metadata.
+        require_gcm: Whether to refuse files whose pages are not authenticated (AES_GCM_CTR_V1).
+        allow_plaintext: Whether to open unencrypted files unchanged. By default they are refused, because anyone could
+            replace an encrypted file with an unencrypted file.
+        drop_missing: Whether to omit columns without a key from the view. Otherwise, readers see these columns, and
+            reading such a column raises KeyError. A reader that reads the whole file, as Polars does with file objects,
+            then fails.
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
         InvalidTag: The footer is not authentic: the key or the AAD prefix is wrong, or the file was altered.
-        KeyError: There is no key for the footer, or, with ``drop_missing``, for any column.
-        ValueError: The AAD prefix is missing or differs from the stored one, or a key has a wrong length.
+        KeyError: The key of the footer is missing or, with ``drop_missing``, the keys of all columns are missing.
+        ValueError: The AAD prefix is missing or differs from the stored prefix, or a key has the wrong length.
         OSError: The file cannot be read.
     """
     ring = key_ring(keys)
@@ -44,7 +45,7 @@ def open(
     source = open_source(file)
     try:
         if isinstance(ring, IcebergKeyMetadata) and ring.file_length not in (None, source.size):
-            raise ValueError(f"file: has {source.size} bytes, but its key metadata records {ring.file_length}")
+            raise ValueError(f"file: has {source.size} bytes, but {ring.file_length} according to its key metadata")
         return PlainView(source, ring, aad_prefix, require_gcm, allow_plaintext, drop_missing)
     except BaseException:
         source.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import bisect
 import contextlib
 import os
@@ -9,18 +10,21 @@ from typing import Any
 
 from .. import _native
 from .._fork_lock import ForkLock
+from ..aead import AESGCM
 from ..exceptions import FormatError, InvalidTag
 from . import _modules, _thrift
 from ._footer import Chunk, Footer, Span
 from ._source import Source
 
 _MAX_ORDINAL = 32767
-#: Bytes that usually hold a header module and the next length field.
+#: Number of bytes that usually suffice for a header module and the next length field.
 _HEADER_BYTES = 256
-#: Number of threads for a read. C++ readers call Python for one read at a time, so each read should be short.
+#: Maximum number of threads for a read. C++ readers call Python for one read at a time, so reads should be fast.
 _MOST_THREADS = 4
-#: Minimum read length that makes it worthwhile to read complete pages.
+#: Minimum length of a read for which reading complete pages directly is worthwhile.
 _LEAST_STREAM = 4096
+#: Number of statuses that a thread keeps on the device.
+_STATUSES, _STATUS_BYTES = 16 << 10, 4
 #: The minimum length of a header module, for a header of one byte.
 _LEAST_HEADER = _modules.OVERHEAD + 1
 
@@ -32,28 +36,85 @@ def copy(data: bytes | memoryview, to: memoryview) -> int:
     return count
 
 
+class Mover:
+    """Moves pages to a device for one thread, and checks their statuses later, because a check waits for the device."""
+
+    def __init__(self, device: int) -> None:
+        """Allocate memory for the statuses on a device."""
+        self.device = device
+        self._statuses = _native.Memory(_STATUS_BYTES * _STATUSES, "device", device)
+        self._ciphers: dict[bytes, AESGCM] = {}
+        self._begun: list[tuple[Pages, int, int]] = []  # chunk, its first page, and the number of pages
+        self._used = 0
+
+    def enqueue(
+        self, pages: Pages, page: int, image: memoryview, to: Any, base: int, ordinals: tuple[bool, bool, int, int, int]
+    ) -> tuple[int, int] | None:
+        """Enqueue the complete pages of an image. Return their bytes and number, or None if there are too many."""
+        key = pages.chunk.key or b""
+        cipher = self._ciphers.get(key)
+        if cipher is None:
+            cipher = self._ciphers[key] = AESGCM(key)
+        while True:
+            moved = _native.parquet_enqueue(cipher, pages.aad, image, to, base, *ordinals, self._statuses, self._used)
+            if moved is not None:
+                self._begun.append((pages, page, moved[1]))
+                self._used += moved[1]
+            if moved is not None or not self._used:
+                return moved
+            self.check()
+
+    def check(self) -> None:
+        """Wait for all pages, and raise InvalidTag if one is not authentic."""
+        begun, self._begun, used, self._used = self._begun, [], self._used, 0
+        if not used:
+            return
+        found = array.array("i", bytes(len(self._statuses)))
+        _native.copy(found, self._statuses)
+        if not any(found[:used]):
+            return
+        at = 0
+        for pages, page, count in begun:
+            for number in range(count):
+                if found[at + number]:
+                    raise pages.not_authentic(page + number)
+            at += count
+
+    def end(self) -> None:
+        """Wait for all pages, and drop the keys."""
+        with contextlib.suppress(InvalidTag):
+            self.check()
+        self._ciphers.clear()
+
+
 class Pages:
-    """The pages of a column chunk. Any thread may read."""
+    """The pages of a column chunk. Any number of threads may read."""
 
     def __init__(self, source: Source, footer: Footer, chunk: Chunk, index: Span | None) -> None:
-        """Use a chunk with a key. ``index``: its OffsetIndex, which makes the search for pages before a read
+        """Store a chunk that has a key. ``index`` is its OffsetIndex, which makes the search for pages before a read
         unnecessary."""
         self._source, self._footer, self._chunk, self._index = source, footer, chunk, index
-        self._starts = [0]  # where pages begin, as far as known, and the end of the last one
-        self._checked = False  # that pages of AES_GCM_CTR_V1 are not renamed ones of AES_GCM_V1
-        self._kept: tuple[int, bytes] | None = None  # the last page that was read in part
+        self._starts = [0]  # where pages begin, as far as known, and the end of the last known page
+        self._checked = False  # whether AES_GCM_CTR_V1 pages are known not to be renamed AES_GCM_V1 pages
+        self._kept: tuple[int, bytes] | None = None  # the last page if only a part of it was read
         self._lock = ForkLock()
         self._overhead = _modules.CTR_OVERHEAD if footer.ctr else _modules.OVERHEAD
+
+    @property
+    def aad(self) -> bytes:
+        """The AAD prefix and aad_file_unique."""
+        return self._footer.aad
 
     @property
     def chunk(self) -> Chunk:
         """The chunk that contains the pages."""
         return self._chunk
 
-    def move(self, to: Any, base: int, staging: Any) -> None:
+    def move(self, to: Any, base: int, staging: Any, mover: Mover | None = None) -> None:
         """Create the plain view of the complete chunk in host or device memory, starting at byte ``base`` of it.
 
         Ciphertext goes through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
+        With ``mover``, which only device memory has, the result is complete when the mover has checked it.
 
         Raises:
             InvalidTag: A module is not authentic. ``to`` then contains only authentic bytes.
@@ -65,43 +126,52 @@ class Pages:
         memory = staging
         while at < chunk.length:
             if self._ordinal(page) > _MAX_ORDINAL:
-                raise FormatError(f"{chunk.place}: a column chunk has at most 32,768 data pages")
+                raise FormatError(f"{chunk.place}: a column chunk must not have more than 32,768 data pages")
             size = min(want, chunk.length - at)
             if len(memory) < shift + size:  # for a longer page
                 memory = _native.Memory(shift + size)
             image = memoryview(memory)[: shift + size]
             self._source.read_into(chunk.start + at, image[shift:])
             self._refuse_renamed(image[shift:], page)
-            done, pages = _native.parquet_move(
-                chunk.key or b"",
-                self._footer.aad,
-                image,
-                to,
-                base + at,
+            ordinals = (
                 self._footer.ctr,
                 chunk.dictionary and page == 0,
                 chunk.place.row_group,
                 chunk.place.column,
                 self._ordinal(page),
             )
+            moved = None if mover is None else mover.enqueue(self, page, image, to, base + at, ordinals)
+            if moved is None:
+                key = chunk.key or b""
+                moved = _native.parquet_move(key, self._footer.aad, image, to, base + at, *ordinals)
+            done, pages = moved
             if not done and size == chunk.length - at:
                 raise FormatError(f"{chunk.place}: the last page extends past the column chunk")
             want = piece_bytes if done else 2 * want
             at, page = at + done, page + pages
+
+    def not_authentic(self, page: int) -> InvalidTag:
+        """Return the exception for a page whose tag is wrong."""
+        name = "dictionary page" if self._chunk.dictionary and page == 0 else f"page {self._ordinal(page)}"
+        place = self._chunk.place
+        return InvalidTag(
+            f"row group {place.row_group}, column {place.column}, {name}: the page is not authentic: the key or the "
+            f"AAD prefix is wrong, or the file was altered"
+        )
 
     def forget(self) -> None:
         """Drop plaintext."""
         self._kept = None
 
     def starts(self) -> list[int]:
-        """Return the offsets of all pages, and the end of the last one."""
+        """Return the offsets of all pages, and the end of the last page."""
         with self._lock:
             self._find(self._chunk.length)
             return list(self._starts)
 
     def read(self, begin: int, to: memoryview) -> int:
-        """Write bytes of the view from the pages that are decrypted together. Return their number, which is at least
-        one."""
+        """Write bytes of the view from the pages that are decrypted together. Return the number of bytes, which is at
+        least one."""
         with self._lock:
             return self._read(begin, to)
 
@@ -117,7 +187,7 @@ class Pages:
         modules = self._from(page, end)
         last = bisect.bisect_right(starts, low + len(modules)) - 1  # pages page to last - 1 are in `modules`
         whole = last
-        if begin == low:  # pages that are read completely are written to their final place
+        if begin == low:  # pages that are read completely are written directly to their final location
             while whole > page and starts[whole] > end:
                 whole -= 1
             if whole > page:
@@ -139,7 +209,7 @@ class Pages:
         fits = len(to) >= _LEAST_STREAM and (page + 1 == len(starts) or starts[page + 1] - low <= len(to))
         if descriptor is None or not fits or self._ordinal(page) > _MAX_ORDINAL:
             return 0
-        if self._footer.ctr and not self._checked:  # needs a page's ciphertext
+        if self._footer.ctr and not self._checked:  # the check needs a page's ciphertext
             return 0
         sizes = _native.parquet_read(
             chunk.key or b"",
@@ -166,7 +236,7 @@ class Pages:
     # ------------------------------------------------------------------------------------------- where pages lie
 
     def _find(self, begin: int) -> None:
-        """Find the offsets of the pages up to a byte of the chunk."""
+        """Find the offsets of all pages up to a given byte of the chunk."""
         starts = self._starts
         if starts[-1] >= begin:
             return
@@ -182,7 +252,7 @@ class Pages:
                 self._from(len(starts) - 1, begin)
 
     def _indexed(self, index: Span) -> list[int] | None:
-        """Return the offsets of pages from the OffsetIndex, or None if the index does not cover the chunk without
+        """Return the offsets of the pages in the OffsetIndex, or None if the index does not cover the chunk without
         gaps."""
         chunk = self._chunk
         what = f"{chunk.place}: the offset index"
@@ -201,7 +271,7 @@ class Pages:
         return starts if fits and len(starts) <= _MAX_ORDINAL + 2 + chunk.dictionary else None
 
     def _hop(self) -> None:
-        """Add the next page, whose length follows from its two length fields."""
+        """Add the next page. Its length follows from its two length fields."""
         at, length = self._starts[-1], self._chunk.length
         self._check_ordinal()
         held = self._source.read(self._chunk.start + at, min(_HEADER_BYTES, length - at))
@@ -217,7 +287,7 @@ class Pages:
         self._starts.append(at + header + page)
 
     def _from(self, page: int, end: int) -> memoryview:
-        """Read complete pages beginning with a page: about one window, or up to ``end``, but at least one page."""
+        """Read complete pages, starting with ``page``: about one window, or up to ``end``, but at least one page."""
         starts, low, chunk = self._starts, self._starts[page], self._chunk
         limit = min(end, low + self._source.window_bytes)
         if starts[-1] >= limit:
@@ -229,12 +299,12 @@ class Pages:
             self._walk(held[starts[-1] - low :])
             if starts[-1] >= limit:
                 return held[: starts[-1] - low]
-            # Reads the rest of the last page in the window, so that no byte is read twice.
+            # Read only the rest of the last page in the window, so that no byte is read twice.
             want = starts[-1] - low + self._needed(held[starts[-1] - low :])
             held = self._source.fetch(chunk.start + low, want, len(held))
 
     def _walk(self, held: memoryview) -> None:
-        """Add the complete pages in bytes that begin at the end of the last known page."""
+        """Add the complete pages in ``held``, which begins at the end of the last known page."""
         starts, chunk = self._starts, self._chunk
         pages = _native.parquet_walk(
             held,
@@ -251,14 +321,15 @@ class Pages:
         """Return the ordinal of the next page."""
         ordinal = self._ordinal(len(self._starts) - 1)
         if ordinal > _MAX_ORDINAL:
-            raise FormatError(f"{self._chunk.place}: a column chunk has at most 32,768 data pages")
+            raise FormatError(f"{self._chunk.place}: a column chunk must not have more than 32,768 data pages")
         return ordinal
 
     def _ordinal(self, page: int) -> int:
         return max(page - 1, 0) if self._chunk.dictionary else page
 
     def _needed(self, held: memoryview) -> int:
-        """Return the size of the page at the beginning of ``held``, or None if its length fields are incomplete."""
+        """Return the number of bytes needed for the page at the beginning of ``held``, as far as its length fields are
+        known."""
         need = 4
         if len(held) >= 4:
             header = 4 + int.from_bytes(held[:4], "little")
@@ -272,7 +343,7 @@ class Pages:
     def _damaged(self) -> FormatError:
         page = len(self._starts) - 1
         name = "the dictionary page" if self._chunk.dictionary and page == 0 else f"page {self._ordinal(page)}"
-        return FormatError(f"{self._chunk.place}, {name}: has a wrong length, or extends past the column chunk")
+        return FormatError(f"{self._chunk.place}, {name} has a wrong length, or extends past the column chunk")
 
     # -------------------------------------------------------------------------------------------------- cryptography
 
@@ -292,7 +363,7 @@ class Pages:
         )
 
     def _refuse_renamed(self, modules: Any, page: int) -> None:
-        """Refuse pages of AES_GCM_V1 in a file whose unauthenticated algorithm was changed to AES_GCM_CTR_V1."""
+        """Refuse AES_GCM_V1 pages in a file whose unauthenticated algorithm field was changed to AES_GCM_CTR_V1."""
         chunk = self._chunk
         header = 4 + int.from_bytes(modules[:4], "little")
         end = header + 4 + int.from_bytes(modules[header : header + 4], "little")

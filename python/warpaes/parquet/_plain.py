@@ -1,4 +1,4 @@
-"""Plaintext as a file object that can seek."""
+"""Plaintext as a seekable file object."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .._typing import Buffer
 
 
 class PlainFile(io.RawIOBase):
-    """A file object over ``read_at``."""
+    """A file object that is based on ``read_at``."""
 
     def __init__(self) -> None:
-        """Begin at position 0."""
+        """Start at position 0."""
         super().__init__()
         self._position = 0
         self._size = 0
 
     @abc.abstractmethod
     def read_at(self, offset: int, length: int) -> bytes:
-        """Read up to ``length`` bytes from an offset without moving the position."""
+        """Read up to ``length`` bytes from an offset without changing the position."""
 
     @property
     def size(self) -> int:
@@ -28,19 +28,19 @@ class PlainFile(io.RawIOBase):
         return self._size
 
     def readable(self) -> bool:
-        """Return True: the file object can be read."""
+        """Return True, because the file object can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return True: the file object can seek."""
+        """Return True, because any position can be read."""
         return True
 
     def tell(self) -> int:
-        """Return the position."""
+        """Return the current position."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position."""
+        """Set the current position."""
         self._check_open()
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._size}.get(whence)
         if base is None:
@@ -51,7 +51,8 @@ class PlainFile(io.RawIOBase):
         return base + offset
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to ``size`` bytes from the position, or all remaining bytes if ``size`` is negative or None."""
+        """Read up to ``size`` bytes from the current position, or all remaining bytes if ``size`` is negative or
+        None."""
         position = self.tell()
         data = self.read_at(position, self._size if size is None or size < 0 else size)
         self._position = position + len(data)
@@ -70,7 +71,9 @@ class PlainFile(io.RawIOBase):
 
     def __reduce__(self) -> NoReturn:
         """Raise TypeError, because a pickle would contain keys."""
-        raise TypeError("an open file cannot be pickled: send its path and the place of its keys, and open it there")
+        raise TypeError(
+            "an open file cannot be pickled; send its path and the place of its keys, and open it in the other process"
+        )
 
     def _check_open(self) -> None:
         if self.closed:

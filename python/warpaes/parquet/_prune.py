@@ -1,4 +1,4 @@
-"""Removes unreadable columns from a footer."""
+"""Removal of unreadable columns from a footer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ _SORTING_COLUMNS = 4
 _SORTED_COLUMN = 1
 _KEY = 1
 _CHILDREN = 5
-#: Metadata that repeats the list of columns.
+#: Names of metadata that repeat the list of columns.
 _LISTS = (b"ARROW:schema", b"pandas")
 
 
 def drop_missing(footer: Footer) -> None:
     """Remove the columns without a key from the schema and all row groups.
 
-    Raises: KeyError: No column has a key.
+    Raises:
+        KeyError: No column has a key.
     """
     missing = {chunk.place.column for row in footer.chunks for chunk in row if chunk.encrypted and chunk.key is None}
     if not missing:
@@ -50,7 +51,7 @@ def _items(struct: Struct, number: int) -> list[Struct]:
 
 
 def _tree(elements: list[Struct], missing: set[int]) -> list[Struct]:
-    """Return the elements of the schema without the given leaves, and without groups that become empty."""
+    """Return the schema's elements without the given leaves, and without groups that become empty."""
     position = leaf = 0
 
     def subtree() -> list[Struct]:
@@ -71,7 +72,7 @@ def _tree(elements: list[Struct], missing: set[int]) -> list[Struct]:
 
 
 def _resort(group: Struct, kept: list[int]) -> None:
-    """Keep only the sorting columns before the first one that was removed."""
+    """Keep only the sorting columns before the first removed column."""
     sorting = _items(group, _SORTING_COLUMNS)
     for index, one in enumerate(sorting):
         column = _thrift.need(one, _SORTED_COLUMN, I32, "a sorting column")

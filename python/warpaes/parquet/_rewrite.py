@@ -1,6 +1,6 @@
-"""Rewrites Parquet files page by page without decoding pages, to encrypt, decrypt or re-encrypt them.
+"""Encryption, decryption and re-encryption of Parquet files, page by page and without decoding pages.
 
-The source is always a plain view, so that a single loop serves all three purposes.
+The source is always a plain view, so a single loop serves all three purposes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._modules import CTR_OVERHEAD, OVERHEAD, Place
 from ._thrift import BINARY, I16, I32, I64, LIST, STRUCT, Struct
 from ._view import PlainView
 
-#: Number of bytes of pages to rewrite at a time.
+#: Number of bytes to rewrite at a time.
 _WINDOW_BYTES = 4 << 20
 _MAX_PAGES = 1 << 15
 _PAGE_TYPE, _PAGE_COMPRESSED, _PAGE_CRC, _PAGE_LAST = 1, 3, 4, 8
@@ -41,18 +41,19 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Encryption:
-    """The encryption of a Parquet file.
+    """The parameters of a Parquet file's encryption.
 
     Args:
-        footer_key: The key of the footer, and of all columns without a key of their own: 16, 24 or 32 bytes. Use a new
-            key for each file, as key managers do, because a key with random nonces may encrypt at most 2^32 modules.
-        columns: Columns with a key of their own, by path with dots.
-        footer_key_metadata: Metadata that readers find the footer's key by. It is stored unencrypted.
-        column_key_metadata: Keys of columns that have their own key.
-        aad_prefix: Binds the file to its place, for example a table and a file name.
-        store_aad_prefix: Whether the file contains the prefix; otherwise readers must supply it.
+        footer_key: The key of the footer and of all columns that do not have their own keys: 16, 24 or 32 bytes. Use a
+            new key for each file, as key managers do, because a key with random nonces may encrypt at most 2^32
+            modules.
+        columns: The keys of columns that have their own keys, by dotted path.
+        footer_key_metadata: Metadata that readers use to find the footer key. It is stored unencrypted.
+        column_key_metadata: Metadata that readers use to find the keys of columns that have their own keys.
+        aad_prefix: Associated data that binds the file to its location, for example a table and a file name.
+        store_aad_prefix: Whether to store the prefix in the file. Otherwise, readers must supply it.
         algorithm: ``"AES_GCM_V1"``, or ``"AES_GCM_CTR_V1"``, which does not authenticate pages.
-        plaintext_footer: Whether the footer is only signed, so that schema, row counts and sizes stay readable.
+        plaintext_footer: Whether the footer is only signed, so that the schema, row counts and sizes stay readable.
     """
 
     footer_key: bytes = field(repr=False)
@@ -77,11 +78,11 @@ class Encryption:
             raise ValueError(f"algorithm: must be AES_GCM_V1 or AES_GCM_CTR_V1, not {self.algorithm!r}")
         for path in self.column_key_metadata:
             if path not in self.columns:
-                raise ValueError(f"column_key_metadata: columns has no key for column {path}")
+                raise ValueError(f"column_key_metadata: columns does not contain a key for column {path}")
 
     @property
     def ctr(self) -> bool:
-        """Whether pages are AES-CTR."""
+        """Whether pages are encrypted with AES-CTR."""
         return self.algorithm == "AES_GCM_CTR_V1"
 
 
@@ -102,7 +103,7 @@ class _Writer:
         keep_crc: bool = True,
     ) -> None:
         self._source, self._sink, self._encryption, self._progress = source, sink, encryption, progress
-        #: A crc would have to cover the ciphertext, which already has tags.
+        #: In an encrypted file, a crc would have to cover the ciphertext, which already has tags.
         self._keep_crc = keep_crc and encryption is None and not source.footer.encrypted
         self._at = 0
         unique = secrets.token_bytes(8)
@@ -118,7 +119,7 @@ class _Writer:
         """Write the file, and yield after each window of pages."""
         source, encryption = self._source, self._encryption
         if source.missing_columns:
-            raise KeyError(f"keys: there is no key for column {source.missing_columns[0]}")
+            raise KeyError(f"keys: the key of column {source.missing_columns[0]} is missing")
         magic = b"PARE" if encryption is not None and not encryption.plaintext_footer else b"PAR1"
         self._write(magic)
         metadata = source.footer.metadata
@@ -155,7 +156,7 @@ class _Writer:
         return self._encryption.columns.get(place.path, self._encryption.footer_key)
 
     def _chunk(self, column: Struct, chunk: Chunk, place: Place) -> Generator[None, None, dict[int, tuple[int, int]]]:
-        """Write a chunk's pages. Return the new position of each data page by its old offset."""
+        """Write a chunk's pages. Return each data page's new position, by its old offset."""
         meta: Struct = column[_footer.META_DATA][1]
         begin = self._at
         places: dict[int, tuple[int, int]] = {}
@@ -188,7 +189,7 @@ class _Writer:
         return places
 
     def _pages(self, chunk: Chunk, place: Place) -> Any:
-        """Yield lists of a chunk's plain pages."""
+        """Yield lists of a chunk's unencrypted pages."""
         at, end, want, count = chunk.start, chunk.start + chunk.length, _WINDOW_BYTES, 0
         if chunk.length:
             _footer.check_inside(self._source.footer, at, chunk.length, f"{place}: the column chunk")
@@ -224,7 +225,7 @@ class _Writer:
             at += used
 
     def _sealed(self, pages: list[_Page], place: Place, ordinal: int) -> list[list[bytes | memoryview]]:
-        """Return the modules of pages, or unencrypted headers and pages."""
+        """Return the modules of pages, or unencrypted headers and pages if there is no encryption."""
         encryption = self._encryption
         overhead = 0 if encryption is None else CTR_OVERHEAD if encryption.ctr else OVERHEAD
         headers, kinds, bodies = [], [], []
@@ -314,7 +315,7 @@ class _Writer:
         count = _thrift.need(header, _BLOOM_BYTES, I32, what)
         bits = self._source.read_at(start + reader.at, max(count, 0))
         if count < 0 or len(bits) != count or start + reader.at + count > self._source.footer.start:
-            raise FormatError(f"{what} gives a wrong length")
+            raise FormatError(f"{what} contains a wrong length")
         at = self._at
         self._write(self._module(_thrift.write(header), _modules.BLOOM_HEADER, place))
         self._write(self._module(bits, _modules.BLOOM_BITSET, place))
@@ -397,7 +398,7 @@ class _Writer:
 
 
 def rewrite(source: PlainView, sink: Sink, encryption: Encryption | None, progress: Progress | None = None) -> None:
-    """Rewrite a Parquet file, encrypted, or unencrypted if ``encryption`` is None.
+    """Rewrite a Parquet file as an encrypted file or, if ``encryption`` is None, as an unencrypted file.
 
     Pages are copied without decoding, so compression, encodings, statistics, indexes and Bloom filters are kept. The
     source's footer is modified, so the view cannot be read afterwards.
@@ -405,13 +406,13 @@ def rewrite(source: PlainView, sink: Sink, encryption: Encryption | None, progre
     Args:
         source: An open view of an encrypted or unencrypted file.
         sink: Receives the new file.
-        encryption: Keys and algorithm of the new file.
-        progress: A function that is called with the number of processed bytes of the source, and their total.
+        encryption: The keys and the algorithm of the new file, or None.
+        progress: A function that is called with the number of processed source bytes and their total number.
 
     Raises:
         InvalidTag: The source is not authentic. The sink's contents must be discarded.
         FormatError: The source is damaged, or has more pages than an encrypted file may have.
-        KeyError: There is no key for a column of the source.
+        KeyError: The key of a column in the source is missing.
         ValueError: ``encryption`` names a column that the file does not have.
     """
     for _ in _Writer(source, sink, encryption, progress).run():
@@ -419,10 +420,10 @@ def rewrite(source: PlainView, sink: Sink, encryption: Encryption | None, progre
 
 
 def rewritten(source: PlainView, encryption: Encryption | None) -> Iterator[memoryview]:
-    """Yield the pieces of a file that ``rewrite`` would write, without ``crc`` fields, which encryption drops.
+    """Yield the pieces of the file that ``rewrite`` would write, without ``crc`` fields, which encryption removes.
 
-    A piece is valid until the next one is requested. The same pages always decrypt to the same bytes, however often
-    they were encrypted and decrypted. Raises as ``rewrite``.
+    A piece is valid until the next piece is requested. The same pages always decrypt to the same bytes, however often
+    they have been encrypted and decrypted. Raises the same exceptions as ``rewrite``.
     """
     held = io.BytesIO()
     writer = _Writer(source, held, encryption, None, keep_crc=False)

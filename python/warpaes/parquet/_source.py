@@ -1,4 +1,4 @@
-"""The encrypted file of a view."""
+"""The encrypted file that underlies a view."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Any
 from .._file_objects import can_seek, check_binary
 from .._file_objects import read_at as positional
 
-#: Number of bytes to read and decrypt at a time if pages are shorter. For a local file, they stay in a processor's
-#: caches; for other files, there are few requests.
+#: Number of bytes to read and decrypt at a time, if no page is longer. For local files, they fit in a processor's
+#: caches; for other files, the number of requests is small.
 _LOCAL_BYTES, _REMOTE_BYTES = 256 << 10, 16 << 20
 
 
 class Source:
-    """The encrypted file, which any thread can read at any position."""
+    """The encrypted file. Any thread can read at any position."""
 
     def __init__(self, file: Any, owned: bool, near: bool = False) -> None:
-        """Use a file object. ``owned``: whether ``close`` closes it. ``near``: whether reads have low latency, as for a
-        local file."""
+        """Store a file object. ``owned``: whether ``close`` closes it. ``near``: whether reads have low latency, as
+        with a local file."""
         check_binary(file, "read", "readinto")
         found = positional(file) if can_seek(file) else None
         if found is None:
-            raise ValueError("file: cannot seek, but a Parquet file is read from its end")
+            raise ValueError("file: is not seekable, but a Parquet file is read from its end")
         self._read_at, self.size = found
         self._file, self._owned = file, owned
         self._own = threading.local()
         self.local = near or isinstance(getattr(file, "raw", file), (io.FileIO, io.BytesIO))
-        # The file object has no buffer of its own, so its bytes are those of the descriptor.
+        # The descriptor is used only if the file object has no write buffer and does not change the bytes.
         plain = file.raw if type(file) is io.BufferedReader else file
         regular = type(plain) is io.FileIO and stat.S_ISREG(os.fstat(plain.fileno()).st_mode)
         self._raw = plain if regular else None
@@ -50,13 +50,13 @@ class Source:
             self._read_at(offset, to)
 
     def fetch(self, offset: int, length: int, held: int = 0) -> memoryview:
-        """Read into this thread's window, which the thread's next call overwrites.
+        """Read into this thread's window. The thread's next call overwrites it.
 
-        ``held``: the number of bytes from the offset that are already in the window.
+        ``held`` is the number of bytes from the offset that are already in the window.
         """
         window: bytearray | None = getattr(self._own, "window", None)
         if window is None or len(window) < length:
-            # A quarter larger, because windows end where pages end.
+            # A quarter larger than needed, because windows end where pages end.
             larger = bytearray(max(length, min(self.window_bytes, self.size)) * 5 // 4)
             if window is not None and held:
                 larger[:held] = memoryview(window)[:held]
@@ -66,11 +66,11 @@ class Source:
         return view
 
     def descriptor(self) -> int | None:
-        """Return the descriptor of a regular file; None for other file objects."""
+        """Return the descriptor of a regular file, or None for other file objects."""
         return None if self._raw is None else self._raw.fileno()
 
     def own(self) -> None:
-        """Let ``close`` also close the file."""
+        """Make ``close`` also close the file."""
         self._owned = True
 
     def close(self) -> None:

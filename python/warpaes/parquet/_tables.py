@@ -1,4 +1,4 @@
-"""Reads and writes pyarrow tables as encrypted Parquet files."""
+"""Reading and writing of pyarrow tables as encrypted Parquet files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def read_table(
     """Read an encrypted Parquet file as a ``pyarrow.Table``.
 
     Args:
-        file: As for ``open``.
-        keys: As for ``open``.
-        aad_prefix: As for ``open``.
-        require_gcm: As for ``open``.
-        options: Further arguments of ``pyarrow.parquet.ParquetFile.read``, such as ``columns``.
+        file: See ``open``.
+        keys: See ``open``.
+        aad_prefix: See ``open``.
+        require_gcm: See ``open``.
+        options: Additional arguments for ``pyarrow.parquet.ParquetFile.read``, such as ``columns``.
 
     Raises:
         InvalidTag: The file is not authentic.
@@ -38,13 +38,13 @@ def read_table(
 def ParquetFile(  # noqa: N802 (pyarrow's name)
     file: Any, keys: KeysLike, aad_prefix: bytes | None = None, **options: Any
 ) -> Any:
-    """Return a ``pyarrow.parquet.ParquetFile`` of an encrypted file.
+    """Return a ``pyarrow.parquet.ParquetFile`` for an encrypted file.
 
     Args:
-        file: As for ``open``.
-        keys: As for ``open``.
-        aad_prefix: As for ``open``.
-        options: Further arguments for pyarrow's ``ParquetFile``.
+        file: See ``open``.
+        keys: See ``open``.
+        aad_prefix: See ``open``.
+        options: Additional arguments for pyarrow's ``ParquetFile``.
     """
     import pyarrow.parquet as pq
 
@@ -55,13 +55,13 @@ def write_table(table: Any, where: Any, encryption: Encryption, **options: Any) 
     """Write a ``pyarrow.Table`` as an encrypted Parquet file. pyarrow creates the pages in memory, and plaintext is
     never written to a file.
 
-    Unlike with pyarrow's raw-key API, columns can have separate keys.
+    Unlike in pyarrow's raw-key API, columns can have separate keys.
 
     Args:
         table: The table.
-        where: A path, or a file object with ``write``. At a path, the file appears or is replaced when it is complete.
-        encryption: Keys and algorithm.
-        options: Further arguments of ``pyarrow.parquet.write_table``.
+        where: A path, where the file appears or is replaced only when it is complete, or a file object with ``write``.
+        encryption: The keys and the algorithm.
+        options: Additional arguments for ``pyarrow.parquet.write_table``.
 
     Raises:
         OSError: The file cannot be written.
@@ -98,7 +98,7 @@ class _Raw(io.RawIOBase):
         self._output = output
 
     def writable(self) -> bool:
-        """Return True: the file can be written."""
+        """Return True, because the file can be written."""
         return True
 
     def write(self, data: Any) -> int:

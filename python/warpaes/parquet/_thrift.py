@@ -1,7 +1,7 @@
 """Thrift's compact protocol. Structs are read within strict limits and written with all fields, including unknown ones.
 
-A struct is a dictionary from field numbers to ``(type, value)``. Integers are ``int``, bools ``bool``, doubles and
-binaries ``bytes``; lists are ``List``.
+A struct is a dictionary from field numbers to ``(type, value)``. Integers are ``int``, booleans are ``bool``, doubles
+and binaries are ``bytes``, and lists are ``List``.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Map:
 
 
 class Reader:
-    """Reads structs from bytes. It never reads past their end, and creates at most one object per byte."""
+    """Reads structs from bytes. The reader never reads past the end, and creates at most one object per byte."""
 
     def __init__(self, data: bytes | memoryview, what: str, at: int = 0) -> None:
-        """Start at an offset. ``what``: the name of the bytes in errors."""
+        """Start at an offset. ``what`` is the name of the bytes in error messages."""
         self._data = data
         self._what = what
         self.at = at
@@ -56,17 +56,25 @@ class Reader:
         return value
 
     def _varint(self) -> int:
+        data, at = self._data, self.at
         value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
-            shift += 7
-            if shift > 63:
-                raise self._refuse("a number of more than 64 bits")
+        try:
+            while True:
+                byte = data[at]
+                at += 1
+                value |= (byte & 0x7F) << shift
+                if byte < 0x80:
+                    break
+                shift += 7
+                if shift > 63:
+                    self.at = at
+                    raise self._refuse("a number of more than 64 bits")
+        except IndexError:
+            self.at = at
+            raise self._refuse("it ends too early") from None
+        self.at = at
         if value >> 64:
-            raise self._refuse("a number of more than 64 bits")
+            raise self._refuse("a number has more than 64 bits")
         return value
 
     def _integer(self) -> int:
@@ -90,9 +98,12 @@ class Reader:
             last = last + (head >> 4) if head >> 4 else self._integer()
             if not 0 <= last < 1 << 15 or last in fields:
                 raise self._refuse("a field whose number is out of range or repeats")
-            fields[last] = (
-                (kind, kind == BOOL_TRUE) if kind in (BOOL_TRUE, BOOL_FALSE) else (kind, self._value(kind, depth))
-            )
+            if I16 <= kind <= I64:  # most values of a footer
+                fields[last] = (kind, self._integer())
+            elif kind in (BOOL_TRUE, BOOL_FALSE):
+                fields[last] = (kind, kind == BOOL_TRUE)
+            else:
+                fields[last] = (kind, self._value(kind, depth))
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
@@ -112,7 +123,7 @@ class Reader:
             return self._take(8)
         if kind == MAP:
             return self._map(depth)
-        raise self._refuse("a value of an unknown type")
+        raise self._refuse("a value has an unknown type")
 
     def _list(self, depth: int) -> List:
         if depth > _MAX_DEPTH:
@@ -120,7 +131,7 @@ class Reader:
         head = self._byte()
         count = self._varint() if head >> 4 == 15 else head >> 4
         if count > len(self._data) - self.at:
-            raise self._refuse("a list that is longer than its bytes")
+            raise self._refuse("a list is longer than the remaining bytes")
         kind = head & 0x0F
         return List(kind, [self._value(kind, depth + 1) for _ in range(count)])
 
@@ -132,13 +143,13 @@ class Reader:
             return Map(0, 0, [])
         head = self._byte()
         if count > len(self._data) - self.at:
-            raise self._refuse("a map that is longer than its bytes")
+            raise self._refuse("a map is longer than the remaining bytes")
         key, value = head >> 4, head & 0x0F
         return Map(key, value, [(self._value(key, depth + 1), self._value(value, depth + 1)) for _ in range(count)])
 
 
 def _write_varint(out: bytearray, value: int) -> None:
-    while value >= 0x80:
+    while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
@@ -190,7 +201,9 @@ def _write_struct(out: bytearray, fields: Struct) -> None:
             out.append(kind)
             _write_integer(out, number)
         last = number
-        if kind not in (BOOL_TRUE, BOOL_FALSE):
+        if I16 <= kind <= I64:
+            _write_integer(out, value)
+        elif kind not in (BOOL_TRUE, BOOL_FALSE):
             _write_value(out, kind, value)
     out.append(0)
 

@@ -1,4 +1,4 @@
-"""Folders of Parquet files. Each file in a folder gets the same path in the output folder. No link below a folder is
+"""Folders of Parquet files. Each file in a folder gets the same path in the output folder. Links below a folder are not
 followed."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from .._output import Output
 
 SUFFIXES = (".parquet", ".parq", ".pq")
-#: More threads than this would wait for the GIL, although the native code releases it.
+#: Maximum number of threads. Further threads would wait for the GIL, although the native code releases it.
 _MOST_THREADS = 4
 
 
@@ -25,13 +25,13 @@ class Job:
 
     path: str
     target: str | None
-    name: str  #: its path in the folder, with slashes: what its AAD prefix binds it to
-    folder: str | None = None  #: the folder that was given
-    output: str | None = None  #: the folder of results
+    name: str  #: the path in the folder, with slashes, which the AAD prefix contains
+    folder: str | None = None  #: the folder that was given, or None
+    output: str | None = None  #: the output folder
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[str | io.FileIO]:
-        """Open the file if it was found in a folder; otherwise return its path."""
+        """Open the file if it was found in a folder. Otherwise, yield its path."""
         if self.folder is None:
             yield self.path
             return
@@ -45,7 +45,7 @@ class Job:
 
     @contextlib.contextmanager
     def result(self, *, replace: bool, secret: bool) -> Iterator[Output]:
-        """Write the result, which appears in the opened output folder or at the given target."""
+        """Write the result, which appears in the output folder or at the given target."""
         assert self.target is not None
         if self.folder is None or self.output is None:
             with Output(self.target, replace=replace, secret=secret) as output:
@@ -62,7 +62,7 @@ class Job:
     @staticmethod
     @contextlib.contextmanager
     def _named(path: str) -> Iterator[None]:
-        """Put the full path into errors."""
+        """Add the full path to errors."""
         try:
             yield
         except OSError as error:
@@ -74,7 +74,7 @@ _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 @contextlib.contextmanager
 def _folder_of(root: str, name: str, make: bool = False) -> Iterator[int]:
-    """Open the folder of a file below a root. ``make``: whether to create it first."""
+    """Open the folder of a file below a root. ``make``: whether to create missing folders."""
     folder = os.open(root, _FOLDER)
     try:
         for part in name.split("/")[:-1]:
@@ -84,7 +84,7 @@ def _folder_of(root: str, name: str, make: bool = False) -> Iterator[int]:
             try:
                 deeper = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
             except NotADirectoryError:
-                raise OSError(errno.ENOTDIR, "a folder in this path is a link, which is not followed") from None
+                raise OSError(errno.ENOTDIR, "a folder in the path is a link, which is not followed") from None
             os.close(folder)
             folder = deeper
         yield folder
@@ -93,11 +93,11 @@ def _folder_of(root: str, name: str, make: bool = False) -> Iterator[int]:
 
 
 def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[list[Job], list[str]]:
-    """Return the files to process, and the skipped files in the folders, which are links or not Parquet.
+    """Return the files to process, and the skipped files in the folders, which are links or not Parquet files.
 
     Raises:
-        ValueError: A path is a folder without ``recursive``, or ``output`` is not a folder for several files.
-        FileNotFoundError: A folder does not exist.
+        ValueError: A path is a folder and ``recursive`` is False, or ``output`` is not a folder although there are
+        several files. FileNotFoundError: A folder does not exist.
     """
     given = list(paths)
     found: list[Job] = []
@@ -107,7 +107,7 @@ def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[lis
             found.append(Job(path, _target(output, path, len(given)), os.path.basename(path)))
             continue
         if not recursive:
-            raise ValueError(f"'{path}' is a folder: give --recursive to process the files in it")
+            raise ValueError(f"'{path}' is a folder; use --recursive to process the files in it")
         if output is not None and _is_within(output, path):
             raise ValueError(f"--output: '{output}' is inside '{path}'")
         for folder, below, files in os.walk(path, onerror=_raise):
@@ -121,7 +121,7 @@ def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[lis
                 target = None if output is None else os.path.join(output, name)
                 found.append(Job(whole, target, name.replace(os.sep, "/"), path, output))
     if len({one.target for one in found if one.target is not None}) < sum(one.target is not None for one in found):
-        raise ValueError("two of the files have the same name: process their folders into different output folders")
+        raise ValueError("two of the files have the same name; process their folders into different output folders")
     return found, others
 
 
@@ -145,7 +145,7 @@ def _target(output: str | None, path: str, count: int) -> str | None:
 
 
 def prefix(text: str | None, name: str, bound: bool) -> bytes | None:
-    """Return the AAD prefix of a file: the text and, with ``bound``, a slash and the file's name."""
+    """Return a file's AAD prefix: the text and, with ``bound``, a slash and the file's name."""
     if not bound:
         return None if text is None else text.encode()
     return f"{text}/{name}".encode() if text else name.encode()

@@ -1,4 +1,4 @@
-"""The plain view of an encrypted Parquet file: a file object with the same offsets."""
+"""The plain view of an encrypted Parquet file: a file object with the same offsets as the file."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ._pages import Pages, copy
 from ._plain import PlainFile
 from ._source import Source
 
-#: Number of zeros before the view's footer. Readers read up to this many bytes from the end to find the footer; without
-#: the gap, such a read would fetch and decrypt unused pages.
+#: Number of zeros before the view's footer. Readers read up to this many bytes from the end to find the footer. Without
+#: the zeros, they would fetch and decrypt unused pages.
 _GAP_BYTES = 64 << 10
 
 
@@ -39,10 +39,10 @@ class _Part:
 
 
 class PlainView(PlainFile):
-    """Shows an encrypted Parquet file as the plain file that readers expect.
+    """Shows an encrypted Parquet file as the unencrypted file that readers expect.
 
-    Every page keeps its offset, so that only the parts that a reader requests are fetched and decrypted. Only authentic
-    bytes are returned, except for pages of AES_GCM_CTR_V1, which the format does not authenticate. Any thread may read.
+    Every page keeps its offset, so only the parts that a reader requests are fetched and decrypted. Only authentic
+    bytes are returned, except for AES_GCM_CTR_V1 pages, which the format does not authenticate. Any thread may read.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class PlainView(PlainFile):
             lambda offset, length: bytes(source.read(offset, length)), source.size, keys, aad_prefix, allow_plaintext
         )
         if require_gcm and self.footer.ctr:
-            raise ValueError("require_gcm: the pages of the file are AES_GCM_CTR_V1, which does not authenticate them")
+            raise ValueError("require_gcm: the file uses AES_GCM_CTR_V1, which does not authenticate pages")
         self._missing = sorted(
             {one.place.path for row in self.footer.chunks for one in row if one.encrypted and one.key is None}
         )
@@ -92,10 +92,10 @@ class PlainView(PlainFile):
         return sorted((part for part in parts if part.length), key=lambda part: part.start)
 
     def _move_away(self, column: _thrift.Struct, chunk: Chunk, group_bytes: int) -> None:
-        """Place a chunk without a key after all other chunks, with a large size.
+        """Move a chunk without a key after all other chunks, and give it a large size.
 
         Readers of other columns also read small gaps, and DuckDB reads a complete row group if it needs most of it.
-        Such a gap must not contain an unreadable column.
+        Therefore, gaps must not contain an unreadable column.
         """
         meta: _thrift.Struct = column[_footer.META_DATA][1]
         moved = self._data_end - chunk.start
@@ -115,20 +115,21 @@ class PlainView(PlainFile):
 
     @property
     def missing_columns(self) -> list[str]:
-        """The paths of the columns without a key. Reading one raises KeyError unless these columns were removed."""
+        """The paths of the columns without a key. Reading such a column raises KeyError, unless these columns were
+        removed."""
         return list(self._missing)
 
     def __len__(self) -> int:
-        """Return the size of the plain file in bytes."""
+        """Return the size of the unencrypted file in bytes."""
         return self._size
 
     def tell(self) -> int:
-        """Return the position."""
+        """Return the current position."""
         position: int = getattr(self._own, "at", self._position)
         return position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position of this thread.
+        """Set this thread's position.
 
         Readers with several threads seek and read in two calls, so each thread that seeks has its own position.
         """
@@ -136,14 +137,15 @@ class PlainView(PlainFile):
         return at
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to ``size`` bytes from the position, or all remaining bytes if ``size`` is negative or None."""
+        """Read up to ``size`` bytes from the current position, or all remaining bytes if ``size`` is negative or
+        None."""
         data = super().read(size)
         if hasattr(self._own, "at"):
             self._own.at += len(data)
         return data
 
     def close(self) -> None:
-        """Close the file object, and the file if ``open`` has opened it."""
+        """Close this object, and the file if ``open`` opened it."""
         if not self.closed:
             for part in getattr(self, "_parts", []):
                 part.plain = None
@@ -153,16 +155,16 @@ class PlainView(PlainFile):
         super().close()
 
     def own_source(self) -> None:
-        """Let ``close`` also close the encrypted file, even if it was passed as a file object."""
+        """Make ``close`` also close the encrypted file, even if it was passed as a file object."""
         self._source.own()
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Read up to ``length`` bytes from an offset of the plain file without moving the position.
+        """Read up to ``length`` bytes from an offset in the unencrypted file without changing the position.
 
         Raises:
             InvalidTag: A module is not authentic.
             FormatError: The file is damaged.
-            KeyError: There is no key for a column that contains these bytes.
+            KeyError: The key of a column that contains these bytes is missing.
             ValueError: The offset is negative.
         """
         data, view = _native.parquet_buffer(self._rest(offset, length))
@@ -171,11 +173,11 @@ class PlainView(PlainFile):
         return data
 
     def read_buffer(self, size: int | None = -1) -> Any:
-        """Read up to ``size`` bytes from the position into a ``pyarrow.Buffer``. pyarrow calls this method instead of
-        ``read``.
+        """Read up to ``size`` bytes from the current position into a ``pyarrow.Buffer``. pyarrow calls this method
+        instead of ``read``.
 
-        Its allocator keeps memory for the next read, because fresh memory takes half as long as the decryption. Raises
-        as ``read_at``.
+        pyarrow's allocator keeps memory for the next read, because fresh memory takes half as long as the decryption.
+        Raises the same exceptions as ``read_at``.
         """
         import pyarrow
 
@@ -210,7 +212,7 @@ class PlainView(PlainFile):
             at += self._piece(offset + at, view[at:])
 
     def _piece(self, offset: int, to: memoryview) -> int:
-        """Write one or more bytes from an offset, from a single part or from between parts."""
+        """Write one or more bytes from an offset, either from a single part or from the bytes between parts."""
         if offset < 4:
             return copy(b"PAR1"[offset:], to)
         if offset >= self._data_end:
@@ -228,7 +230,7 @@ class PlainView(PlainFile):
     def _of_part(self, part: _Part, begin: int, to: memoryview) -> int:
         if part.chunk.key is None:
             raise KeyError(
-                f"keys: there is no key for {part.chunk.place}, whose key metadata is {part.chunk.key_metadata!r}"
+                f"keys: the key of {part.chunk.place} is missing; its key metadata is {part.chunk.key_metadata!r}"
             )
         if part.pages is not None:
             return part.pages.read(begin, to)
@@ -241,8 +243,8 @@ class PlainView(PlainFile):
 
     @property
     def footer_bytes(self) -> bytes:
-        """The plain footer (FileMetaData) without length and magic bytes, in the form that cuDF's HybridScanReader
-        accepts."""
+        """The unencrypted footer (FileMetaData) without length and magic bytes, in the form that cuDF's
+        HybridScanReader accepts."""
         return self._tail[_GAP_BYTES:-8]
 
     def column_chunks(
@@ -251,43 +253,43 @@ class PlainView(PlainFile):
         columns: Sequence[str] | None = None,
         device: int | str = "cuda",
     ) -> list[DeviceSpan]:
-        """Copy column chunks as ciphertext to the memory of a GPU and decrypt them there.
+        """Copy column chunks as ciphertext to GPU memory, and decrypt them on the GPU.
 
         The spans have ``ptr`` and ``size`` and are complete on return. They are ordered by row group, and then by
         column as in the file, like HybridScanReader's ``all_column_chunks_byte_ranges``.
 
         Args:
-            row_groups: Numbers of row groups; None for all.
-            columns: Paths of columns, or of groups above them; None for all.
-            device: ``"cuda"``, ``"cuda:1"``, the number of a device, or ``"cpu"`` for page-locked host memory.
+            row_groups: The indices of row groups, or None for all.
+            columns: The paths of columns, or of groups that contain them, or None for all.
+            device: ``"cuda"``, ``"cuda:1"``, a device number, or ``"cpu"`` for page-locked host memory.
 
         Raises:
             InvalidTag: A module is not authentic.
-            KeyError: There is no key for a column.
+            KeyError: The key of a column is missing.
             ValueError: The row group or column does not exist, or ``device`` is not a device name.
             Error: The device does not exist.
         """
         return self.to_device(_device.chosen(self, row_groups, columns), device)
 
     def to_device(self, ranges: Iterable[tuple[int, int]], device: int | str = "cuda") -> list[DeviceSpan]:
-        """Fetch ranges of the plain file, such as those that HybridScanReader requests, to the memory of a GPU.
+        """Fetch ranges of the unencrypted file, such as the ranges that HybridScanReader requests, to GPU memory.
 
-        A complete column chunk is decrypted there; other ranges are decrypted on the CPU and copied. Raises as
-        ``column_chunks``.
+        A complete column chunk is decrypted on the GPU. Other ranges are decrypted on the CPU and copied. Raises the
+        same exceptions as ``column_chunks``.
 
         Args:
             ranges: The offset and the size in bytes of each range.
-            device: As for ``column_chunks``.
+            device: See ``column_chunks``.
         """
         self._check_open()
         return _device.spans(self, ranges, device)
 
     def column_pages(self) -> list[Pages]:
-        """Return the encrypted chunks that have keys, in the order of the file."""
+        """Return the encrypted chunks whose keys are available, in file order."""
         return [part.pages for part in self._parts if part.pages is not None]
 
     def _plain_span(self, span: Span, key: bytes) -> bytes:
-        """Decrypt an index or the two modules of a Bloom filter to the same number of bytes."""
+        """Decrypt an index, or the two modules of a Bloom filter, to the same number of bytes."""
         data = bytes(self._source.read(span.start, span.length))
         place = span.chunk.place
         if span.kind != _modules.BLOOM_HEADER:
@@ -318,4 +320,4 @@ def _padded(header: _thrift.Struct, size: int, where: str) -> bytes:
         data = _thrift.write(padded)
         if len(data) == size:
             return data
-    raise FormatError(f"{where}: the Bloom filter header leaves no room for its view")
+    raise FormatError(f"{where}: the Bloom filter header is too small for padding")

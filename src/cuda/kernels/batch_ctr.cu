@@ -21,18 +21,8 @@ namespace warpaes::cuda {
 
 /// Returns the first counter block: the IV, or J0 for GCM.
 __device__ inline uint4 first_counter(const CounterParams& p, const BatchGroup& group, std::uint64_t message) {
-    const std::uint8_t* iv = global(group.iv) + message * group.iv_stride;
-    const std::uint32_t alignment = alignment_of(iv, iv);
-    if (p.gcm == 0 || group.iv_length != 12) return load_block(iv, alignment);
-    // J0 as in SP 800-38D, 7.1, step 2.
-    uint4 block{};
-    std::uint32_t* const words[3] = {&block.x, &block.y, &block.z};
-#pragma unroll
-    for (unsigned i = 0; i < 3; ++i) {
-        *words[i] = alignment >= 4 ? reinterpret_cast<const std::uint32_t*>(iv)[i] : load_word_bytewise(iv + 4 * i);
-    }
-    block.w = 0x01000000u;
-    return block;
+    if (p.gcm == 0 || group.iv_length != 12) return load_iv(group, message);
+    return nonce_block(group, message, 1);
 }
 
 /// Returns the counter block of the first block of text.

@@ -215,7 +215,21 @@ __global__ void __launch_bounds__(WipeShape::threads) gcm_settle_kernel(const __
     });
 }
 
+__global__ void __launch_bounds__(WipeShape::threads) wipe_failed_kernel(const __grid_constant__ WipeFailedParams p) {
+    if (*p.any_failed == 0) return;
+    wipe_parts(p.units, p.at_once, [&](std::uint64_t unit) -> Stretch {
+        const BatchMessage m(p, unit / p.parts);
+        const BatchGroup& g = *m.group;
+        if (g.failed[m.index] == 0) return {};
+        return part_of(g.output + m.index * g.output_stride, g.length, unit % p.parts, p.parts);
+    });
+}
+
 }  // namespace
+
+Kernel<WipeFailedParams> wipe_failed_kernel_for() {
+    return &wipe_failed_kernel;
+}
 
 Kernel<GcmBatchParams> ghash_batch_kernel_for(int lanes) {
     return lanes == 1   ? &ghash_batch_kernel<1, false>

@@ -60,8 +60,11 @@ struct FewKey {
     const FewKeys& keys;
     std::uint32_t number;
     __device__ __forceinline__ const std::uint32_t* round(int r, std::uint32_t (&buffer)[4]) const {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) buffer[i] = keys.words[number][4 * r + i];
+        const uint4 k = *reinterpret_cast<const uint4*>(&keys.words[number][4 * r]);
+        buffer[0] = k.x;
+        buffer[1] = k.y;
+        buffer[2] = k.z;
+        buffer[3] = k.w;
         return buffer;
     }
 };
@@ -209,7 +212,21 @@ __device__ __forceinline__ uint4 load_iv(const BatchGroup& group, std::uint64_t 
     return load_block(global(group.iv) + message * group.iv_stride);
 }
 
-/// Like xor_partial_block, but processes whole words if the alignment permits.
+/// A message's 12-byte nonce, followed by `counter` (SP 800-38D, 7.1, step 2).
+__device__ __forceinline__ uint4 nonce_block(const BatchGroup& group, std::uint64_t message, std::uint32_t counter) {
+    const std::uint8_t* iv = global(group.iv) + message * group.iv_stride;
+    const std::uint32_t alignment = alignment_of(iv, iv);
+    uint4 block{};
+    std::uint32_t* const words[3] = {&block.x, &block.y, &block.z};
+#pragma unroll
+    for (unsigned i = 0; i < 3; ++i) {
+        *words[i] = alignment >= 4 ? reinterpret_cast<const std::uint32_t*>(iv)[i] : load_word_bytewise(iv + 4 * i);
+    }
+    block.w = byte_swap(counter);
+    return block;
+}
+
+/// Like xor_partial_block, but word by word if the alignment permits.
 __device__ inline void xor_partial_block(std::uint8_t* out, const std::uint8_t* in, uint4 key_stream, unsigned bytes,
                                          std::uint32_t alignment) {
     unsigned at = 0;

@@ -19,9 +19,10 @@ struct alignas(16) BatchGroup {
     const std::uint8_t* iv;
     const std::uint8_t* aad;
     std::uint8_t* tag;
-    const uint4* keys;     ///< slot of the first message's key
-    std::uint8_t* failed;  ///< one byte per message: 1 if its tag was wrong
-    /// Receives the messages' statuses in a batch that no thread waits for; may be null.
+    const uint4* keys;          ///< slot of the first message's key
+    std::uint8_t* failed;       ///< one byte per message: 1 if its tag was wrong, otherwise 0
+    std::uint32_t* any_failed;  ///< set to 1 if any message of the batch has failed
+    /// Receives the messages' statuses in a batch that no thread waits for; or null.
     std::int32_t* statuses;
     std::uint64_t input_stride, output_stride, iv_stride, aad_stride, tag_stride;
     std::uint64_t key_stride;  ///< in blocks: 0 or key_slot_blocks
@@ -54,7 +55,7 @@ struct BatchParams {
 /// Round keys of a batch with a few keys, as a separate parameter.
 struct FewKeys {
     static constexpr unsigned most = 64;
-    std::uint32_t words[most][60];
+    alignas(16) std::uint32_t words[most][60];
 };
 
 /// Blocks (batch_blocks.cu).
@@ -169,6 +170,26 @@ struct GcmRowsParams {
     std::uint32_t run_count;
     const FieldElement* run_powers;       ///< HashKey::count for each run: H^1 …
     FieldElement powers[HashKey::count];  ///< H^1 …
+};
+
+/// GCM of messages under one key in one pass (gcm_pass.cu).
+struct GcmPassParams {
+    BatchParams batch;        ///< units are not used
+    std::uint32_t log_rows;   ///< log2 of the rows of a message
+    std::uint32_t aad_steps;  ///< steps for the longest associated data
+    std::uint32_t tiles;
+    std::uint32_t weighted;                ///< nonzero: rows have weights
+    FieldElement powers[HashKey::count];   ///< contents of the slots; in each slot the lowest exponent is first
+    FieldElement weights[HashKey::count];  ///< H^0, H^-1 …
+};
+
+/// Wipes the outputs of messages whose `failed` byte is set. Every message has `parts` parts, which are the units.
+struct WipeFailedParams {
+    const BatchGroup* groups;
+    std::uint32_t group_count;
+    std::uint32_t at_once;  ///< units that a warp takes at a time
+    std::uint64_t parts, units;
+    const std::uint32_t* any_failed;  ///< if it is 0, there is nothing to wipe
 };
 
 /// Powers of H for GcmRowsParams.

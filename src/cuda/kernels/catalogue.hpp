@@ -107,6 +107,10 @@ Kernel<GcmBatchParams> ghash_pieces_kernel_for();
 /// that wide_mma is used. `aligned` means that all texts are aligned to 16 bytes.
 Kernel<RunPowersParams> ghash_run_powers_kernel_for();
 Kernel<GcmRowsParams> ghash_messages_kernel_for(bool wide, bool aligned);
+/// Many messages under one key in one pass, with wide_mma: key stream, GHASH, and tags or their comparison.
+Kernel<GcmPassParams> gcm_pass_kernel_for(int rounds, Direction direction);
+/// Wipes the outputs of messages that have `failed`, after a pass.
+Kernel<WipeFailedParams> wipe_failed_kernel_for();
 Kernel<GcmBatchParams> gcm_finish_kernel_for();
 Kernel<GcmBatchParams> gcm_j0_kernel_for();
 Kernel<GcmSettleParams> gcm_settle_kernel_for();

@@ -19,16 +19,7 @@
 
 namespace warpaes::cuda {
 
-/// Returns `bytes` bytes (0 to 16) at any address, padded with zeros.
-__device__ __forceinline__ uint4 load_part(const std::uint8_t* p, unsigned bytes) {
-    if (bytes == block_bytes && reinterpret_cast<std::uintptr_t>(p) % 16 == 0) return load_block(p, 16);
-    if (reinterpret_cast<std::uintptr_t>(p) % 4 != 0 || bytes % 4 != 0) return load_tail(p, bytes);
-    const auto* const words = reinterpret_cast<const std::uint32_t*>(p);
-    const auto word = [&](unsigned i) { return 4 * i < bytes ? words[i] : 0; };
-    return make_uint4(word(0), word(1), word(2), word(3));
-}
-
-/// The description of a row for the products.
+/// The description of a row that the products need.
 struct RowEdges {
     int at;  ///< number of this lane's next block; negative: a leading zero
     int text_begin, text_end,

@@ -64,7 +64,24 @@ __device__ __forceinline__ uint4 load_block(const std::uint8_t* p, std::uint32_t
     return load_unaligned(p);
 }
 
-/// Like load_block(), but issues the load here. Otherwise the compiler would move the load down to the first use of the
+/// A block at any address between two others of the same text: loads the two aligned blocks that contain it, which
+/// takes fewer accesses than its words and bytes. The bytes of the neighbours, which other threads may be writing, are
+/// discarded.
+__device__ __forceinline__ uint4 load_inner_block(const std::uint8_t* p) {
+    const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) % 16);
+    const auto* const aligned = reinterpret_cast<const uint4*>(p - past);
+    const uint4 a = aligned[0], b = past != 0 ? aligned[1] : a;
+    const bool two = (past & 8) != 0, one = (past & 4) != 0;
+    const std::uint32_t w[6] = {two ? a.z : a.x, two ? a.w : a.y, two ? b.x : a.z,
+                                two ? b.y : a.w, two ? b.z : b.x, two ? b.w : b.y};
+    const std::uint32_t v[5] = {one ? w[1] : w[0], one ? w[2] : w[1], one ? w[3] : w[2], one ? w[4] : w[3],
+                                one ? w[5] : w[4]};
+    const unsigned shift = 8 * (past % 4);
+    return make_uint4(word_from(v[0], v[1], shift), word_from(v[1], v[2], shift), word_from(v[2], v[3], shift),
+                      word_from(v[3], v[4], shift));
+}
+
+/// Like load_block(), but the load is issued here. The compiler would otherwise move it down to the first use of the
 /// result, however far away that is.
 __device__ __forceinline__ uint4 load_block_early(const std::uint8_t* p, std::uint32_t alignment) {
 #if defined(__CUDA_ARCH__)

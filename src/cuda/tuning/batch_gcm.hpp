@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
+#include "aes/ghash.hpp"
 #include "aes/types.hpp"
 #include "cuda/tuning/ghash.hpp"
 
@@ -107,6 +109,107 @@ struct GcmRows {
         const std::uint64_t of_run = tiles / runs, of_turn = tiles / (turns * static_cast<std::uint64_t>(grid));
         if (runs == 1) return 1;
         return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(of_run, of_turn), 1, most_tiles));
+    }
+};
+
+/// What the estimate of a pass needs to know of its messages; lengths are in blocks.
+struct GcmPassWork {
+    std::uint64_t messages = 0, blocks = 0;  ///< of all messages
+    std::uint64_t longest = 0, aad = 0;      ///< the longest text, and the longest associated data
+    bool equal = true;                       ///< all texts have the same length
+    bool equal_ends = true;                  ///< their lengths are equal modulo four
+};
+
+struct GcmPassShape {
+    std::uint32_t log_rows = 0;   ///< log2 of the rows of a message
+    std::uint32_t aad_steps = 0;  ///< steps for the longest associated data
+    bool weighted = true;         ///< rows have weights; otherwise the powers account for the positions after the end
+    double time = 0;              ///< estimate, in steps of all warps
+};
+
+/// GCM of many messages under one key in one pass (gcm_pass.cu), with wide_mma.
+struct GcmPass {
+    static constexpr int threads = 512;
+    static constexpr unsigned warps = threads / 32;
+    static constexpr unsigned together = 4;       ///< warps that wide_mma takes
+    static constexpr unsigned rows_per_warp = 8;  ///< rows of wide_mma's operand, of four lanes each
+    static constexpr unsigned slots = 16;         ///< each of four powers of H
+    static constexpr int tables = 4;
+    static constexpr std::uint64_t most_aad = 1024, most_bytes = 1 << 20;
+    static constexpr std::uint32_t most_log_rows = 3;
+    /// The costs of a tile, of weights, and of a step without text, in steps.
+    static constexpr double tile_cost = 0.6, weights_cost = 0.6, edge_cost = 0.3;
+#if defined(WARPAES_SIMT)
+    static constexpr std::uint64_t least_blocks = 256;  // which the simulated GPU processes in reasonable time
+    static constexpr double several_kernels_fixed = 1e6;
+#else
+    static constexpr std::uint64_t least_blocks = 32768;  ///< all text of the batch
+    static constexpr double several_kernels_fixed = 17;   ///< what several kernels take longer for any text, in steps
+#endif
+    /// The time of several kernels for the text, as a multiple of the steps that it fills: by the average length of the
+    /// messages in blocks, and for long messages of different lengths.
+    static constexpr std::uint64_t short_blocks = 64, long_blocks = 256;
+    static constexpr double several_kernels_short = 1.4, several_kernels = 1.05, several_kernels_long = 0.95,
+                            several_kernels_unequal = 1.25;
+
+    static constexpr std::size_t shared_bytes() {
+        return tables * table_bytes_each + slots * 4096 + warps * 32 * block_bytes;
+    }
+    static constexpr bool is_possible(const DeviceLimits& device) {
+        return GhashMma::wide(device) && device.table.tensor_blocks != never &&
+               shared_bytes() <= static_cast<std::size_t>(device.shared_bytes_per_block);
+    }
+    static constexpr bool fits(std::uint64_t bytes, std::uint64_t aad, std::size_t iv_bytes) {
+        return bytes <= most_bytes && aad <= most_aad && iv_bytes == gcm_nonce_bytes;
+    }
+    /// Messages of a tile.
+    static constexpr std::uint64_t tile_messages(std::uint32_t log_rows) {
+        return std::uint64_t{rows_per_warp * warps} >> log_rows;
+    }
+    static constexpr std::uint64_t tiles_of(std::uint64_t messages, std::uint32_t log_rows) {
+        return (messages + tile_messages(log_rows) - 1) / tile_messages(log_rows);
+    }
+    static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t tiles) {
+        return {static_cast<int>(std::min(tiles, static_cast<std::uint64_t>(device.multiprocessors))), threads,
+                shared_bytes(), tables};
+    }
+    static constexpr GcmPassShape shape_with(const DeviceLimits& device, const GcmPassWork& work,
+                                             std::uint32_t log_rows) {
+        const std::uint64_t step = std::uint64_t{4} << log_rows;
+        GcmPassShape shape;
+        shape.log_rows = log_rows;
+        shape.aad_steps = static_cast<std::uint32_t>((work.aad + step - 1) / step);
+        shape.weighted = log_rows != 0 || !work.equal_ends || shape.aad_steps + work.longest / step + 1 > slots;
+        const auto cost = [&](double blocks) {
+            return blocks / static_cast<double>(step) + (shape.aad_steps + 1) * edge_cost + tile_cost +
+                   (shape.weighted ? weights_cost : 0);
+        };
+        const auto multiprocessors = static_cast<std::uint64_t>(device.multiprocessors);
+        const std::uint64_t tiles = tiles_of(work.messages, log_rows);
+        const double longest = cost(static_cast<double>((work.longest + step - 1) / step * step));
+        const double average = cost(static_cast<double>(work.blocks) / static_cast<double>(work.messages));
+        shape.time =
+            work.equal
+                ? static_cast<double>((tiles + multiprocessors - 1) / multiprocessors) * longest
+                : std::max(static_cast<double>(tiles) / static_cast<double>(multiprocessors) * average + average / 2,
+                           longest);
+        return shape;
+    }
+    /// The best shape, or none if several kernels take less time.
+    static constexpr std::optional<GcmPassShape> choose(const DeviceLimits& device, const GcmPassWork& work) {
+        if (!is_possible(device) || work.blocks < least_blocks) return std::nullopt;
+        GcmPassShape best = shape_with(device, work, 0);
+        for (std::uint32_t log_rows = 1; log_rows <= most_log_rows; ++log_rows) {
+            const GcmPassShape next = shape_with(device, work, log_rows);
+            if (next.time < best.time) best = next;
+        }
+        const double steps = static_cast<double>(work.blocks) / (static_cast<double>(device.multiprocessors) * threads);
+        const double factor = work.blocks < short_blocks * work.messages  ? several_kernels_short
+                              : work.blocks < long_blocks * work.messages ? several_kernels
+                              : work.equal                                ? several_kernels_long
+                                                                          : several_kernels_unequal;
+        if (best.time > factor * steps + several_kernels_fixed) return std::nullopt;
+        return best;
     }
 };
 

@@ -18,10 +18,6 @@ namespace warpaes {
 
 namespace {
 
-Error cancelled() {
-    return {WARPAES_ERROR_CANCELLED, "cancelled by the caller"};
-}
-
 bool opens(const MessageGroup& g) {
     return g.direction == Direction::decrypt && uses_tag(g.mode);
 }
@@ -142,7 +138,7 @@ Claim Batch::take_host(unsigned worker, std::uint32_t most) {
 
 bool Batch::leave_out(std::span<const Slice> slices) {
     if (!cancelled_) return false;
-    give_up(slices, cancelled());
+    for (const Slice& s : slices) outcomes_.fail(s.entry, WARPAES_ERROR_CANCELLED, "cancelled by the caller");
     return true;
 }
 

@@ -192,8 +192,9 @@ void BatchEngine::prepare(std::unique_lock<std::mutex>& lock, Team& team, const 
     if (ready) {
         try {
             start_gpu_workers(*batch);
-        } catch (const Error& e) {
-            batch->abandon(e.status(), e.what());
+        } catch (...) {
+            const Error error = current_error();
+            batch->abandon(error.status(), error.what());
             ready = false;
         }
     }

@@ -288,7 +288,6 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
             throw Error(WARPAES_ERROR_OVERLAP, std::string("tag: overlaps ") + read.name);
         }
     }
-    if (in_place && meet(tag, input) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: overlaps input");
 }
 
 int EntryChecker::place(const void* pointer, MemoryStretch& last) {

@@ -46,8 +46,11 @@ std::shared_ptr<const ExpandedKey> KeyTable::get(std::span<const std::uint8_t> k
     std::shared_ptr<const ExpandedKey> evicted;  // released after the lock
     const std::lock_guard lock(mutex_);
     if (auto found = find(hash, key)) return found;
-    entries_.push_front({hash, made, Clock::now()});
-    by_hash_.emplace(hash, entries_.begin());
+    // Both containers allocate, and the table must not hold a key that only one of them has.
+    Entries added;
+    added.push_front({hash, made, Clock::now()});
+    by_hash_.emplace(hash, added.begin());
+    entries_.splice(entries_.begin(), added);
     if (entries_.size() > capacity_) evicted = take_oldest();
     return made;
 }

@@ -7,6 +7,10 @@ namespace warpaes {
 
 namespace {
 
+/// Made in advance, because a sentence takes memory. Copies take none. Never destroyed, because threads may outlive the
+/// static objects.
+const Error& no_memory = *new Error(WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory");
+
 template <typename Atomic>
 void lower_to(Atomic&& value, std::uint64_t to) noexcept {
     std::uint64_t seen = value.load(std::memory_order_relaxed);
@@ -16,17 +20,21 @@ void lower_to(Atomic&& value, std::uint64_t to) noexcept {
 
 }  // namespace
 
-Error current_error() {
+Error current_error() noexcept {
     try {
-        throw;
-    } catch (const Error& e) {
-        return e;
+        try {
+            throw;
+        } catch (const Error& e) {
+            return e;
+        } catch (const std::bad_alloc&) {
+            return no_memory;
+        } catch (const std::exception& e) {
+            return {WARPAES_ERROR_INTERNAL, e.what()};
+        } catch (...) {
+            return {WARPAES_ERROR_INTERNAL, "unknown failure"};
+        }
     } catch (const std::bad_alloc&) {
-        return {WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory"};
-    } catch (const std::exception& e) {
-        return {WARPAES_ERROR_INTERNAL, e.what()};
-    } catch (...) {
-        return {WARPAES_ERROR_INTERNAL, "unknown failure"};
+        return no_memory;  // the sentence needs memory
     }
 }
 

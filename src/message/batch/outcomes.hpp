@@ -14,8 +14,8 @@
 
 namespace warpaes {
 
-/// Converts the exception being handled, of any type, to an Error.
-Error current_error();
+/// Turns the exception being handled, of any type, into an Error. Allocates nothing if an allocation has failed.
+Error current_error() noexcept;
 
 class Outcomes {
 public:

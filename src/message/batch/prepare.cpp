@@ -21,9 +21,11 @@ constexpr std::uint64_t message_cost = 64;
 /// Serial modes are fast when a lane interleaves many messages. These bound the number of messages in a task: a
 /// minimum, if there are enough for all workers, and a maximum. A task may have more short messages, up to a number of
 /// bytes, because starting and ending a task and wiping its stack takes as long as processing about ten kilobytes.
+/// With a multiple of serial_least messages, a CPU's lanes are busy until the end of the task.
 constexpr std::uint64_t serial_least = 16, serial_most = 64, serial_most_short = 2048;
-constexpr std::uint64_t short_task_bytes = std::uint64_t{128} << 10;
+constexpr std::uint64_t short_task_bytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t serial_task_bytes = std::uint64_t{64} << 20;
+constexpr std::size_t serial_task_entries = 256;  // their groups stay in the core's own caches
 
 constexpr std::uint64_t least_task_bytes = std::uint64_t{16} << 10;
 
@@ -309,9 +311,11 @@ void Batch::make_tasks(const Survey& survey) {
     const std::uint64_t fair = std::max<std::uint64_t>(1, survey.serial_messages * 4 / shares);
     const auto serial = [&](const Shape& shape) {
         const std::uint64_t most = std::clamp(short_task_bytes / shape.cost, serial_most, serial_most_short);
-        return TaskList::Limits{
-            .bytes = serial_task_bytes,
-            .messages = std::clamp(survey.serial_messages / shares + 1, std::min(serial_least, fair), most)};
+        const std::uint64_t least = std::min(serial_least, fair), parts = workers.size() > 1 ? shares : 1;
+        const std::uint64_t messages = std::clamp(survey.serial_messages / parts + 1, least, most);
+        return TaskList::Limits{.bytes = serial_task_bytes,
+                                .messages = (messages + least - 1) / least * least,
+                                .slices = serial_task_entries};
     };
     constexpr TaskList::Limits whole{
         .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};

@@ -1,4 +1,4 @@
-"""Cases with standard descriptors that are missing, full, closed at the other end, or open for the other direction."""
+"""Cases with standard descriptors that are missing, full, closed at the other end, or open for the wrong direction."""
 
 import os
 import signal
@@ -55,12 +55,12 @@ def case(recipe, state, fds):
     if recipe.reads and 0 in fds and state in UNREADABLE:
         allowed = {READ, NOT_FOUND}
     elif recipe.prints and 1 in fds and state in UNWRITABLE:
-        # Lost data is a failure. If the reader of the text has gone, as after `head`, the command ends silently.
+        # Lost data is a failure. If the reader of text output has gone, as after `head`, the command ends silently.
         allowed = {-signal.SIGPIPE} if state is broken_pipe and not recipe.data else {WRITE}
     elif recipe.reads and 0 not in fds:
         stdin = None
     more = {} if stdin is None else {"stdin": stdin}
-    # An empty input is also valid, but outputs are not compared with it.
+    # An empty input is also valid, but the outputs then differ from the expected outputs.
     outputs = {} if recipe.reads and 0 in fds else recipe.outputs
     names = ", ".join(str(fd) for fd in fds)
 

@@ -10,7 +10,7 @@ from recipes import BY_NAME, RECIPES, WRITING
 from world import DOCUMENTED, NOBODY, WARPAES, WRITE, Case
 
 AS_ROOT = os.geteuid() == 0
-LOADER = {127}  # ld.so and the shell report this if a library cannot be loaded
+LOADER = {127}  # ld.so and the shell return this status if a library cannot be loaded
 
 
 def limit(which, value):
@@ -29,7 +29,8 @@ def descriptors():
 
 
 def sanitized():
-    """A sanitizer reserves more than any of these limits before the command begins."""
+    """Return whether a sanitizer is in use, which reserves more memory than any of these limits before the command
+    begins."""
     enter = limit(resource.RLIMIT_AS, 8 << 30)
     return subprocess.run([WARPAES, "--version"], preexec_fn=enter, capture_output=True, check=False).returncode != 0
 
@@ -80,7 +81,7 @@ def seconds():
 
     slow = ("enc", "-aes-256-cfb8", "-pbkdf2", "-iter", "10", "-pass", "env:P", "-in", "/dev/zero", "-out")
     for output in ("out", "/dev/null"):
-        more = {"enter": enter, "allowed": {-signal.SIGXCPU}, "longest": 100}  # an extra second, for a busy machine
+        more = {"enter": enter, "allowed": {-signal.SIGXCPU}, "longest": 100}  # one extra second for a busy machine
         yield Case("limits", f"one second of processor time, to {output}", [*slow, output], **more)
 
 

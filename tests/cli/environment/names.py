@@ -30,7 +30,7 @@ NAMES = [
 
 
 def record_names(field, name):
-    """The record is readable and contains the bytes of the name."""
+    """Check that the record is readable and contains the bytes of the name."""
 
     def check(world, result):
         try:
@@ -55,7 +55,7 @@ def move(name, source):
 
 def named():
     for name in NAMES:
-        path = b"./" + name  # `-` is standard input, and `-o` an option
+        path = b"./" + name  # `-` is standard input, and `-o` is an option
         put = {"prepare": move(name, "plain"), "allowed": {0}}
         sealed = {"prepare": move(name, "sealed"), "allowed": {0}}
         shown = repr(name[:20])
@@ -93,7 +93,7 @@ def is_json(world, result):
 
 
 # ------------------------------------------------------------------------------------- kinds of files that a name can
-# denote
+# refer to
 
 
 def link(target):
@@ -109,7 +109,8 @@ def device(path):
     os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(240, 250))  # no such device exists
 
 
-#: How each is created, and the exit statuses as an output without and with -f, and as an input.
+#: For each kind, how it is created, and the exit statuses as an output without -f, as an output with -f, and as an
+#: input.
 KINDS = {
     "a dangling link": (link("nowhere"), {WRITE}, {WRITE}, {NOT_FOUND}),
     "a link to itself": (link("it"), {WRITE}, {WRITE}, {NOT_FOUND}),
@@ -186,7 +187,7 @@ def devices():
     for path, allowed in DEVICES.items():
         for force in ([], ["-f"]):
             shown = f"{path} {' '.join(force)}"
-            # Standard input is a pipe here, and /dev/stdin is its read end.
+            # Standard input is a pipe in this case, and /dev/stdin is its read end.
             yield Case("links", f"encrypt to {shown}", ["encrypt", *K, *force, "-o", path, "plain"], allowed=allowed)
             yield Case("links", f"enc to {shown}", [*ENC, *force, "-in", "plain", "-out", path], allowed=allowed)
         arguments = ["verify", "-k", path, "sealed"]
@@ -204,7 +205,7 @@ def devices():
     ):
         fifo = {"prepare": lambda world: (os.mkfifo(world.path("it")), world.extra.add("it"))}
         if "it" in arguments:
-            continue  # the command correctly waits for a writer
+            continue  # the command waits for a writer, as it should
         yield Case("links", " ".join(arguments), arguments, allowed={SAME_FILE}, stdin=b"x" * 200_000, **fifo)
 
     def make_fifo(world):

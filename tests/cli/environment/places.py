@@ -32,7 +32,7 @@ def read_only():
 
 
 class Mounted:
-    """Return a file system of 256 KiB, or None if it cannot be mounted."""
+    """A file system of 256 KiB, or None if it cannot be mounted."""
 
     def __init__(self, template):
         self.folder = template.base / "small"
@@ -176,7 +176,7 @@ def clashes():
 
 
 def unreadable():
-    """Unreadable files are reported, and the other files are processed."""
+    """Check that unreadable files are reported and all other files are processed."""
 
     def prepare(world):
         tree(world, in__a=world.template.plain, in__b__c=b"x", in__d=world.template.plain)
@@ -208,14 +208,16 @@ def unreadable():
 # ------------------------------------------------------------------------------------------ inputs that change
 
 
-#: The length exceeds a pipe and all buffers of the command, so the command cannot end while its output is not read.
+#: The length exceeds the capacity of a pipe and of all buffers in the command, so the command cannot end until its
+#: output is read.
 UNREADABLE_BYTES = 4 << 30
 
 
 def changing():
-    """While the output waits for a reader, the input grows or shrinks.
+    """Grow or shrink the input while the output waits for a reader.
 
-    The first bytes of the output show that the command has opened its input. Most of the input is still unread then.
+    The first bytes of the output show that the command has opened its input. At this point, most of the input is still
+    unread.
     """
 
     def drive(size):
@@ -284,7 +286,7 @@ while True:
 
 
 def watched():
-    """No other user can read a byte before the output has its name."""
+    """Check that no other user can read a byte before the output has its name."""
     if not AS_ROOT:
         return
 
@@ -312,8 +314,8 @@ def watched():
 
 
 def memory():
-    """The process's /proc files always belong to root: no other process of the user may inspect it, and it leaves no
-    core dump."""
+    """Check that the process's /proc files belong to root. If they do, no other process of the user may inspect the
+    process, and it leaves no core dump."""
 
     def drive(world, process):
         feed(process, world.template.plain)

@@ -1,4 +1,4 @@
-"""The commands that are run in every environment."""
+"""The commands to run in every environment."""
 
 from dataclasses import dataclass, field
 
@@ -12,9 +12,9 @@ class Recipe:
     name: str
     arguments: tuple
     outputs: dict = field(default_factory=dict)
-    reads: bool = False  # standard input
-    prints: bool = False  # on standard output
-    data: bool = False  # on standard output, instead of messages
+    reads: bool = False  # reads standard input
+    prints: bool = False  # prints on standard output
+    data: bool = False  # standard output contains data instead of messages
     status: int = 0
     open_stdout: bool = False
     changes_keys: bool = False

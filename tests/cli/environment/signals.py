@@ -1,5 +1,5 @@
-"""Cases with every signal that ends a process by default, at several moments, with signals that stop it, and with
-SIGKILL."""
+"""Cases with every signal that ends a process by default, at several moments, with signals that stop a process, and
+with SIGKILL."""
 
 import array
 import contextlib
@@ -29,7 +29,7 @@ def wait_until_read(process):
 
 
 def wait_until_in(process, wanted, times=3):
-    """Wait until the process has been seen in this state `times` times: "S" is asleep, "T" is stopped."""
+    """Wait until the process has been observed in this state `times` times. "S" means asleep, and "T" means stopped."""
     seen = 0
     deadline = time.monotonic() + 5
     while seen < times and time.monotonic() < deadline:
@@ -81,7 +81,7 @@ def stopped_and_continued(world, process):
     process.send_signal(signal.SIGCONT)
     process.stdin.write(world.template.plain[20_000:])
     process.stdin.close()
-    process.stdin = None  # communicate() would close it again
+    process.stdin = None  # communicate() would otherwise close it again
 
 
 def fifos(*names):
@@ -105,7 +105,7 @@ def big_input(world):
     world.extra.add("big")
 
 
-#: Commands that wait, the reason, and how to cause it.
+#: Commands that wait, with the reason and a function that makes them wait.
 WAITING = [
     (Recipe("encrypt from a pipe", ("encrypt", *K, "-o", "out", "fifo"), {"out": "sealed"}), fifos("fifo")),
     (Recipe("encrypt into a pipe", ("encrypt", *K, "-o", "fifo", "plain")), fifos("fifo")),
@@ -175,7 +175,7 @@ def whole(world, result):
 
 
 def no_trace(world, result):
-    """An unnamed file disappears with the process. On other file systems, a temporary file remains that only its owner
-    can read."""
+    """Return a fault if a temporary file remains. An unnamed file disappears with its process. On file systems without
+    unnamed files, a temporary file remains, and only its owner can read it."""
     left = [name for name in os.listdir(world.folder) if name.startswith(".warpaes-")]
     return [f"{left} remain"] if left and world.template.unnamed_files else []

@@ -1,9 +1,10 @@
-"""Runs the command in every environment: standard descriptors, signals, limits, names, links, folders, other users.
+"""Runs the command in every environment: with different standard descriptors, signals, limits, names, links, folders
+and users.
 
 After each case, the test checks that the command neither crashed nor hung, that the exit status is documented, that
-inputs are unchanged and outputs complete or unchanged, and that no other file remains and no secret is shown. `--all`
-runs every case. Without it, as in CI, axes with many cases run a sample. `--only TEXT` runs the cases whose names
-contain TEXT.
+inputs are unchanged, that outputs are complete or unchanged, that no other file remains, and that no secret is shown.
+`--all` runs every case. Without it, as in CI, axes with many cases run a sample. `--only TEXT` runs the cases whose
+names contain TEXT.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from world import Template, notice, run_case
 
 import places
 
-#: On axes with many or slow cases, CI runs one in this many.
+#: On axes with many or slow cases, CI runs one of this many cases.
 SHARES = {"descriptors": 2, "signals": 3}
 
 
@@ -47,7 +48,7 @@ def main():
         chosen = [
             case for case in cases if is_chosen(case, options.all) and options.only in f"{case.axis}: {case.name}"
         ]
-        alone = [case for case in chosen if case.axis == "full"]  # these cases share one file system
+        alone = [case for case in chosen if case.axis == "full"]  # these cases share the same file system
         faults, taken = collections.Counter(), collections.Counter()
 
         def run(case):
@@ -74,11 +75,11 @@ def main():
         wrong = f", {faults[axis]} of them wrong" if faults[axis] else ""
         notice(f"{axis:14}{count:6} cases{wrong}, {taken[axis] / count:.3f} s each")
     if not any("MiB" in case.name for case in cases):
-        notice("limits        memory: not run, a sanitizer needs more memory; every other build runs this")
+        notice("limits memory: not run, because a sanitizer needs more memory; every other build runs this")
     if not mounted.there:
-        notice("full          not run: no small file system can be mounted here; root runs this where it can mount")
+        notice("full not run: cannot mount a small file system; root runs this where mounting is possible")
     if not places.AS_ROOT:
-        notice("another user  not run: only root can become another user; root on any machine runs this")
+        notice("another user not run: only root can become another user; root on any machine runs these cases")
     wrong = sum(faults.values())
     notice(f"{len(chosen)} of {len(cases)} cases in {time.monotonic() - begun:.0f} s, {wrong} wrong")
     return 1 if wrong else 0

@@ -1,4 +1,4 @@
-"""The folder of a case of the environment matrix, and the invariants checked after every case."""
+"""The folder of a case in the environment matrix, and the invariants that are checked after every case."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Callable, Optional
 
 WARPAES = os.environ["WARPAES"]
-# Variables that programs with sanitizers or mutants read.
+# Variables that programs built with sanitizers or mutants read.
 OF_THE_BUILD = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "WARPAES_MUTANT")
 MARKER = b"plaintext-that-nobody-may-see-7f3a"
 PASSPHRASE = "passphrase-that-nobody-may-see-5e1d"
@@ -34,18 +34,18 @@ class Case:
     axis: str
     name: str
     arguments: list
-    #: the content of each file after success: "plain", "sealed", "enc", "keyset", "part"
+    #: the content of each output after success: "plain", "sealed", "enc", "keyset" or "part"
     outputs: dict = field(default_factory=dict)
-    #: the only valid exit statuses, if not None; a negative status is a signal
+    #: the only valid exit statuses, or None if any documented status is valid; a negative status is a signal
     allowed: Optional[set] = None
     stdin: bytes = b""
     #: called with the World before the command starts
     prepare: Callable = lambda world: None
     #: called in the new process before the command
     enter: Callable = lambda: None
-    #: called with the World and the process instead of waiting for its end
+    #: called with the World and the process, instead of waiting for the process to end
     drive: Optional[Callable] = None
-    #: called afterwards with the World and the Result; returns the differences
+    #: called at the end with the World and the Result; returns the differences
     check: Callable = lambda world, result: []
     #: whether standard output may contain secrets
     open_stdout: bool = False
@@ -66,7 +66,7 @@ class Result:
 
 
 class Template:
-    """The initial contents of every case's folder, created once."""
+    """The initial contents of every case's folder. They are created once."""
 
     def __init__(self):
         parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -96,7 +96,7 @@ class Template:
         self.unnamed_files = self._has_unnamed_files()
 
     def _copy_of_command(self):
-        """Copy the programs, because other users may not be able to enter the build folder."""
+        """Copy the programs, because other users may not be allowed to enter the build folder."""
         copy = self.base / "bin"
         copy.mkdir(mode=0o755)
         found = subprocess.run(["ldd", WARPAES], capture_output=True, text=True, check=False).stdout
@@ -130,7 +130,7 @@ ENC = ("enc", "-aes-256-ctr", "-pbkdf2", "-iter", "10", "-pass", "env:P")
 
 
 class World:
-    """The folder of one case."""
+    """The folder of a case."""
 
     def __init__(self, template):
         self.template = template
@@ -139,8 +139,8 @@ class World:
             path = self.folder / name
             path.write_bytes(content)
             os.chmod(path, 0o600 if name in ("keys", "raw") else 0o644)
-        self.extra = set()  # names that may exist afterwards
-        self.extra_inputs = set()  # folders of plaintext
+        self.extra = set()  # names that may also exist after the case
+        self.extra_inputs = set()  # folders that contain plaintext
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -162,7 +162,7 @@ class World:
 
     def start(self, case, stdin):
         def enter():
-            os.setpgid(0, 0)  # not a separate session, which a terminal could not stop
+            os.setpgid(0, 0)  # not a separate session, because a terminal could not stop it
             if case.user is not None:
                 os.setgroups([])
                 os.setgid(case.user)
@@ -186,7 +186,7 @@ class World:
             return content == self.template.plain[:100]
         if kind == "keyset":
             return bool(json.loads(content)["key"])
-        copy = self.template.base / (self.folder.name + "-copy")  # not in a folder that another user can access
+        copy = self.template.base / (self.folder.name + "-copy")  # outside folders that another user can access
         copy.write_bytes(content)
         how = (*ENC, "-d", "-in") if kind == "enc" else ("decrypt", "-k", "keys")
         opened = self.run(*how, copy)
@@ -214,7 +214,7 @@ class World:
             path = self.folder / name
             if name == "keys" and case.changes_keys:
                 if self.run("keys", "list", "keys").returncode != 0:
-                    yield "the keyset is lost"
+                    yield "the keyset was lost"
             elif not path.is_file() or path.read_bytes() != content:
                 yield f"the input {name!r} was changed"
 
@@ -268,7 +268,7 @@ class World:
 
 
 def run_case(template, case):
-    """Return the fault, with standard error."""
+    """Run a case and return its fault, with the text on standard error."""
     world = World(template)
     try:
         if case.replaces:

@@ -1,4 +1,4 @@
-/* Loads libraries with dlopen, as plug-in hosts and interpreters do, and makes calls of warpaes in each of its copies.
+/* Loads libraries with dlopen, as plug-in hosts and interpreters do, and calls warpaes in each of its copies.
    client FILLERS LIBRARY…: first loads FILLERS/0, FILLERS/1, … until static TLS has room for just one more, unless
    FILLERS is "". A LIBRARY that begins with '+' is loaded into a separate namespace. */
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-"""The interface of the package safetensors, implemented with warpaes.safetensors and fixed keys, for safetensors' own
+"""Implements the interface of the package safetensors with warpaes.safetensors and fixed keys, for safetensors' own
 tests."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def translated() -> Iterator[None]:
         raise FileNotFoundError(f"No such file or directory: {error.filename}") from error
     except (exceptions.FormatError, exceptions.InvalidTag, exceptions.InvalidSignature, IndexError, KeyError) as error:
         raise SafetensorError(str(error)) from error
-    except ValueError as error:  # a closed file
+    except ValueError as error:  # the file is closed
         raise SafetensorError(str(error)) from error
 
 
@@ -69,7 +69,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
 
     def keys(self) -> list[str]:
         with translated():
-            self.file._file.check_open()  # safetensors does not return names of a closed file
+            self.file._file.check_open()  # safetensors does not return the names in a closed file
             return sorted(self.file.keys())
 
     def offset_keys(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""safetensors.numpy over warpaes.safetensors."""
+"""Implements safetensors.numpy with warpaes.safetensors."""
 
 from __future__ import annotations
 

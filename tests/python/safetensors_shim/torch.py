@@ -1,4 +1,4 @@
-"""safetensors.torch, implemented with warpaes.safetensors. Without PyTorch, tests that use it are skipped."""
+"""Implements safetensors.torch with warpaes.safetensors. Without PyTorch, the tests that use it are skipped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-// The part of CUDA C++ for code inside a kernel: indices, barriers, warp functions, atomics and integer intrinsics.
+// The part of CUDA C++ that code inside a kernel uses: indices, barriers, warp functions, atomics and integer
+// intrinsics.
 //
-// Each function follows CUDA's definition. Where CUDA leaves a use undefined and the executor can detect it, the
-// executor aborts the process with a message that names the place.
+// Each function follows CUDA's definition. If CUDA leaves a use undefined and the executor can detect the use, it
+// aborts the process with a message that names the source location.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +52,7 @@ private:
 };
 #endif
 
-/// Returns the block's dynamic shared memory, aligned to 128 bytes and poisoned when the block starts.
+/// Returns the block's dynamic shared memory. It is aligned to 128 bytes, and poisoned when the block starts.
 [[nodiscard]] unsigned char* dynamic_shared();
 /// Returns the size of the dynamic shared memory in bytes.
 [[nodiscard]] std::size_t dynamic_shared_bytes();
@@ -60,22 +61,22 @@ enum class WarpFunction { sync, shfl, shfl_up, shfl_down, shfl_xor, ballot, any,
 
 /// Waits for every thread of the block. Returns the number of threads whose `predicate` is true.
 unsigned block_barrier(bool predicate, const Where& where);
-/// Waits for the lanes of `mask`. Shuffles return the `value` of the lane `source`. Votes return the lanes whose
-/// `value` is not zero. For mma, `value` is the address of a BinaryProduct.
+/// Waits for the lanes in `mask`. Shuffles return `value` from lane `source`. Votes return the lanes whose `value` is
+/// not zero. For mma, `value` is the address of a BinaryProduct.
 std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t value, unsigned source,
                            const Where& where);
-/// Returns the number of the running lane.
+/// Returns the number of the lane that is running.
 [[nodiscard]] unsigned lane();
 /// Lets the other threads of the block run.
 void yield();
-/// Returns the address of element `index` of a texture, or null beyond its ends. Aborts the process if there is no such
-/// texture or its elements have a different size.
+/// Returns the address of element `index` of a texture, or null if the texture does not contain this element. Aborts
+/// the process if the texture does not exist or its elements have a different size.
 const void* texel(cudaTextureObject_t object, int index, std::size_t bytes, const Where& where);
 /// Aborts the process with a message that names the thread.
 [[noreturn]] void fail(const char* what, const Where& where);
 
 /// A lane's registers for mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc (PTX ISA, 9.7.14): d += a * b,
-/// where the product of a row and a column is the number of ones that they have in common.
+/// where the product of a row and a column is the number of bits that are set in both.
 struct BinaryProduct {
     unsigned a[4];
     unsigned b[2];
@@ -85,10 +86,11 @@ inline void binary_mma(BinaryProduct& operands, const Where& where = Where::curr
     warp_barrier(WarpFunction::mma, 0xffffffff, reinterpret_cast<std::uintptr_t>(&operands), 0, where);
 }
 
-/// The lane that shfl.sync (PTX ISA) reads from. A lane that would read beyond its segment reads its own value.
+/// Returns the lane that shfl.sync (PTX ISA) reads from. A lane that would read outside its segment reads its own
+/// value.
 [[nodiscard]] constexpr unsigned shuffle_source(WarpFunction function, unsigned lane, unsigned operand,
                                                 unsigned width) {
-    const unsigned segment = 32 - width;  // the bits of a lane's number that identify its segment
+    const unsigned segment = 32 - width;  // these bits of a lane's number identify its segment
     const unsigned first = lane & segment;
     const unsigned last = first | (31 & ~segment);
     const unsigned b = operand & 31;
@@ -120,7 +122,7 @@ T shuffle(WarpFunction function, unsigned mask, T value, unsigned operand, int w
     return value;
 }
 
-/// The integer types that CUDA declares atomics for; not `unsigned long`.
+/// The integer types for which CUDA declares atomics. `unsigned long` is not one of them.
 template <typename T>
 concept Atomic = std::same_as<T, int> || std::same_as<T, unsigned int> || std::same_as<T, unsigned long long>;
 template <typename T>
@@ -136,7 +138,7 @@ T atomic_update(T* address, Change change) {
 
 }  // namespace simt
 
-// NOLINTBEGIN: names are CUDA's
+// NOLINTBEGIN: these are CUDA's names
 
 // Barriers.
 inline void __syncthreads(const simt::Where& where = simt::Where::current()) {
@@ -184,13 +186,13 @@ inline int __any_sync(unsigned mask, int predicate, const simt::Where& where = s
 inline int __all_sync(unsigned mask, int predicate, const simt::Where& where = simt::Where::current()) {
     return simt::warp_barrier(simt::WarpFunction::all, mask, predicate == 0, 0, where) == 0;
 }
-/// CUDA only guarantees that the mask contains the calling lane. Here it contains no other lane, so that code that
-/// relies on more fails.
+/// CUDA only guarantees that the mask contains the calling lane. Here, the mask contains no other lane, so that code
+/// that relies on other lanes fails.
 inline unsigned __activemask() {
     return 1u << simt::lane();
 }
 
-// Memory. The threads of a block take turns on one host thread, so a fence has nothing to order within a block.
+// Memory. The threads of a block take turns on the same host thread, so a fence has no effect within a block.
 inline void __threadfence_block() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -241,7 +243,7 @@ void __stwt(T* address, simt::Same<T> value) {
     *address = value;
 }
 
-/// Returns zero beyond the texture's ends.
+/// Returns zero if the texture does not contain the element.
 template <typename T>
 T tex1Dfetch(cudaTextureObject_t object, int index, const simt::Where& where = simt::Where::current()) {
     const void* element = simt::texel(object, index, sizeof(T), where);
@@ -250,7 +252,7 @@ T tex1Dfetch(cudaTextureObject_t object, int index, const simt::Where& where = s
     return value;
 }
 
-// Atomics. Each returns the old value.
+// Atomics. Each function returns the old value.
 template <simt::Atomic T>
 T atomicAdd(T* address, simt::Same<T> value) {
     return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
@@ -317,7 +319,7 @@ constexpr unsigned long long __brevll(unsigned long long x) {
     return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
            __brev(static_cast<unsigned>(x >> 32));
 }
-/// PRMT without sign replication: for this function nvcc clears bit 3 of each selector.
+/// PRMT without sign replication. nvcc clears bit 3 of each selector for this function.
 constexpr unsigned __byte_perm(unsigned x, unsigned y, unsigned selectors) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(y) << 32 | x;
     unsigned permuted = 0;

@@ -1,6 +1,6 @@
-// The part of the CUDA runtime API that the simulator implements. Names, values and signatures are CUDA's.
+// The part of the CUDA runtime API that the simulator implements, with CUDA's names, values and signatures.
 //
-// Streams run their work at once, in the order of the calls, or late (Machine::late in simt.hpp).
+// Streams run their work immediately, in the order of the calls, or late (Machine::late in simt.hpp).
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 #include "simt_types.h"
 
-// NOLINTBEGIN: names are CUDA's
+// NOLINTBEGIN: these are CUDA's names
 #define CUDART_VERSION 13000
 #define CUDART_CB
 #define CUDARTAPI
 
-/// X(name, value, result of cudaGetErrorString).
+/// Arguments of X: the name, the value, and the result of cudaGetErrorString.
 #define SIMT_CUDA_ERRORS(X)                                                                                       \
     X(cudaSuccess, 0, "no error")                                                                                 \
     X(cudaErrorInvalidValue, 1, "invalid argument")                                                               \
@@ -199,7 +199,7 @@ struct cudaFuncAttributes {
     int preferredShmemCarveout;
 };
 
-// Textures: only over linear memory, with unnormalized integer elements of 8, 16 or 32 bits.
+// Textures are supported only over linear memory, with unnormalized integer elements of 8, 16 or 32 bits.
 enum cudaChannelFormatKind {
     cudaChannelFormatKindSigned = 0,
     cudaChannelFormatKindUnsigned = 1,
@@ -409,7 +409,7 @@ struct cudaLaunchConfig_t {
 
 namespace simt {
 
-/// A kernel with its arguments. `run(arguments)` does the work of one thread.
+/// A kernel and its arguments. `run(arguments)` does the work of one thread.
 struct Launch {
     const void* kernel;
     void (*run)(const void* arguments);
@@ -419,7 +419,8 @@ struct Launch {
 };
 cudaError_t launch(const cudaLaunchConfig_t& config, const Launch& launch);
 
-/// Finds the allocation that contains `pointer`: its first address and its size. False if there is none.
+/// Finds the first address and the size of the allocation that contains `pointer`. Returns false if there is no such
+/// allocation.
 bool find_allocation(const void* pointer, std::uintptr_t& first, std::uintptr_t& bytes);
 
 cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* from, std::size_t bytes,
@@ -448,7 +449,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     return simt::launch(*config, {reinterpret_cast<const void*>(kernel), run, &arguments, keep});
 }
 
-// The typed overloads that the toolkit's header has for C++.
+// Typed overloads, which the toolkit's header declares for C++.
 template <typename T>
 cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
     return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
@@ -473,7 +474,7 @@ template <typename T>
 cudaError_t cudaHostGetDevicePointer(T** device_pointer, void* host_pointer, unsigned int flags) {
     return cudaHostGetDevicePointer(reinterpret_cast<void**>(device_pointer), host_pointer, flags);
 }
-/// Supports scalars and vectors of integers; each member of a vector is a channel.
+/// Supports integer scalars and vectors. Each member of a vector is a channel.
 template <typename T>
 cudaChannelFormatDesc cudaCreateChannelDesc() {
     cudaChannelFormatDesc d{};

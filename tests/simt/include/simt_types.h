@@ -11,14 +11,14 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
-/// Variables at namespace scope; written with cudaMemcpyToSymbol.
+/// Marks variables at namespace scope, which are written with cudaMemcpyToSymbol.
 #define __constant__
-/// All threads of a block run on one host thread, one block after the other, so thread_local is shared by a block.
-/// Unlike dynamic shared memory, such a variable is neither poisoned nor counted. Compilers know `__restrict__`
-/// already.
+/// All threads of a block run on the same host thread, one block after the other, so the threads of a block share a
+/// thread_local variable. Unlike dynamic shared memory, such a variable is neither poisoned nor counted. Compilers
+/// already support `__restrict__`.
 #define __shared__ static thread_local
 
-// NOLINTBEGIN: names and layouts are CUDA's
+// NOLINTBEGIN: these are CUDA's names and layouts
 #define SIMT_VECTORS(Scalar, prefix, align2, align4)                               \
     struct prefix##1 {                                                             \
         Scalar x;                                                                  \
@@ -55,7 +55,7 @@ SIMT_VECTORS(long long, longlong, 16, 16)
 SIMT_VECTORS(unsigned long long, ulonglong, 16, 16)
 #undef SIMT_VECTORS
 
-/// A handle of a texture over linear memory; 0 is not a texture.
+/// A handle for a texture over linear memory. 0 is not a texture.
 typedef unsigned long long cudaTextureObject_t;
 
 struct dim3 {

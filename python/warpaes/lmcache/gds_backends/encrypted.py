@@ -1,10 +1,10 @@
 """LMCache's GDS L1 with a slab that only contains ciphertext: ``--gds-l1-backend encrypted``.
 
-A GPU encrypts the staging buffer before the write by GPUDirect Storage, and decrypts it after the read. LMCache finds
-this module by its name, because ``warpaes.lmcache`` adds this folder to its package of backends.
+A GPU encrypts the staging buffer before it is written with GPUDirect Storage, and decrypts the buffer after it is read.
+LMCache finds this module by its name, because ``warpaes.lmcache`` adds this folder to LMCache's package of backends.
 
-LMCache clears the slab when it starts, so keys, IVs and tags stay in this process: its key is made for the slab and
-ends with it. A part of the slab is bound to its place and to its last write.
+LMCache clears the slab when it starts, so keys, IVs and tags stay in this process. The key is created for the slab and
+exists only as long as the slab. Each part of the slab is bound to its position and to its last write.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class _Part(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """Reads of consecutive bytes into consecutive memory, from the first byte that is not decrypted."""
+    """Reads of consecutive bytes into consecutive memory, starting with the first byte that is not decrypted yet."""
 
-    begin: int  #: in the slab
+    begin: int  #: offset in the slab
     end: int
     address: int
     device: Any
 
 
 class Backend(GDSBackend):  # type: ignore[misc]  # LMCache has no types
-    """Encrypts for LMCache's default backend of this environment."""
+    """Encrypts data for LMCache's default backend in this environment."""
 
     name = "encrypted"
 
@@ -83,7 +83,7 @@ class Backend(GDSBackend):  # type: ignore[misc]  # LMCache has no types
         self._below.close_driver()
 
     def memory(self, address: int, size: int) -> torch.Tensor:
-        """Return bytes of the registered buffers. A range may continue in the next buffer of the same allocation."""
+        """Return a range of the registered buffers. A range may continue in the next buffer of the same allocation."""
         with self._lock:
             bases = sorted(self._buffers)
             at = bisect.bisect_right(bases, address) - 1
@@ -119,17 +119,21 @@ class _Handle(GDSHandle):  # type: ignore[misc]
         return self._below.write_async(buf_base, size, file_offset, buf_offset, raw_stream)
 
     def read_async(self, buf_base: int, size: int, file_offset: int, buf_offset: int, raw_stream: int) -> Any:
-        """Enqueue a read, decrypt the complete parts, and wait for them: LMCache does not check the results of reads.
+        """Enqueue a read, decrypt the complete parts, and wait for them, because LMCache does not check the results of
+        reads.
 
         Raises:
-            InvalidTag: The slab is not as it was written; the buffer is wiped. LMCache computes the object again.
-            FormatError: These bytes were not written so, or the read ended early.
+            InvalidTag: The slab does not have the content that was written. The buffer is wiped, and LMCache computes
+                the object again.
+            FormatError: The range does not consist of written parts, or the read ended early.
         """
         address = buf_base + buf_offset
         data = self._backend.memory(address, size)
         begun = self._readings.pop(raw_stream, None)
         if begun is not None and (begun.end, begun.address + begun.end - begun.begin) != (file_offset, address):
-            raise FormatError(f"slab: the read of byte {begun.begin} ended within a part that is authenticated as one")
+            raise FormatError(
+                f"slab: the read of byte {begun.begin} ended within a part, which cannot be authenticated"
+            )
         begin, start = (file_offset, address) if begun is None else (begun.begin, begun.address)
         submission = self._below.read_async(buf_base, size, file_offset, buf_offset, raw_stream)
         end = file_offset + size
@@ -146,9 +150,9 @@ class _Handle(GDSHandle):  # type: ignore[misc]
             if submission.bytes_done != size:
                 raise FormatError(f"slab: {submission.bytes_done} of {size} bytes at {file_offset} were read")
             if any(int(status[0]) for status in statuses):
-                raise InvalidTag(f"slab: bytes up to {begin} are not as they were written")
+                raise InvalidTag(f"slab: bytes up to {begin} differ from the bytes that were written")
         except BaseException:
-            with _on(raw_stream, data.device):  # the read and the decryptions may be running
+            with _on(raw_stream, data.device):  # the read and the decryptions may still be running
                 for piece in [*found, data]:
                     piece.zero_()
             raise
@@ -161,7 +165,7 @@ class _Handle(GDSHandle):  # type: ignore[misc]
         self._below.close()
 
     def _written(self, begin: int) -> _Part:
-        """Return the write that begins at a byte of the slab."""
+        """Return the write that begins at a given byte of the slab."""
         with self._lock:
             at = bisect.bisect_left(self._begins, begin)
             if at == len(self._parts) or self._parts[at].begin != begin:
@@ -169,7 +173,7 @@ class _Handle(GDSHandle):  # type: ignore[misc]
             return self._parts[at]
 
     def _overlap(self, begin: int, end: int) -> tuple[int, int]:
-        """Return the writes that contain bytes from ``begin`` to ``end``."""
+        """Return the range of indices of the writes that contain bytes from ``begin`` to ``end``."""
         first = bisect.bisect_right(self._begins, begin)
         if first and self._parts[first - 1].end > begin:
             first -= 1

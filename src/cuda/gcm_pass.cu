@@ -1,0 +1,71 @@
+// Batches of GCM in one pass (kernels/gcm_pass.cu): whether a bucket takes it, and its launches.
+#include <algorithm>
+#include <numeric>
+
+#include "cuda/batch_launch.hpp"
+#include "cuda/gcm_weights.hpp"
+#include "cuda/kernels/catalogue.hpp"
+#include "cuda/launch.hpp"
+#include "cuda/tuning/batch_gcm.hpp"
+#include "cuda/tuning/wipe.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+/// The lengths of a bucket's messages, for the estimate of a pass.
+GcmPassWork work_of(const Bucket& bucket) {
+    GcmPassWork work;
+    const std::uint64_t first = blocks_of(bucket.groups.front().length);
+    for (const BatchGroup& g : bucket.groups) {
+        const std::uint64_t blocks = blocks_of(g.length);
+        work.messages += g.count;
+        work.blocks += g.count * blocks;
+        work.longest = std::max(work.longest, blocks);
+        work.aad = std::max(work.aad, blocks_of(g.aad_length));
+        work.equal_ends = work.equal_ends && blocks % 4 == first % 4;
+        work.equal = work.equal && blocks == first;
+    }
+    return work;
+}
+
+}  // namespace
+
+bool prepare_pass(Bucket& bucket, const DeviceLimits& device) {
+    if (bucket.one_key == nullptr || bucket.groups.empty()) return false;
+    const std::optional<GcmPassShape> shape = GcmPass::choose(device, work_of(bucket));
+    if (!shape) return false;
+    sort_groups(bucket, [](const BatchGroup& g) { return g.length; });
+    number_groups(bucket, [](const BatchGroup&) { return std::uint64_t{0}; });
+    bucket.pass = *shape;
+    return true;
+}
+
+void enqueue_pass(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+    using G = GcmPass;
+    const auto& weights = bucket.one_key->derived<GcmWeights>();
+    Secret<GcmPassParams> p;
+    set_batch(p->batch, bucket);
+    p->log_rows = bucket.pass->log_rows;
+    p->aad_steps = bucket.pass->aad_steps;
+    p->tiles = static_cast<std::uint32_t>(G::tiles_of(bucket.messages, p->log_rows));
+    p->weighted = bucket.pass->weighted ? 1 : 0;
+    // Without weights, the last of the powers belong to positions after a message's end, whose blocks are zero.
+    const std::uint64_t after = p->weighted != 0 ? 0 : 3 - blocks_of(bucket.groups.front().length) % 4;
+    std::fill_n(p->powers, after, field_one);
+    std::copy(weights.pass_powers[p->log_rows], weights.pass_powers[p->log_rows] + HashKey::count - after,
+              p->powers + after);
+    std::copy(std::begin(weights.pass_weights), std::end(weights.pass_weights), p->weights);
+    launch(gcm_pass_kernel_for(bucket.rounds, bucket.direction), G::shape(device, p->tiles), stream, *p);
+    if (bucket.direction == Direction::encrypt) return;
+    WipeFailedParams wipe{};
+    wipe.groups = bucket.on_device;
+    wipe.group_count = static_cast<std::uint32_t>(bucket.groups.size());
+    wipe.parts = WipeShape::parts(bucket.groups.front().length);
+    wipe.units = wipe.parts * bucket.messages;
+    wipe.at_once = WipeShape::at_once(device, wipe.units);
+    wipe.any_failed = bucket.groups.front().any_failed;
+    launch(wipe_failed_kernel_for(), WipeShape::shape(device, wipe.units), stream, wipe);
+}
+
+}  // namespace warpaes::cuda

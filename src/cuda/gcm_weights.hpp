@@ -1,0 +1,73 @@
+// Powers of a key's H for the kernels that process GCM in one pass, kept with the key.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "aes/ghash.hpp"
+#include "backend/backend.hpp"
+#include "base/secret.hpp"
+#include "cuda/tuning/batch_gcm.hpp"
+#include "cuda/tuning/gcm.hpp"
+
+namespace warpaes::cuda {
+
+/// weights[i] = first * factor^i. In each round the products are independent, and a processor computes several of them
+/// in the latency of one.
+inline void set_weights(std::span<FieldElement> weights, FieldElement first, FieldElement factor) {
+    weights[0] = first;
+    for (std::size_t known = 1; known < weights.size(); known *= 2) {
+        if (known > 1) factor = square(factor);
+        for (std::size_t i = known; i < std::min(2 * known, weights.size()); ++i) {
+            weights[i] = multiply(weights[i - known], factor);
+        }
+    }
+}
+
+/// The values that gcm_long.cu and gcm_pass.cu need for a key. Computing them takes a few hundred products and an
+/// inverse, so the key keeps them.
+struct GcmWeights {
+    FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];
+    FieldElement inverse;     ///< 1 / H
+    FieldElement correction;  ///< for the factor that a chunk's last block has instead of H^1
+    /// gcm_pass.cu: H^(4R (s + 1) - 3 + i) at 4s + i for each of its numbers R of rows, and H^0, H^-1 …
+    FieldElement pass_powers[GcmPass::most_log_rows + 1][HashKey::count], pass_weights[HashKey::count];
+
+    static void make(const ExpandedKey& key, GcmWeights& weights) {
+        using G = GcmLong;
+        const HashKey& h = key.hash_key();
+        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last one.
+        Secret<FieldElement> step(power(h, G::stride)), at(power(h, G::stride - 128 - 3)), other;
+        const Secret<FieldElement> half(power(h, 128));
+        for (unsigned w = 0; w < G::windows; ++w) {
+            *other = multiply(*at, *half);
+            set_weights(std::span(weights.powers + 8 * w, 4), *at, h.powers[0]);
+            set_weights(std::span(weights.powers + 8 * w + 4, 4), *other, h.powers[0]);
+            *at = multiply(*at, *step);
+        }
+        // Rows are four blocks apart, warps 32 blocks, and groups a window.
+        set_weights(weights.row_weights, field_one, h.powers[3]);
+        set_weights(std::span(weights.warp_weights).first(4), field_one, h.powers[31]);
+        *step = multiply(*half, *half);
+        for (unsigned i = 4; i < G::warps; ++i) {
+            weights.warp_weights[i] = multiply(weights.warp_weights[i - 4], *step);
+        }
+        // The kernel multiplies the last block of the last row by H^(stride - 128 - 3) instead of H^1.
+        weights.inverse = warpaes::inverse(h.powers[0]);
+        weights.correction = power(weights.inverse, G::stride - 128 - 4);
+        std::copy(h.powers.begin(), h.powers.end(), weights.pass_powers[0]);
+        for (std::uint32_t log_rows = 1; log_rows <= GcmPass::most_log_rows; ++log_rows) {
+            const std::size_t rows_step = std::size_t{4} << log_rows;
+            *at = h.powers[rows_step - 4];
+            for (std::size_t slot = 0; slot < GcmPass::slots; ++slot) {
+                set_weights(std::span(weights.pass_powers[log_rows] + 4 * slot, 4), *at, h.powers[0]);
+                *at = multiply(*at, h.powers[rows_step - 1]);
+            }
+        }
+        set_weights(weights.pass_weights, field_one, weights.inverse);
+    }
+};
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,210 @@
+// GCM of many messages under one key in one launch and one pass: each thread encrypts or decrypts blocks and passes
+// their ciphertext from its registers to the tensor cores (ghash_mma.cuh).
+//
+// Rows. A warp has eight rows. A message is R = 1, 2, 4 or 8 of them, so the 4R lanes of its rows take its blocks in
+// turn: in step i the lane 4r + q of a message has the block at position 4R i + 4r + q. The positions are those of the
+// text. Associated data ends at position -1, zeros come before it, and the lengths follow the text. The rows of a group
+// of four warps end together: a shorter message has more zeros in front, in whole steps.
+//
+// Powers. GHASH multiplies the n-th block from the end by H^n. If s steps follow, the block of lane 4r + q has n =
+// 4R (s + 1) - q - (4r + e), where e is the number of positions after the lengths in the last step. The term in
+// parentheses is the same for all blocks of a row. The powers omit it, and a weight H^-(4r + e) corrects the sum of the
+// row. If R is 1 and e is the same for all messages, the powers include it, and no weights are needed. This is only
+// possible if there is one chunk of powers, because the first block of a chunk carries the digest of the chunk before
+// (Horner's rule), and its power must then be H^(4R * slots).
+//
+// A thread block takes tiles of messages. Within a tile each group of four warps proceeds independently. E(J0) is
+// computed for 32 messages of a warp's next tiles at a time.
+#include "cuda/kernels/batch_message.cuh"
+#include "cuda/kernels/catalogue.hpp"
+#include "cuda/kernels/ctr.cuh"
+#include "cuda/kernels/ghash_mma.cuh"
+#include "cuda/tuning/batch_gcm.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+/// The block of GHASH's input at `position`, which is not in the text: associated data, the lengths, or zeros.
+__device__ __forceinline__ uint4 edge_at(const BatchMessage& m, int position, std::uint32_t blocks) {
+    const BatchGroup& group = *m.group;
+    if (position == static_cast<int>(blocks)) return block_of(length_block(group.aad_length, group.length));
+    const auto aad_bytes = static_cast<std::uint32_t>(group.aad_length);
+    const int number = position + static_cast<int>((aad_bytes + block_bytes - 1) / block_bytes);
+    if (position >= 0 || number < 0) return uint4{};
+    const std::uint32_t at = static_cast<std::uint32_t>(number) * std::uint32_t{block_bytes};
+    const std::uint32_t left = aad_bytes - at;
+    return load_part(global(group.aad) + m.index * group.aad_stride + at,
+                     left < block_bytes ? left : unsigned{block_bytes});
+}
+
+/// The first `bytes` bytes of a block, padded with zeros.
+__device__ __forceinline__ uint4 first_bytes(uint4 block, unsigned bytes) {
+    const auto word = [&](std::uint32_t w, unsigned i) {
+        return bytes >= 4 * i + 4 ? w : bytes <= 4 * i ? 0 : w & ((1u << (8 * (bytes - 4 * i))) - 1);
+    };
+    return make_uint4(word(block.x, 0), word(block.y, 1), word(block.z, 2), word(block.w, 3));
+}
+
+/// The state after round 2 of a message's counters, apart from the last byte.
+template <int Tables>
+struct MessageCounter {
+    std::uint32_t of = ~0u;  ///< number of counters, divided by 256, that `b` is for
+    std::uint32_t c0 = 0;
+    uint4 b{};
+
+    __device__ __forceinline__ void set(const SharedTables<Tables>& tables, const BatchMessage& m,
+                                        std::uint32_t counter, const std::uint32_t* k) {
+        of = counter >> 8;
+        CounterPrefix<Tables> prefix;
+        prefix.set(tables, nonce_block(*m.group, m.index, counter & 0xffff0000u), k);
+        b = prefix.b(tables, of & 0xff, k);
+        c0 = prefix.c0;
+    }
+};
+
+template <int Rounds, bool Encrypts>
+__global__ void __launch_bounds__(GcmPass::threads, 1) gcm_pass_kernel(const __grid_constant__ GcmPassParams p) {
+    using G = GcmPass;
+    using H = Powers<G::slots, has_wide_mma>;
+    const SharedTables<G::tables> tables;
+    const H powers(table_bytes<G::tables>);
+    const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4, q = lane % 4;
+    const unsigned rows = 1u << p.log_rows, step = 4 * rows, in_warp = unsigned{G::rows_per_warp} >> p.log_rows;
+    const unsigned of_warp = g >> p.log_rows, lane_of_message = lane % step;
+    uint4* const pads = reinterpret_cast<uint4*>(shared_apart() + table_bytes<G::tables> + G::slots * H::slot_bytes) +
+                        warp * warp_lanes;
+    const std::uint64_t messages = p.batch.messages;
+    const std::uint32_t* const k = p.batch.round_keys;
+    // The number of this warp's first message in a tile.
+    const auto first_message = [&](std::uint64_t tile) { return (tile * G::warps + warp) * in_warp; };
+    tables.fill(te0_table);
+    powers.fill(p.powers);
+    __syncthreads();
+
+    std::uint32_t turn = 0;
+    for (std::uint32_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x, ++turn) {
+        // E(J0) of the messages of the next `step` tiles: `in_warp * step` is 32.
+        if (turn % step == 0) {
+            const std::uint64_t then = first_message(tile + std::uint64_t{lane / in_warp} * gridDim.x) + lane % in_warp;
+            uint4 pad{};
+            if (then < messages) {
+                const BatchMessage m(p.batch, then);
+                pad = rounds_in_a_loop<Rounds>(
+                    tables, nonce_block(*m.group, m.index, 1) ^ make_uint4(k[0], k[1], k[2], k[3]), k);
+            }
+            __syncwarp();
+            pads[lane] = pad;
+            __syncwarp();
+        }
+
+        // The group's longest message is its first one.
+        const std::uint64_t first = first_message(tile), first_of_group = first - warp % G::together * in_warp;
+        if (first_of_group >= messages) continue;
+        const bool present = first + of_warp < messages;
+        const BatchMessage m(p.batch, present ? first + of_warp : messages - 1);
+        const auto longest = static_cast<std::uint32_t>(blocks_of(BatchMessage(p.batch, first_of_group).group->length));
+        const BatchGroup& group = *m.group;
+        const std::uint8_t* const in = global(group.input) + m.index * group.input_stride;
+        std::uint8_t* const out = global(group.output) + m.index * group.output_stride;
+        const std::uint32_t whole = present ? static_cast<std::uint32_t>(group.length / block_bytes) : 0;
+        const std::uint32_t blocks = present ? static_cast<std::uint32_t>(blocks_of(group.length)) : 0;
+        const auto rest = static_cast<std::uint32_t>(group.length % block_bytes);
+        const std::uint32_t alignment = group.alignment;
+
+        // Steps, a multiple of two; `own` of them have text or lengths.
+        std::uint32_t steps = p.aad_steps + longest / step + 1;
+        steps += steps % 2;
+        const std::uint32_t own = blocks / step + 1, after = own * step - 1 - blocks;
+        int position = static_cast<int>(lane_of_message) - static_cast<int>((steps - own) * step);
+
+        MessageCounter<G::tables> counter;
+        RowCounts counts;
+        bool add = false;
+#pragma unroll 1
+        for (std::uint32_t left = steps; left != 0; left -= 2, position += 2 * static_cast<int>(step)) {
+            const auto here = static_cast<std::uint32_t>(position), next = here + step;  // wrap around below zero
+            uint4 hashed[2];
+            const auto key_stream = [&](std::uint32_t block) {
+                const std::uint32_t t0 = counter.c0 ^ tables.template lookup<3, 3>(k[3] ^ ((block + 2) << 24));
+                const uint4 a = make_uint4(tables.template lookup<0, 0>(t0), tables.template lookup<3, 3>(t0),
+                                           tables.template lookup<2, 2>(t0), tables.template lookup<1, 1>(t0));
+                return rounds_from<false, Rounds, 3>(tables, a ^ counter.b, k);
+            };
+            const bool plain = here != 0 && here < whole && next + 1 < whole && (here + 2) >> 8 == counter.of &&
+                               (next + 2) >> 8 == counter.of;
+            if (__all_sync(full_warp, plain)) {
+                const std::uint64_t at = std::uint64_t{here} * block_bytes;
+                uint4 text[2];
+#pragma unroll
+                for (unsigned i = 0; i < 2; ++i) {
+                    const std::uint8_t* const from = in + at + i * step * unsigned{block_bytes};
+                    text[i] = alignment == 16 ? load_block_early(from, 16) : load_inner_block(from);
+                }
+#pragma unroll
+                for (unsigned i = 0; i < 2; ++i) {
+                    const uint4 result = key_stream(here + i * step) ^ text[i];
+                    store_block(out + at + i * step * unsigned{block_bytes}, result, alignment);
+                    hashed[i] = Encrypts ? result : text[i];
+                }
+            } else {
+                // All loads are issued before the first one is waited for.
+                const auto source = [&](std::uint32_t block) {
+                    if (block < whole) return load_block_early(in + std::uint64_t{block} * block_bytes, alignment);
+                    if (block < blocks) return load_part(in + std::uint64_t{block} * block_bytes, rest);
+                    return edge_at(m, static_cast<int>(block), blocks);
+                };
+                hashed[0] = source(here);
+                hashed[1] = source(next);
+#pragma unroll 1
+                for (unsigned i = 0; i < 2; ++i) {
+                    const std::uint32_t block = i == 0 ? here : next;
+                    if (block >= blocks) continue;
+                    if ((block + 2) >> 8 != counter.of) counter.set(tables, m, block + 2, k);
+                    std::uint8_t* const to = out + std::uint64_t{block} * block_bytes;
+                    uint4 result = key_stream(block) ^ (i == 0 ? hashed[0] : hashed[1]);
+                    if (block < whole) {
+                        store_block(to, result, alignment);
+                    } else {
+                        result = first_bytes(result, rest);
+                        store_tail(to, result, rest);
+                    }
+                    if (Encrypts && i == 0) hashed[0] = result;
+                    if (Encrypts && i == 1) hashed[1] = result;
+                }
+                __syncwarp();
+            }
+            const unsigned slot = (left - 1) % G::slots;
+            if (slot == G::slots - 1 && add) {
+                const uint4 digest = counts.digest(q);
+                if (q == 0) hashed[0] = hashed[0] ^ digest;
+                add = false;
+            }
+            powers.begin();
+            powers.multiply(counts, hashed[0], slot, add);
+            powers.multiply(counts, hashed[1], slot - 1, true);
+            powers.end();
+            add = true;
+        }
+        uint4 digest = counts.digest(q);
+        if (p.weighted != 0) {
+            FieldElement sum = product_by_four(element_of(digest), p.weights[after + lane_of_message - q]);
+            for (unsigned lanes = 4; lanes < step; lanes *= 2) sum = sum ^ shuffle_xor(sum, static_cast<int>(lanes));
+            digest = block_of(sum);
+        }
+        if (lane_of_message == 0 && present) {
+            (void)settle_tag(m, digest ^ pads[turn % step * in_warp + of_warp], !Encrypts);
+        }
+    }
+}
+
+}  // namespace
+
+Kernel<GcmPassParams> gcm_pass_kernel_for(int rounds, Direction direction) {
+    const bool encrypts = direction == Direction::encrypt;
+    return with_rounds(rounds, [&]<int Rounds>() -> Kernel<GcmPassParams> {
+        return encrypts ? &gcm_pass_kernel<Rounds, true> : &gcm_pass_kernel<Rounds, false>;
+    });
+}
+
+}  // namespace warpaes::cuda
